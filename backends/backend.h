@@ -1,0 +1,79 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/step.h"
+
+namespace rondo {
+
+struct BackendOptions {
+  std::string mode = "traced";   ///< "traced" or "eager"
+  std::string device = "cpu";    ///< "cpu" or "cuda"
+  std::string verify = "first";  ///< "first", "off", or N: compare a replay with eager every N steps
+  int threads = 1;               ///< of tensor operators, >= 1
+  std::string environment = "same";  ///< "same" numeric environment on resume, or "new"
+};
+
+/// Says where tensors live and how a step is executed. Knows steps and tensors, not callbacks.
+/// Used from the trainer's thread only.
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  virtual c10::Device device() const = 0;
+
+  /// Tells what a step may read or write besides its batch. Asked again at each capture.
+  virtual void set_state(std::function<CapturedState()> state) = 0;
+
+  /// The batch on the device; may return before the copy is done.
+  virtual Batch stage(const Batch& host) = 0;
+
+  /// Waits for everything that was started on the device.
+  virtual void synchronize() = 0;
+
+  /// Runs one step on a staged batch. `eager` calls `body`; `traced` records it when `key` (or the
+  /// structure of the batch) is new and replays it otherwise.
+  /// \param is_due   asked before the step which closures will run after it
+  /// \param queue    gets the closures of the step, in order, with their tensors
+  /// \return the body's outputs; they may be overwritten by the next run
+  /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
+  virtual Outputs run(const StepKey& key,
+                      const Batch& batch,
+                      const StepBody& body,
+                      const IsDue& is_due,
+                      std::vector<StepClosure>& queue) = 0;
+
+  /// True inside a body.
+  virtual bool is_in_step() const = 0;
+
+  /// True inside a body that is being recorded, or compared with a recording.
+  virtual bool is_capturing() const = 0;
+
+  /// Inside a body: queues a closure, which repeats with each replay. \throws UsageError  outside
+  virtual void defer(StepClosure closure) = 0;
+
+  /// Inside a body: runs `function` now and at this point of each replay; it may write the tensors in
+  /// place. \throws UsageError  outside
+  virtual void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function) = 0;
+
+  /// Says which callback and hook is running inside the body, for messages; "" for none. The text must
+  /// outlive the call of the hook.
+  virtual void set_location(std::string_view callback, std::string_view hook) = 0;
+
+  /// Host code changed what steps do: from here on, every key is a new one.
+  virtual void invalidate(const std::string& why) = 0;
+};
+
+/// \throws UsageError  for an unknown mode, device or verify
+std::unique_ptr<Backend> make_backend(const BackendOptions& options);
+
+}  // namespace rondo

@@ -1,0 +1,17 @@
+# What rondo stands on. All of it comes from the system's packages; see run.sh for their names.
+
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(RONDO_CCACHE ccache)
+  if(RONDO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${RONDO_CCACHE})
+  endif()
+endif()
+
+find_package(Torch REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(Eigen3 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(Threads REQUIRED)

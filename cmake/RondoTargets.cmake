@@ -1,0 +1,52 @@
+# How rondo's own targets are compiled.
+
+set(RONDO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
+if(RONDO_WERROR)
+  list(APPEND RONDO_WARNINGS -Werror)
+endif()
+
+# The same settings for the library, programs and tests; never for what links rondo.
+function(rondo_compile target)
+  target_compile_features(${target} PUBLIC cxx_std_17)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE ${RONDO_WARNINGS})
+  if(RONDO_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${RONDO_SANITIZE})
+  endif()
+endfunction()
+
+function(rondo_configure_library)
+  rondo_compile(rondo)
+  # Inside the tree, <rondo/core/time.h> reaches core/time.h through one link, as it does installed.
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/rondo SYMBOLIC)
+  target_include_directories(rondo PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:include>
+    $<INSTALL_INTERFACE:include/rondo>)
+  # TorchConfig.cmake fills variables; its targets' include folders are the system's own.
+  target_include_directories(rondo SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+  separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+  target_compile_options(rondo PUBLIC ${torch_flags})
+  target_link_libraries(rondo
+    PUBLIC ${TORCH_LIBRARIES}
+    PRIVATE fmt::fmt spdlog::spdlog Eigen3::Eigen ZLIB::ZLIB protobuf::libprotobuf Threads::Threads
+            tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
+endfunction()
+
+# One test program a folder, one ctest entry a file: tests/core/time_test.cpp holds suite "core/time".
+function(rondo_test folder)
+  set(target ${folder}_tests)
+  add_executable(${target} ${ARGN})
+  rondo_compile(${target})
+  target_link_libraries(${target} PRIVATE rondo_test_support)
+  target_precompile_headers(${target} REUSE_FROM rondo_test_support)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_test$" "" suite ${name})
+    add_test(NAME ${folder}/${suite} COMMAND ${target} --test-suite=${folder}/${suite} --no-skip=false)
+    set_tests_properties(${folder}/${suite} PROPERTIES LABELS ${folder} TIMEOUT 900)
+  endforeach()
+endfunction()

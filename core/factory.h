@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <typeindex>
+#include <utility>
+
+namespace rondo {
+
+/// The Options of a component that has none.
+struct NoOptions {};
+
+/// The class name without namespaces, for a name that `typeid` gave.
+std::string class_name(const std::type_info& type);
+
+/// A copyable description of a component of family `Base`: what to build, with which options. The
+/// Trainer builds; until then nothing exists, so options can be checked and printed first.
+template <class Base>
+class Factory {
+ public:
+  using Make = std::function<std::unique_ptr<Base>()>;
+
+  Factory() = default;
+
+  /// \param name     shown to users; the registered name, or the class name
+  /// \param options  what `type`'s key table describes; null when there are none to show
+  Factory(std::string name, std::type_index type, std::shared_ptr<const void> options, Make make)
+      : name_(std::move(name)), type_(type), options_(std::move(options)), make_(std::move(make)) {}
+
+  explicit operator bool() const { return static_cast<bool>(make_); }
+
+  std::unique_ptr<Base> make() const { return make_(); }
+
+  const std::string& name() const { return name_; }
+
+  std::type_index type() const { return type_; }
+
+  const void* options() const { return options_.get(); }
+
+ private:
+  std::string name_;
+  std::type_index type_ = typeid(void);
+  std::shared_ptr<const void> options_;
+  Make make_;
+};
+
+/// The family of a component and the options that it takes.
+template <class T>
+using FamilyOf = typename T::Component;
+
+/// Describes a `T` with these options: `use<AdamW>({2e-3})`. `T` derives from its family, names it
+/// (`T::Component`), nests `Options`, and is constructed from `const Options&` or from nothing.
+template <class T>
+Factory<FamilyOf<T>> use(typename T::Options options = {}) {
+  static_assert(std::is_base_of_v<FamilyOf<T>, T>, "a component derives from its family");
+  auto kept = std::make_shared<const typename T::Options>(std::move(options));
+  auto make = [kept]() -> std::unique_ptr<FamilyOf<T>> {
+    if constexpr (std::is_constructible_v<T, const typename T::Options&>) {
+      return std::make_unique<T>(*kept);
+    } else {
+      return std::make_unique<T>();
+    }
+  };
+  return Factory<FamilyOf<T>>(class_name(typeid(T)), typeid(T), kept, std::move(make));
+}
+
+}  // namespace rondo

@@ -1,0 +1,209 @@
+#include "core/file_system.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <random>
+#include <utility>
+
+#include "core/error.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void fail(const char* operation, const fs::path& path, int error) {
+  throw IoError(fmt::format("cannot {} {}", operation, path.string()), error);
+}
+
+/// A file descriptor that is closed when it goes.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  ~Descriptor() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+
+  int get() const { return fd_; }
+
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+int retrying_open(const fs::path& path, int flags) {
+  int fd = -1;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+class RealFile final : public WritableFile {
+ public:
+  RealFile(int fd, fs::path path) : fd_(fd), path_(std::move(path)) {}
+
+  void append(const void* bytes, size_t size) override {
+    const char* next = static_cast<const char*>(bytes);
+    while (size > 0) {
+      const ssize_t written = ::write(fd_.get(), next, size);
+      if (written < 0 && errno == EINTR) {
+        continue;
+      }
+      if (written < 0) {
+        fail("write", path_, errno);
+      }
+      next += written;
+      size -= static_cast<size_t>(written);
+    }
+  }
+
+  void sync() override {
+    if (::fsync(fd_.get()) != 0) {
+      fail("sync", path_, errno);
+    }
+  }
+
+  void close() override {
+    if (::close(fd_.release()) != 0) {
+      fail("close", path_, errno);
+    }
+  }
+
+ private:
+  Descriptor fd_;
+  fs::path path_;
+};
+
+class RealFileSystem final : public FileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const fs::path& path) override {
+    const int fd = retrying_open(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (fd < 0) {
+      fail("create", path, errno);
+    }
+    return std::make_unique<RealFile>(fd, path);
+  }
+
+  std::string read(const fs::path& path) override {
+    const Descriptor file(retrying_open(path, O_RDONLY));
+    if (file.get() < 0) {
+      fail("open", path, errno);
+    }
+    std::string bytes;
+    char block[1 << 16];
+    while (true) {
+      const ssize_t got = ::read(file.get(), block, sizeof block);
+      if (got < 0 && errno == EINTR) {
+        continue;
+      }
+      if (got < 0) {
+        fail("read", path, errno);
+      }
+      if (got == 0) {
+        return bytes;
+      }
+      bytes.append(block, static_cast<size_t>(got));
+    }
+  }
+
+  void rename(const fs::path& from, const fs::path& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) {
+      fail("rename", from, errno);
+    }
+  }
+
+  bool remove(const fs::path& path) override {
+    if (::unlink(path.c_str()) == 0) {
+      return true;
+    }
+    if (errno != ENOENT) {
+      fail("remove", path, errno);
+    }
+    return false;
+  }
+
+  void create_directories(const fs::path& path) override {
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) {
+      fail("create the directory", path, error.value());
+    }
+  }
+
+  void sync_directory(const fs::path& path) override {
+    const Descriptor directory(retrying_open(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY));
+    if (directory.get() < 0) {
+      fail("open the directory", path, errno);
+    }
+    if (::fsync(directory.get()) != 0 &&
+        errno != EINVAL) {  // EINVAL: this file system has no such sync
+      fail("sync the directory", path, errno);
+    }
+  }
+
+  bool exists(const fs::path& path) override {
+    std::error_code error;
+    return fs::exists(path, error);
+  }
+
+  std::vector<std::string> list(const fs::path& path) override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+         entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+    if (error && error.value() != ENOENT && error.value() != ENOTDIR) {
+      fail("list", path, error.value());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<FileSystem> real_file_system() {
+  static const auto files = std::make_shared<RealFileSystem>();
+  return files;
+}
+
+fs::path temporary_name(const fs::path& path) {
+  static thread_local std::random_device device;
+  return path.string() + fmt::format(".{:08x}.tmp", device());
+}
+
+void write_atomically(FileSystem& files, const fs::path& path, std::string_view bytes) {
+  const fs::path temporary = temporary_name(path);
+  try {
+    const std::unique_ptr<WritableFile> file = files.create(temporary);
+    file->append(bytes.data(), bytes.size());
+    file->sync();
+    file->close();
+    files.rename(temporary, path);
+  } catch (...) {
+    try {
+      files.remove(temporary);
+    } catch (const IoError&) {  // the first error is the one to tell
+    }
+    throw;
+  }
+  files.sync_directory(path.parent_path());
+}
+
+}  // namespace rondo

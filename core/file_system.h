@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo {
+
+/// A file that is being written from its beginning. Closing is explicit because it can fail; the
+/// destructor only gives the descriptor back.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+
+  /// Appends all `size` bytes. \throws IoError
+  virtual void append(const void* bytes, size_t size) = 0;
+  /// Makes what was appended durable. \throws IoError
+  virtual void sync() = 0;
+  /// \throws IoError
+  virtual void close() = 0;
+};
+
+/// Every operation on files that must survive a crash goes through here, so that tests can make
+/// each of them fail. All throw IoError naming operation and path.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  /// A new file. \throws IoError  also when it exists already
+  virtual std::unique_ptr<WritableFile> create(const std::filesystem::path& path) = 0;
+  virtual std::string read(const std::filesystem::path& path) = 0;
+  /// Replaces `to` in one step.
+  virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  /// \return false when there was nothing
+  virtual bool remove(const std::filesystem::path& path) = 0;
+  virtual void create_directories(const std::filesystem::path& path) = 0;
+  /// Makes the names in a directory durable.
+  virtual void sync_directory(const std::filesystem::path& path) = 0;
+  virtual bool exists(const std::filesystem::path& path) = 0;
+  /// Names of the entries of a directory, sorted; none when there is no such directory.
+  virtual std::vector<std::string> list(const std::filesystem::path& path) = 0;
+};
+
+/// The machine's own file system. Stateless.
+std::shared_ptr<FileSystem> real_file_system();
+
+/// Writes `bytes` to `{path}.{8 hex}.tmp`, syncs, renames to `path` and syncs the directory: a
+/// crash at any instant leaves the old or the new file. Nothing is left behind when it throws
+/// IoError.
+void write_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
+
+/// `{path}.{8 hex}.tmp`, another one at each call.
+std::filesystem::path temporary_name(const std::filesystem::path& path);
+
+}  // namespace rondo

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo {
+
+/// True when `text` matches the shell pattern: `*` any run of characters (also "." and "/"),
+/// `?` one character; everything else, and its case, literally.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+/// True when `text` contains a character that `glob_match` treats specially.
+bool is_glob(std::string_view text);
+
+/// The candidate nearest to `word` by edit distance, or "" when none is near enough to be meant.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// `; did you mean "x"?` when a candidate is near, then `; known: a, b, c` in sorted order.
+std::string suggestion(std::string_view word, std::vector<std::string> candidates);
+
+}  // namespace rondo

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "core/config_value.h"
+#include "core/option_types.h"
+
+namespace rondo {
+
+/// A rule for a config value beyond its type: `at_least(1)`, `one_of({"a", "b"})`.
+struct OptionCheck {
+  std::string text;  ///< ">= 1": completes "expected an integer …"
+  std::function<bool(const ConfigValue&)> accepts;
+};
+
+OptionCheck at_least(double least);
+OptionCheck greater_than(double bound);
+OptionCheck between(double least, double most);
+OptionCheck one_of(std::vector<std::string> words);
+
+/// One documented key of an options struct, of which it does not know the type.
+struct OptionKey {
+  std::string name;
+  std::string type;   ///< "an integer"
+  std::string check;  ///< "" or the text of its check
+  std::string doc;
+  bool is_required = false;
+  std::vector<OptionKey> nested;  ///< the keys of a table, for `describe`
+
+  /// Reads `value` into the struct, or says in `faults` why it cannot.
+  std::function<void(const ConfigValue& value, void* options, FaultSink& faults)> read;
+  /// The field as it would stand in a config; absent for an empty optional.
+  std::function<ConfigValue(const void* options)> write;
+  /// The check; empty when there is none.
+  std::function<bool(const ConfigValue&)> accepts;
+};
+
+/// The keys of one options struct, without its type: what schema checks, error messages, `describe`
+/// and the reference docs are made from.
+class KeyList {
+ public:
+  const std::vector<OptionKey>& keys() const { return keys_; }
+
+  /// Reads every key of `table` into `options`; keys that are absent keep the struct's value.
+  /// Unknown keys, wrong types, values out of range and missing required keys become faults.
+  void read(const ConfigTable& table,
+            const SourcePosition& at,
+            void* options,
+            FaultSink& faults) const;
+
+  /// Every key with its value.
+  ConfigTable write(const void* options) const;
+
+  /// Faults of the values of a struct that was filled in code, checked by the same rules.
+  void check(const void* options, FaultSink& faults) const;
+
+  void add(OptionKey key) { keys_.push_back(std::move(key)); }
+
+  /// The key that was added last must be given.
+  void mark_last_required() { keys_.back().is_required = true; }
+
+ private:
+  std::vector<OptionKey> keys_;
+};
+
+/// The keys of options struct `Options`, built key by key.
+template <class Options>
+class KeyTable : public KeyList {
+ public:
+  template <class Field>
+  KeyTable& key(std::string name, Field Options::*field, std::string doc) {
+    return key(std::move(name), field, OptionCheck{}, std::move(doc));
+  }
+
+  template <class Field>
+  KeyTable& key(std::string name, Field Options::*field, OptionCheck check, std::string doc) {
+    add(make_key(std::move(name), field, OptionType<Field>{}, std::move(check), std::move(doc)));
+    return *this;
+  }
+
+  /// A key whose type needs more than its C++ type to be read, such as a table or a component.
+  /// `Type` has `name()`, `read(value, faults) -> optional<Field>`, `write(field)`.
+  template <class Field, class Type>
+  KeyTable& key_of(std::string name, Field Options::*field, Type type, std::string doc) {
+    add(make_key(std::move(name), field, std::move(type), OptionCheck{}, std::move(doc)));
+    return *this;
+  }
+
+  /// A nested table, whose own keys are `table`.
+  template <class Field>
+  KeyTable& table(std::string name, Field Options::*field, KeyTable<Field> table, std::string doc);
+
+  /// The key that was added last must be given.
+  KeyTable& required() {
+    mark_last_required();
+    return *this;
+  }
+
+ private:
+  template <class Field, class Type>
+  static OptionKey make_key(
+      std::string name, Field Options::*field, Type type, OptionCheck check, std::string doc);
+};
+
+namespace detail {
+
+/// "expected an integer >= 1, got 0".
+void add_mismatch(const ConfigValue& found,
+                  const std::string& type,
+                  const std::string& check,
+                  FaultSink& faults);
+
+}  // namespace detail
+
+template <class Options>
+template <class Field, class Type>
+OptionKey KeyTable<Options>::make_key(
+    std::string name, Field Options::*field, Type type, OptionCheck check, std::string doc) {
+  OptionKey key;
+  key.name = std::move(name);
+  key.type = type.name();
+  key.check = check.text;
+  key.accepts = check.accepts;
+  key.doc = std::move(doc);
+  key.read = [field, type, check](const ConfigValue& value, void* options, FaultSink& faults) {
+    if (check.accepts && !check.accepts(value)) {
+      detail::add_mismatch(value, type.name(), check.text, faults);
+    } else if (auto read = type.read(value, faults)) {
+      static_cast<Options*>(options)->*field = std::move(*read);
+    }
+  };
+  key.write = [field, type](const void* options) {
+    return type.write(static_cast<const Options*>(options)->*field);
+  };
+  return key;
+}
+
+template <class Options>
+template <class Field>
+KeyTable<Options>& KeyTable<Options>::table(std::string name,
+                                            Field Options::*field,
+                                            KeyTable<Field> table,
+                                            std::string doc) {
+  OptionKey key;
+  key.name = std::move(name);
+  key.type = "a table";
+  key.doc = std::move(doc);
+  key.nested = table.keys();
+  const auto kept = std::make_shared<const KeyTable<Field>>(std::move(table));
+  key.read = [field, kept](const ConfigValue& value, void* options, FaultSink& faults) {
+    if (const auto* inner = value.get_if<ConfigTable>()) {
+      kept->read(*inner, value.position(), &(static_cast<Options*>(options)->*field), faults);
+    } else {
+      detail::add_mismatch(value, "a table", "", faults);
+    }
+  };
+  key.write = [field, kept](const void* options) {
+    return ConfigValue(kept->write(&(static_cast<const Options*>(options)->*field)));
+  };
+  add(std::move(key));
+  return *this;
+}
+
+}  // namespace rondo

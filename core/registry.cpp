@@ -1,0 +1,39 @@
+#include "core/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace rondo::detail {
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
+    return std::tolower(x) == std::tolower(y);
+  });
+}
+
+const ConfigEntry* single_component(const ConfigValue& value,
+                                    const std::string& family,
+                                    FaultSink& faults) {
+  const auto* table = value.get_if<ConfigTable>();
+  if (table == nullptr || table->entries().size() != 1) {
+    faults.add(
+        value.position(),
+        fmt::format(
+            "expected a table with one key, the name of one {}, got {}", family, value.to_text()));
+    return nullptr;
+  }
+  const ConfigEntry& entry = table->entries().front();
+  const bool* on = entry.value.get_if<bool>();
+  if (entry.value.get_if<ConfigTable>() == nullptr && (on == nullptr || !*on)) {
+    faults.add(entry.value.position(),
+               fmt::format("expected true or a table of the options of {}, got {}",
+                           entry.key,
+                           entry.value.to_text()));
+    return nullptr;
+  }
+  return &entry;
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,40 @@
+#pragma once
+
+// The one place where LibTorch versions differ. Include it from .cpp files only.
+
+#include <ATen/autocast_mode.h>
+#include <torch/version.h>
+
+namespace rondo::compat {
+
+#if TORCH_VERSION_MAJOR >= 2 && TORCH_VERSION_MINOR >= 4
+
+inline bool cpu_autocast_enabled() {
+  return at::autocast::is_autocast_enabled(at::kCPU);
+}
+
+inline void set_cpu_autocast(bool on) {
+  at::autocast::set_autocast_enabled(at::kCPU, on);
+}
+
+inline void set_cpu_autocast_dtype(at::ScalarType dtype) {
+  at::autocast::set_autocast_dtype(at::kCPU, dtype);
+}
+
+#else
+
+inline bool cpu_autocast_enabled() {
+  return at::autocast::is_cpu_enabled();
+}
+
+inline void set_cpu_autocast(bool on) {
+  at::autocast::set_cpu_enabled(on);
+}
+
+inline void set_cpu_autocast_dtype(at::ScalarType dtype) {
+  at::autocast::set_autocast_cpu_dtype(dtype);
+}
+
+#endif
+
+}  // namespace rondo::compat

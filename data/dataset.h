@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/factory.h"
+#include "core/state_dict.h"
+#include "core/tensor_map.h"
+
+namespace rondo {
+
+/// Where samples come from: a Dataset or an IterableDataset.
+class DataSource {
+ public:
+  using Component = DataSource;
+  using Options = NoOptions;
+
+  DataSource() = default;
+  DataSource(const DataSource&) = delete;
+  DataSource& operator=(const DataSource&) = delete;
+  virtual ~DataSource() = default;
+};
+
+/// Samples that are counted and reached by number. Called on loader threads: `get` must be a pure
+/// function of the index.
+class Dataset : public DataSource {
+ public:
+  /// Number of samples.
+  virtual int64_t size() const = 0;
+
+  /// \param index  in [0, size())
+  virtual Sample get(int64_t index) const = 0;
+
+  /// The samples of `indices` as one batch: each tensor stacked along a new first dimension.
+  /// Override it where many samples at once are cheaper.
+  virtual Batch get_batch(const std::vector<int64_t>& indices) const;
+};
+
+/// Samples that come one after the other.
+class IterableDataset : public DataSource {
+ public:
+  /// Begins pass `epoch` from its first sample.
+  virtual void start(int64_t epoch) = 0;
+
+  /// The next sample of the pass; nothing at its end.
+  virtual std::optional<Sample> next() = 0;
+
+  /// Number of samples of a pass, where it is known.
+  virtual std::optional<int64_t> size() const { return std::nullopt; }
+};
+
+/// Stacks samples along a new first dimension.
+/// \throws DataError  when they do not have the same names, shapes and dtypes
+Batch stack(const std::vector<Sample>& samples);
+
+}  // namespace rondo

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/factory.h"
+#include "core/tensor_map.h"
+
+namespace rondo {
+
+/// A number gathered over the batches of a validation. Its state is tensors that `update` changes in
+/// place inside the validation step, so that it is recorded with the step.
+class Metric {
+ public:
+  using Component = Metric;
+  using Options = NoOptions;
+  using NamedTensor = std::pair<std::string, at::Tensor>;
+
+  Metric() = default;
+  Metric(const Metric&) = delete;
+  Metric& operator=(const Metric&) = delete;
+  virtual ~Metric() = default;
+
+  /// As it is logged, such as "accuracy".
+  virtual std::string name() const = 0;
+
+  /// Adds one batch to the state.
+  /// \capture safe: in-place tensor work on the state
+  virtual void update(const Outputs& outputs, const Batch& batch) = 0;
+
+  /// The value over everything added since the last reset; NaN when nothing was.  \capture host only
+  virtual double compute() const = 0;
+
+  /// The tensors of the state, by name, the same ones for the life of the metric.
+  virtual std::vector<NamedTensor> state() = 0;
+
+  /// Sets the state to its beginning, in place.  \capture host only
+  virtual void reset() = 0;
+
+  /// Moves the state to `device`, before the first update.
+  virtual void to(c10::Device device) = 0;
+};
+
+}  // namespace rondo

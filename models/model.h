@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "core/factory.h"
+#include "core/tensor_map.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace rondo {
+
+class Metric;
+
+/// What is trained: a torch module and how it sees a batch. See `ModuleModel` for a model that is a
+/// `torch::nn::Module` itself, `from_module` for a plain module and a loss, `ScriptModel` for a
+/// TorchScript file.
+class Model {
+ public:
+  using Component = Model;
+  using Options = NoOptions;
+
+  Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  virtual ~Model() = default;
+
+  /// Owner of parameters and buffers: what a checkpoint's "model" holds. The same object for the life
+  /// of the model.
+  virtual torch::nn::Module& module() = 0;
+
+  /// One forward pass. Training needs a 0-dim floating "loss" among the outputs.
+  /// \capture safe: tensor work only. Recorded once for train and once for eval mode; what the host
+  ///          reads in it is baked.
+  virtual Outputs forward(const Batch& batch) = 0;
+
+  /// Metrics of a validation, logged as `<scope>/<name>`.
+  virtual std::vector<Factory<Metric>> metrics() const { return {}; }
+};
+
+}  // namespace rondo

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/factory.h"
+#include "core/state_dict.h"
+
+namespace rondo {
+
+using NamedTensor = std::pair<std::string, at::Tensor>;
+using NamedTensors = std::vector<NamedTensor>;
+
+/// A trained tensor with what the optimizer keeps for it.
+class Parameter {
+ public:
+  Parameter(std::string name, at::Tensor value, NamedTensors state);
+
+  std::string name;  ///< as in the model's state, such as "layers.0.weight"
+  at::Tensor value;  ///< the module's own parameter
+
+  /// Undefined when the last backward did not reach the parameter.
+  const at::Tensor& grad() const { return value.grad(); }
+
+  /// \throws UsageError  when the optimizer keeps no such tensor
+  at::Tensor& state(std::string_view state_name);
+  const NamedTensors& states() const { return states_; }
+
+ private:
+  NamedTensors states_;
+};
+
+/// Parameters that share their numbers. `group["lr"]` is a 0-dim float64 tensor on the CPU that a
+/// scheduler writes and the update reads: nothing of it is baked into a recorded step.
+class ParamGroup {
+ public:
+  ParamGroup(std::string tag, NamedTensors numbers) : tag(std::move(tag)), numbers_(std::move(numbers)) {}
+
+  std::string tag;  ///< "" for the default group
+  std::vector<Parameter> params;
+
+  /// \throws UsageError  when the optimizer has no such number, naming those it has
+  at::Tensor& operator[](std::string_view number);
+  const NamedTensors& numbers() const { return numbers_; }
+
+ private:
+  NamedTensors numbers_;
+};
+
+/// Parameters picked by name, with numbers of their own. The first entry that matches wins.
+struct ParamGroupOptions {
+  std::vector<std::string> params;                       ///< globs of parameter names
+  std::string tag;                                       ///< for schedulers that drive this group only
+  std::vector<std::pair<std::string, double>> numbers;  ///< such as {"weight_decay", 0.0}
+};
+
+/// Base of rondo's optimizers: holds groups and state, an optimizer adds `update`. Its update is one
+/// dispatcher operator over a group (or tensor work), so eager and traced steps run the same code.
+class Optimizer {
+ public:
+  using Component = Optimizer;
+  using Options = NoOptions;
+  using Numbers = std::vector<std::pair<std::string, double>>;
+
+  /// \param numbers      what a scheduler may move, with the defaults of every group
+  /// \param state_names  tensors kept for each parameter, zeros of its shape at the beginning
+  /// \param groups       parameters that get numbers of their own
+  Optimizer(Numbers numbers, std::vector<std::string> state_names, std::vector<ParamGroupOptions> groups = {});
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+  virtual ~Optimizer() = default;
+
+  /// Takes the parameters of a model, once, before anything else. Those that require no gradient are
+  /// left out.
+  /// \throws UsageError  when a group's globs match nothing, or it sets a number that does not exist
+  void attach(const NamedTensors& parameters);
+
+  /// Updates every group from the gradients.  \capture safe
+  void step();
+
+  /// Makes every gradient undefined.  \capture safe
+  void zero_grad();
+
+  /// Keeps the gradients past the step, in memory that stays: called after each backward of a group of
+  /// batches but the last, so that the next backward adds to them.  \capture safe
+  void keep_grads();
+
+  /// Binds (or unbinds) the kept gradients to their parameters without touching their bytes: what the
+  /// host sees after a step was replayed rather than run.  \capture host only
+  void bind_grads(bool bound);
+
+  /// Defined gradients, in parameter order.
+  std::vector<at::Tensor> grads() const;
+
+  std::vector<ParamGroup>& groups() { return groups_; }
+  const std::vector<ParamGroup>& groups() const { return groups_; }
+
+  /// {"state": {parameter: {name: tensor}}, "groups": [{"tag", numbers…}]}. Tensors are shared.
+  StateDict state_dict() const;
+
+  /// Copies into the tensors in place.
+  /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
+  void load(const StateDict& state);
+
+  /// Everything that a step may read or write: parameters, their state, the groups' numbers, kept
+  /// gradients.
+  NamedTensors captured_state() const;
+
+ protected:
+  /// Updates the group's parameters in place from their gradients, outside of autograd.
+  /// \capture safe: tensor work only; numbers are read inside operators
+  virtual void update(ParamGroup& group) = 0;
+
+ private:
+  Numbers numbers_;
+  std::vector<std::string> state_names_;
+  std::vector<ParamGroupOptions> group_options_;
+  std::vector<ParamGroup> groups_;
+  std::vector<at::Tensor> kept_grads_;  // one a parameter, in group order; undefined where none was kept
+};
+
+}  // namespace rondo

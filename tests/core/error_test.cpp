@@ -1,0 +1,36 @@
+#include "core/error.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace rondo;
+
+TEST_SUITE_BEGIN("core/error");
+
+TEST_CASE("root_cause reaches the innermost exception with its own type") {
+  try {
+    try {
+      try {
+        throw NonFiniteLossError("loss is nan");
+      } catch (...) {
+        std::throw_with_nested(HookError("inner hook"));
+      }
+    } catch (...) {
+      std::throw_with_nested(HookError("outer hook"));
+    }
+  } catch (...) {
+    CHECK_THROWS_AS(std::rethrow_exception(root_cause(std::current_exception())),
+                    NonFiniteLossError);
+    CHECK(describe(std::current_exception()) == "outer hook: inner hook: loss is nan");
+  }
+}
+
+TEST_CASE("a config error lists its faults in file order with what is known of their place") {
+  const ConfigError error({{{"a.toml", 9, 1}, "x.y", "second"}, {{"a.toml", 2, 5}, "", "first"}});
+  CHECK(std::string(error.what()) == "a.toml:2:5: first\na.toml:9:1: x.y: second");
+  CHECK(error.faults.size() == 2);
+  CHECK(to_string(Fault{{}, "k", "m"}) == "k: m");
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,26 @@
+#include "core/glob.h"
+
+#include <doctest/doctest.h>
+
+using rondo::glob_match;
+
+TEST_SUITE_BEGIN("core/glob");
+
+TEST_CASE("a star matches any run, a question mark one character, the rest itself") {
+  CHECK(glob_match("*.bias", "layers.0.bias"));
+  CHECK(glob_match("model/layer*", "model/layer1/weight"));
+  CHECK(glob_match("a?c", "abc"));
+  CHECK(glob_match("*", ""));
+  CHECK(glob_match("a*b*c", "aXbYbZc"));
+  CHECK_FALSE(glob_match("a?c", "ac"));
+  CHECK_FALSE(glob_match("*.bias", "layers.0.biases"));
+  CHECK_FALSE(glob_match("", "a"));
+}
+
+TEST_CASE("the nearest candidate is one that may have been meant") {
+  CHECK(rondo::nearest("lrr", {"betas", "lr", "params"}) == "lr");
+  CHECK(rondo::nearest("adamw", {"SGD", "AdamW"}) == "AdamW");
+  CHECK(rondo::nearest("zzz", {"betas", "lr"}).empty());
+}
+
+TEST_SUITE_END();
