@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "optim/adam.h"
+#include "optim/lr_schedulers.h"
 #include "optim/sgd.h"
 #include "parameters.h"
 
@@ -75,6 +76,20 @@ TEST_CASE("values out of range are faults before anything is built") {
   CHECK(count("SGD", "momentum", ConfigValue(-1.0)) == 1);
   CHECK(count("SGD", "dampening", ConfigValue(2.0)) == 1);
   CHECK(count("SGD", "nesterov", ConfigValue(1.0)) == 1);
+}
+
+TEST_CASE("every registered scheduler is built and written back with every default") {
+  Registry<Scheduler> registry("scheduler");
+  register_builtin_schedulers(registry);
+  CHECK(registry.entries().size() == 5);
+  for (const auto& entry : registry.entries()) {
+    CAPTURE(entry.name);
+    CHECK(entry.keys->keys().size() >= 4);
+  }
+  CHECK(
+      registry.write(use<LinearLR>({0.1, 0.0, "2ep"})).to_text() ==
+      "{ LinearLR = { initial_learning_rate = 0.1, end_learning_rate = 0.0, total_iters = \"2ep\", "
+      "param_group_key = \"lr\", param_group_tags = [] } }");
 }
 
 TEST_SUITE_END();
