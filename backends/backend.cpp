@@ -1,9 +1,12 @@
 #include "backends/backend.h"
 
+#include <utility>
+
 #include <ATen/Context.h>
 
 #include "backends/eager_backend.h"
 #include "backends/numeric_environment.h"
+#include "backends/traced_backend.h"
 #include "backends/verify_policy.h"
 #include "core/error.h"
 
@@ -29,7 +32,7 @@ c10::Device device_named(const std::string& name) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(const BackendOptions& options) {
+std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
   require(options.mode == "traced" || options.mode == "eager",
           "mode",
           "\"traced\" or \"eager\"",
@@ -39,13 +42,17 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options) {
           "\"same\" or \"new\"",
           '"' + options.environment + '"');
   require(options.threads >= 1, "threads", "an integer >= 1", std::to_string(options.threads));
-  parse_verify(options.verify);
+  const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
   use_threads(options.threads);
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }
-  throw NotSupportedError("backend.mode: \"traced\" is not there yet; use \"eager\"");
+  if (!device.is_cpu()) {
+    throw NotSupportedError("backend.mode: \"traced\" runs on the CPU only; on " + device.str() +
+                            " set backend.mode = \"eager\"");
+  }
+  return std::make_unique<TracedBackend>(verify, std::move(log));
 }
 
 }  // namespace rondo

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "backends/step.h"
+#include "backends/step_report.h"
+#include "core/log.h"
 
 namespace rondo {
 
@@ -74,9 +76,15 @@ class Backend {
 
   /// Host code changed what steps do: from here on, every key is a new one.
   virtual void invalidate(const std::string& why) = 0;
+
+  /// The steps that were recorded and replayed; none under `eager`.
+  virtual std::vector<StepReport> reports() const { return {}; }
 };
 
-/// \throws UsageError  for an unknown mode, device or verify
-std::unique_ptr<Backend> make_backend(const BackendOptions& options);
+/// Sets LibTorch's thread count when `options` asks for another one.
+/// \param log  gets warnings about steps that settle late or cannot be verified
+/// \throws UsageError  for an option outside of its range
+/// \throws NotSupportedError  for traced steps on another device than the CPU
+std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log = TextLog());
 
 }  // namespace rondo

@@ -4,30 +4,11 @@
 
 #include <ATen/ATen.h>
 
+#include "backends/scoped.h"
 #include "backends/staging.h"
 #include "core/error.h"
 
 namespace rondo {
-
-namespace {
-
-// Sets a value for a scope and puts the old one back.
-template <class T>
-class Scoped {
- public:
-  Scoped(T& place, T value) : place_(place), before_(std::exchange(place, value)) {}
-
-  Scoped(const Scoped&) = delete;
-  Scoped& operator=(const Scoped&) = delete;
-
-  ~Scoped() { place_ = before_; }
-
- private:
-  T& place_;
-  T before_;
-};
-
-}  // namespace
 
 void EagerBackend::set_state(std::function<CapturedState()>) {}
 
