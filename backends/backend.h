@@ -9,14 +9,17 @@
 #include <vector>
 
 #include "backends/step.h"
+#include "backends/step_report.h"
+#include "core/log.h"
 
 namespace rondo {
 
 struct BackendOptions {
-  std::string mode = "traced";   ///< "traced" or "eager"
-  std::string device = "cpu";    ///< "cpu" or "cuda"
-  std::string verify = "first";  ///< "first", "off", or N: compare a replay with eager every N steps
-  int threads = 1;               ///< of tensor operators, >= 1
+  std::string mode = "traced";  ///< "traced" or "eager"
+  std::string device = "cpu";   ///< "cpu" or "cuda"
+  std::string verify =
+      "first";      ///< "first", "off", or N: compare a replay with eager every N steps
+  int threads = 1;  ///< of tensor operators, >= 1
   std::string environment = "same";  ///< "same" numeric environment on resume, or "new"
 };
 
@@ -42,9 +45,9 @@ class Backend {
 
   /// Runs one step on a staged batch. `eager` calls `body`; `traced` records it when `key` (or the
   /// structure of the batch) is new and replays it otherwise.
-  /// \param is_due   asked before the step which closures will run after it
-  /// \param queue    gets the closures of the step, in order, with their tensors
-  /// \return the body's outputs; they may be overwritten by the next run
+  /// \param is_due   asked which closures will run after this step; empty: all
+  /// \param queue    gets the closures of the step that are due, in order, with their tensors
+  /// \return the body's outputs, without autograd history; the next run may overwrite them
   /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
   virtual Outputs run(const StepKey& key,
                       const Batch& batch,
@@ -61,19 +64,27 @@ class Backend {
   /// Inside a body: queues a closure, which repeats with each replay. \throws UsageError  outside
   virtual void defer(StepClosure closure) = 0;
 
-  /// Inside a body: runs `function` now and at this point of each replay; it may write the tensors in
-  /// place. \throws UsageError  outside
-  virtual void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function) = 0;
+  /// Inside a body: runs `function` now and at this point of each replay; it may write the tensors
+  /// in place. \throws UsageError  outside
+  virtual void host_call(std::string name,
+                         std::vector<at::Tensor> tensors,
+                         HostFunction function) = 0;
 
-  /// Says which callback and hook is running inside the body, for messages; "" for none. The text must
-  /// outlive the call of the hook.
+  /// Says which callback and hook is running inside the body, for messages; "" for none. The text
+  /// must outlive the call of the hook.
   virtual void set_location(std::string_view callback, std::string_view hook) = 0;
 
   /// Host code changed what steps do: from here on, every key is a new one.
   virtual void invalidate(const std::string& why) = 0;
+
+  /// The steps that were recorded and replayed; none under `eager`.
+  virtual std::vector<StepReport> reports() const { return {}; }
 };
 
-/// \throws UsageError  for an unknown mode, device or verify
-std::unique_ptr<Backend> make_backend(const BackendOptions& options);
+/// Sets LibTorch's thread count when `options` asks for another one.
+/// \param log  gets warnings about steps that settle late or cannot be verified
+/// \throws UsageError  for an option outside of its range
+/// \throws NotSupportedError  for traced steps on another device than the CPU
+std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log = TextLog());
 
 }  // namespace rondo

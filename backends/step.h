@@ -27,8 +27,8 @@ struct GroupPhase {
   }
 };
 
-/// What a recorded step is valid for, besides the structure of its batch, which the backend looks at
-/// itself, and a generation that `Backend::invalidate` moves.
+/// What a recorded step is valid for, besides the structure of its batch, which the backend looks
+/// at itself, and a generation that `Backend::invalidate` moves.
 struct StepKey {
   std::string step;       ///< "train", "validate" or a validation loop's own name
   GroupPhase phase;       ///< of a training step

@@ -1,0 +1,58 @@
+#include "backends/backend.h"
+
+#include <utility>
+
+#include <ATen/Context.h>
+
+#include "backends/eager_backend.h"
+#include "backends/numeric_environment.h"
+#include "backends/traced_backend.h"
+#include "backends/verify_policy.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+void require(bool holds, const std::string& option, const char* rule, const std::string& value) {
+  if (!holds) {
+    throw UsageError("backend." + option + ": expected " + rule + ", got " + value);
+  }
+}
+
+c10::Device device_named(const std::string& name) {
+  require(name == "cpu" || name == "cuda", "device", "\"cpu\" or \"cuda\"", '"' + name + '"');
+  if (name == "cuda" && !at::hasCUDA()) {
+    throw UsageError(
+        "backend.device: \"cuda\" needs a LibTorch that is built with CUDA and a driver; this one "
+        "has the CPU only: set backend.device = \"cpu\"");
+  }
+  return c10::Device(name);
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
+  require(options.mode == "traced" || options.mode == "eager",
+          "mode",
+          "\"traced\" or \"eager\"",
+          '"' + options.mode + '"');
+  require(options.environment == "same" || options.environment == "new",
+          "environment",
+          "\"same\" or \"new\"",
+          '"' + options.environment + '"');
+  require(options.threads >= 1, "threads", "an integer >= 1", std::to_string(options.threads));
+  const VerifyPolicy verify = parse_verify(options.verify);
+  const c10::Device device = device_named(options.device);
+  use_threads(options.threads);
+  if (options.mode == "eager") {
+    return std::make_unique<EagerBackend>(device);
+  }
+  if (!device.is_cpu()) {
+    throw NotSupportedError("backend.mode: \"traced\" runs on the CPU only; on " + device.str() +
+                            " set backend.mode = \"eager\"");
+  }
+  return std::make_unique<TracedBackend>(verify, std::move(log));
+}
+
+}  // namespace rondo

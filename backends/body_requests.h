@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/step.h"
+
+namespace rondo {
+
+/// What the body of a step asks of the traced backend while it runs, answered by who runs it.
+class BodyRequests {
+ public:
+  BodyRequests() = default;
+  BodyRequests(const BodyRequests&) = delete;
+  BodyRequests& operator=(const BodyRequests&) = delete;
+  virtual ~BodyRequests() = default;
+
+  virtual void defer(StepClosure closure) = 0;
+  virtual void host_call(std::string name,
+                         std::vector<at::Tensor> tensors,
+                         HostFunction function) = 0;
+  virtual void set_location(std::string_view callback, std::string_view hook) = 0;
+};
+
+/// One call of Backend::run, with where the backend keeps who answers its body.
+struct StepCall {
+  const Batch& batch;
+  const StepBody& body;
+  const IsDue& is_due;
+  std::vector<StepClosure>& queue;
+  const std::function<CapturedState()>& provide_state;
+  BodyRequests*& requests;
+
+  CapturedState state() const { return provide_state ? provide_state() : CapturedState(); }
+
+  bool asks_for(const Cadence& cadence) const { return !is_due || is_due(cadence); }
+};
+
+}  // namespace rondo

@@ -1,0 +1,63 @@
+#include "backends/dispatcher.h"
+
+#include <utility>
+
+#include <torch/library.h>
+
+#include "backends/host_calls.h"
+#include "backends/recorder.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+thread_local Recorder* recorder_of_thread = nullptr;
+thread_local HostCalls* host_calls_of_thread = nullptr;
+
+// The key Fake lies below autocast and autograd and above the kernels, and nothing uses it in a C++
+// program: what arrives here is decomposed, cast and differentiated. It costs nothing while no
+// RecordingScope includes it.
+void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (recorder_of_thread == nullptr) {
+    throw CaptureError(
+        "operator " + op.schema().name() +
+        " ran on another thread while a step was captured; a step runs on one thread");
+  }
+  recorder_of_thread->run(op, keys, *stack);
+}
+
+void host_call(int64_t id, at::TensorList tensors) {
+  if (host_calls_of_thread == nullptr) {
+    throw UsageError("rondo::host_call: no step is running on this thread");
+  }
+  host_calls_of_thread->call(id, tensors.vec());
+}
+
+}  // namespace
+
+void register_with_dispatcher() {
+  static const bool done = [] {
+    static torch::Library fallback(
+        torch::Library::IMPL, "_", c10::DispatchKey::Fake, __FILE__, __LINE__);
+    fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
+    // A fragment: other folders add operators to the same namespace.
+    static torch::Library operators(
+        torch::Library::FRAGMENT, "rondo", c10::nullopt, __FILE__, __LINE__);
+    operators.def("host_call(int id, Tensor(a!)[] tensors) -> ()");
+    operators.impl("host_call",
+                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+Recorder* exchange_recorder(Recorder* recorder) {
+  return std::exchange(recorder_of_thread, recorder);
+}
+
+HostCalls* exchange_host_calls(HostCalls* calls) {
+  return std::exchange(host_calls_of_thread, calls);
+}
+
+}  // namespace rondo

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "backends/backend.h"
+
+namespace rondo {
+
+/// Runs every step as it is written: the reference that `traced` equals, and the one to debug with.
+class EagerBackend final : public Backend {
+ public:
+  explicit EagerBackend(c10::Device device) : device_(device) {}
+
+  c10::Device device() const override { return device_; }
+
+  /// Nothing to do: the body touches its state itself.
+  void set_state(std::function<CapturedState()> state) override;
+
+  Batch stage(const Batch& host) override;
+  void synchronize() override;
+
+  Outputs run(const StepKey& key,
+              const Batch& batch,
+              const StepBody& body,
+              const IsDue& is_due,
+              std::vector<StepClosure>& queue) override;
+
+  bool is_in_step() const override { return queue_ != nullptr; }
+
+  bool is_capturing() const override { return false; }
+
+  void defer(StepClosure closure) override;
+  void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function) override;
+  void set_location(std::string_view callback, std::string_view hook) override;
+  void invalidate(const std::string& why) override;
+
+ private:
+  void require_step(const char* call) const;
+
+  c10::Device device_;
+  std::vector<StepClosure>* queue_ = nullptr;  // of the step that is running
+  const IsDue* is_due_ = nullptr;
+};
+
+}  // namespace rondo

@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <utility>
+
+#include "backends/passes/passes.h"
+#include "backends/passes/storages.h"
+
+namespace rondo {
+
+namespace {
+
+// Walks backwards over a program and knows what the instructions after the current one need.
+class Liveness {
+ public:
+  explicit Liveness(const StepProgram& program)
+      : program_(program),
+        facts_(program),
+        slots_(program.slots.size(), false),
+        storages_(static_cast<size_t>(program.storages), false) {
+    for (const auto& output : program.outputs) {
+      need(output.second);
+    }
+    for (const ClosureOutput& closure : program.closures) {
+      std::for_each(
+          closure.tensors.begin(), closure.tensors.end(), [&](SlotId slot) { need(slot); });
+    }
+  }
+
+  bool is_needed(const Instruction& instruction) const {
+    if (instruction.draws_random || instruction.is_opaque) {
+      return true;
+    }
+    bool needed = false;
+    for (const SlotId slot : instruction.writes) {
+      const size_t storage = storage_of(program_, slot);
+      needed = needed || facts_.is_external[storage] || storages_[storage];
+    }
+    for_each_slot(instruction.results,
+                  [&](SlotId slot) { needed = needed || slots_[static_cast<size_t>(slot)]; });
+    return needed;
+  }
+
+  void need(SlotId slot) {
+    slots_[static_cast<size_t>(slot)] = true;
+    storages_[storage_of(program_, slot)] = true;
+  }
+
+ private:
+  const StepProgram& program_;
+  StorageFacts facts_;
+  std::vector<bool> slots_;
+  std::vector<bool> storages_;
+};
+
+}  // namespace
+
+StepProgram remove_dead_code(StepProgram program) {
+  Liveness live(program);
+  std::vector<bool> keep(program.instructions.size(), false);
+  for (size_t i = program.instructions.size(); i-- > 0;) {
+    const Instruction& instruction = program.instructions[i];
+    keep[i] = live.is_needed(instruction);
+    if (keep[i]) {
+      for_each_slot(instruction.arguments, [&](SlotId slot) { live.need(slot); });
+    }
+  }
+  keep_instructions(program, keep);
+  return program;
+}
+
+}  // namespace rondo

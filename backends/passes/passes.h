@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "backends/step_program.h"
+
+namespace rondo {
+
+// Each pass takes a program and returns one that leaves the same bytes in captured state, outputs,
+// closures and generators. One idea a file.
+
+/// Drops instructions whose results nothing needs. Keeps those that write what outlives the step,
+/// draw random numbers (the later draws would shift) or are opaque.
+StepProgram remove_dead_code(StepProgram program);
+
+/// Drops views of the whole of a tensor, in its own shape: detach, alias, lift_fresh, t(t(x)).
+StepProgram remove_identity_views(StepProgram program);
+
+/// Drops copies when neither the copy nor its source is written after it was made.
+StepProgram remove_needless_copies(StepProgram program);
+
+/// Computes equal things once. Never merges what writes, draws random numbers or is opaque, nor
+/// results that something writes into.
+StepProgram merge_common_subexpressions(StepProgram program);
+
+struct Pass {
+  const char* name;
+  StepProgram (*run)(StepProgram);
+};
+
+/// What every recorded step goes through, in order.
+const std::vector<Pass>& clean_up_passes();
+
+StepProgram clean_up(StepProgram program);
+
+/// The program of a step after which only some closures run, without what only the others need.
+/// \param due  one a closure
+StepProgram keep_due_closures(StepProgram program, const std::vector<bool>& due);
+
+}  // namespace rondo

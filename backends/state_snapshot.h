@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "backends/step.h"
+
+namespace rondo {
+
+/// A copy of everything a step may change: the memory of its state and batch, and LibTorch's
+/// default generator. Memory is copied by storage, so tensors that share it stay consistent. CPU
+/// only.
+class StateSnapshot {
+ public:
+  StateSnapshot(const CapturedState& state, const Batch& batch);
+
+  /// Exchanges the copy with what is there now.
+  void swap();
+
+  /// Name of the first tensor (or "the random number generator") whose bytes differ between the
+  /// copy and what is there now; "" when none does.
+  std::string first_difference() const;
+
+ private:
+  struct Copy {
+    c10::Storage storage;
+    at::Tensor bytes;
+  };
+
+  const Copy& copy_of(const at::Tensor& tensor) const;
+  void add(const std::string& name, const at::Tensor& tensor);
+
+  CapturedState tensors_;
+  std::vector<Copy> copies_;
+  at::Tensor generator_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,198 @@
+#include "backends/step_program.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <sstream>
+
+#include <c10/core/ScalarType.h>
+
+namespace rondo {
+
+namespace {
+
+std::string exact(double value) {
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%.17g", value);  // 17 digits name a double uniquely
+  const std::string text = digits;
+  // Never the text of an integer, which takes another part in type promotion.
+  return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+}
+
+template <class Items, class Text>
+std::string joined(const Items& items, Text text) {
+  std::string line;
+  for (const auto& item : items) {
+    line += (line.empty() ? "" : ", ") + text(item);
+  }
+  return line;
+}
+
+std::string slot_name(SlotId slot) {
+  return slot == kNoTensor ? "none" : "%" + std::to_string(slot);
+}
+
+std::string argument_text(const Argument& argument) {
+  switch (argument.kind) {
+    case Argument::Kind::Constant:
+      return to_text(argument.constant);
+    case Argument::Kind::Tensor:
+      return slot_name(argument.slots[0]);
+    case Argument::Kind::TensorList:
+      return "[" + joined(argument.slots, slot_name) + "]";
+  }
+  return "";
+}
+
+std::vector<int64_t> contiguous_strides(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t i = sizes.size(); i-- > 1;) {
+    strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
+  }
+  return strides;
+}
+
+std::string numbers(const std::vector<int64_t>& values) {
+  return "[" + joined(values, [](int64_t value) { return std::to_string(value); }) + "]";
+}
+
+void write_slots(std::ostream& out, const StepProgram& program, SlotKind kind, const char* title) {
+  const std::vector<bool> used = used_slots(program);
+  out << title << '\n';
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    const Slot& slot = program.slots[i];
+    if (slot.kind == kind && used[i]) {
+      out << "  %" << i << ' ' << slot.name << (slot.name.empty() ? "" : ": ") << to_text(slot);
+      if (kind == SlotKind::Constant && slot.value.numel() == 1) {
+        out << " = " << to_text(c10::IValue(slot.value.item()));
+      }
+      out << '\n';
+    }
+  }
+}
+
+void write_instructions(std::ostream& out, const StepProgram& program) {
+  out << "instructions\n";
+  int32_t location = -1;
+  for (const Instruction& instruction : program.instructions) {
+    if (instruction.location != location) {
+      location = instruction.location;
+      out << "  # " << to_string(program.locations[static_cast<size_t>(location)]) << '\n';
+    }
+    out << "  " << to_text(instruction);
+    for (const SlotId slot : instruction.writes) {
+      out << " !" << slot_name(slot);
+    }
+    out << '\n';
+  }
+}
+
+}  // namespace
+
+std::string operator_name(const c10::OperatorHandle& op) {
+  const std::string& overload = op.schema().overload_name();
+  return op.schema().name() + (overload.empty() ? "" : "." + overload);
+}
+
+std::string to_string(const Location& location) {
+  return location.callback.empty() ? "the step" : location.callback + "." + location.hook;
+}
+
+std::string to_text(const c10::IValue& constant) {
+  if (constant.isDouble()) {
+    return exact(constant.toDouble());
+  }
+  if (constant.isComplexDouble()) {
+    const auto value = constant.toComplexDouble();
+    return exact(value.real()) + "+" + exact(value.imag()) + "j";
+  }
+  if (constant.isString()) {
+    return "\"" + constant.toStringRef() + "\"";
+  }
+  if (constant.isList()) {
+    const c10::List<c10::IValue> list = constant.toList();
+    return "[" + joined(list, [](const c10::IValue& item) { return to_text(item); }) + "]";
+  }
+  if (constant.isBool()) {
+    return constant.toBool() ? "true" : "false";
+  }
+  std::ostringstream out;
+  out << constant;
+  return out.str();
+}
+
+std::string to_text(const Slot& slot) {
+  std::string text = at::toString(slot.dtype) + numbers(slot.sizes);
+  if (slot.strides != contiguous_strides(slot.sizes)) {
+    text += " strides " + numbers(slot.strides);
+  }
+  return text + (slot.is_wrapped_number ? " number" : "");
+}
+
+std::string to_text(const Instruction& instruction) {
+  std::string line;
+  if (!instruction.results.empty()) {
+    line = joined(instruction.results, argument_text) + " = ";
+  }
+  line += operator_name(instruction.op) + "(";
+  for (size_t i = 0; i < instruction.arguments.size(); ++i) {
+    const Argument& argument = instruction.arguments[i];
+    line += i == 0 ? "" : ", ";
+    if (argument.kind == Argument::Kind::Constant) {
+      line += instruction.op.schema().arguments()[i].name() + "=";
+    }
+    line += argument_text(argument);
+  }
+  return line + ")";
+}
+
+std::string to_text(const StepProgram& program) {
+  std::ostringstream out;
+  out << "step " << program.name << '\n';
+  write_slots(out, program, SlotKind::Input, "inputs");
+  write_slots(out, program, SlotKind::Captured, "captured");
+  write_slots(out, program, SlotKind::Constant, "constants");
+  write_instructions(out, program);
+  out << "outputs\n";
+  for (const auto& [name, slot] : program.outputs) {
+    out << "  " << name << " = " << slot_name(slot) << '\n';
+  }
+  out << "closures\n";
+  for (const ClosureOutput& closure : program.closures) {
+    out << "  " << closure.index << ": [" << joined(closure.tensors, slot_name) << "] every "
+        << closure.cadence.every.to_string()
+        << (closure.cadence.only_log_steps ? ", log steps only" : "") << '\n';
+  }
+  return out.str();
+}
+
+std::vector<bool> used_slots(const StepProgram& program) {
+  std::vector<bool> used(program.slots.size(), false);
+  const auto use = [&](SlotId slot) { used[static_cast<size_t>(slot)] = true; };
+  for (const Instruction& instruction : program.instructions) {
+    for_each_slot(instruction.arguments, use);
+    for_each_slot(instruction.results, use);
+  }
+  for (const auto& output : program.outputs) {
+    use(output.second);
+  }
+  for (const ClosureOutput& closure : program.closures) {
+    std::for_each(closure.tensors.begin(), closure.tensors.end(), use);
+  }
+  return used;
+}
+
+int64_t captured_bytes(const StepProgram& program) {
+  const std::vector<bool> used = used_slots(program);
+  std::set<int32_t> counted;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    const Slot& slot = program.slots[i];
+    if (slot.kind == SlotKind::Captured && used[i] && counted.insert(slot.storage).second) {
+      bytes += static_cast<int64_t>(slot.value.storage().nbytes());
+    }
+  }
+  return bytes;
+}
+
+}  // namespace rondo

@@ -1,0 +1,145 @@
+#include "backends/traced_backend.h"
+
+#include <utility>
+
+#include "backends/scoped.h"
+#include "backends/staging.h"
+#include "backends/traced_step.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+// Keys are few in a healthy run: loops, phases of a group, a last short batch.
+constexpr size_t kMaxSteps = 64;
+
+// Invalidations in a row after none of which a step was replayed.
+constexpr int kUselessGenerations = 8;
+
+std::string name_of(const StepKey& key) {
+  if (key.step != "train") {
+    return key.step;
+  }
+  std::string name = key.step + (key.phase.is_last ? "/update" : "/accumulate");
+  if (key.phase.size > 1) {
+    name +=
+        std::string(key.phase.is_first ? "_first" : "") + "_of_" + std::to_string(key.phase.size);
+  }
+  return name;
+}
+
+}  // namespace
+
+struct TracedBackend::Entry {
+  StepKey key;
+  BatchStructure structure;
+  std::unique_ptr<TracedStep> step;
+};
+
+TracedBackend::TracedBackend(VerifyPolicy verify, TextLog log)
+    : verify_(verify), log_(std::move(log)) {}
+
+TracedBackend::~TracedBackend() = default;
+
+void TracedBackend::set_state(std::function<CapturedState()> state) {
+  state_ = std::move(state);
+}
+
+Batch TracedBackend::stage(const Batch& host) {
+  return stage_on(host, device());
+}
+
+Outputs TracedBackend::run(const StepKey& key,
+                           const Batch& batch,
+                           const StepBody& body,
+                           const IsDue& is_due,
+                           std::vector<StepClosure>& queue) {
+  if (is_in_step_) {
+    throw UsageError("Backend.run: a step is running; its body cannot run another one");
+  }
+  const Scoped<bool> in_step(is_in_step_, true);
+  return step_for(key, batch).run({batch, body, is_due, queue, state_, requests_});
+}
+
+void TracedBackend::defer(StepClosure closure) {
+  require_step("defer").defer(std::move(closure));
+}
+
+void TracedBackend::host_call(std::string name,
+                              std::vector<at::Tensor> tensors,
+                              HostFunction function) {
+  require_step("host_call").host_call(std::move(name), std::move(tensors), std::move(function));
+}
+
+void TracedBackend::set_location(std::string_view callback, std::string_view hook) {
+  if (requests_ != nullptr) {
+    requests_->set_location(callback, hook);
+  }
+}
+
+void TracedBackend::invalidate(const std::string& why) {
+  if (is_in_step_) {
+    throw UsageError("Backend.invalidate: a step is running (" + why +
+                     "); change it between steps");
+  }
+  const size_t reported_before = retired_.size();
+  for (const Entry& entry : steps_) {
+    if (entry.step->replays() > 0) {
+      retired_.push_back(entry.step->report());
+    }
+  }
+  if (!steps_.empty()) {
+    useless_generations_ = retired_.size() > reported_before ? 0 : useless_generations_ + 1;
+  }
+  if (retired_.size() > kMaxSteps) {
+    retired_.erase(retired_.begin(), retired_.end() - kMaxSteps);
+  }
+  if (useless_generations_ == kUselessGenerations) {
+    log_.warning(
+        "traced steps never settle: " + std::to_string(kUselessGenerations) +
+        " times in a row they were captured and then thrown away, the last time because of " + why +
+        ". Change steps less often, or use backend.mode=eager");
+  }
+  steps_.clear();
+}
+
+std::vector<StepReport> TracedBackend::reports() const {
+  std::vector<StepReport> all = retired_;
+  for (const Entry& entry : steps_) {
+    if (entry.step->is_ready()) {
+      all.push_back(entry.step->report());
+    }
+  }
+  return all;
+}
+
+TracedStep& TracedBackend::step_for(const StepKey& key, const Batch& batch) {
+  for (const Entry& entry : steps_) {
+    if (entry.key == key && entry.structure.matches(batch)) {
+      return *entry.step;
+    }
+  }
+  if (steps_.size() >= kMaxSteps) {
+    throw CaptureError("more than " + std::to_string(kMaxSteps) +
+                       " different steps; the last ones are for batches of " +
+                       steps_.back().structure.to_string() + " and " +
+                       BatchStructure(batch).to_string() +
+                       ". Pad batches to a few sizes or set drop_last, or use backend.mode=eager");
+  }
+  const std::string name = name_of(key);
+  auto step = std::make_unique<TracedStep>(name, steps_made_[name]++, verify_, log_);
+  steps_.push_back({key, BatchStructure(batch), std::move(step)});
+  return *steps_.back().step;
+}
+
+BodyRequests& TracedBackend::require_step(const char* call) const {
+  if (requests_ == nullptr) {
+    throw UsageError(std::string("Backend.") + call +
+                     ": only inside a step, that is in hooks from on_train_step_start to "
+                     "on_train_step_end, or the model's forward");
+  }
+  return *requests_;
+}
+
+}  // namespace rondo

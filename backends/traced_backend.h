@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/batch_structure.h"
+#include "backends/body_requests.h"
+#include "backends/verify_policy.h"
+#include "core/log.h"
+
+namespace rondo {
+
+class TracedStep;
+
+/// Captures each step twice, then replays it. On the CPU its numbers are those of `EagerBackend`,
+/// bit for bit.
+class TracedBackend final : public Backend {
+ public:
+  TracedBackend(VerifyPolicy verify, TextLog log);
+  ~TracedBackend() override;
+
+  c10::Device device() const override { return c10::Device(c10::kCPU); }
+
+  void set_state(std::function<CapturedState()> state) override;
+  Batch stage(const Batch& host) override;
+
+  void synchronize() override {}
+
+  Outputs run(const StepKey& key,
+              const Batch& batch,
+              const StepBody& body,
+              const IsDue& is_due,
+              std::vector<StepClosure>& queue) override;
+
+  bool is_in_step() const override { return is_in_step_; }
+
+  bool is_capturing() const override { return requests_ != nullptr; }
+
+  void defer(StepClosure closure) override;
+  void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function) override;
+  void set_location(std::string_view callback, std::string_view hook) override;
+  void invalidate(const std::string& why) override;
+  std::vector<StepReport> reports() const override;
+
+ private:
+  struct Entry;
+
+  TracedStep& step_for(const StepKey& key, const Batch& batch);
+  BodyRequests& require_step(const char* call) const;
+
+  VerifyPolicy verify_;
+  TextLog log_;
+  std::function<CapturedState()> state_;
+  std::vector<Entry> steps_;
+  std::map<std::string, int> steps_made_;  // by name
+  std::vector<StepReport> retired_;        // of steps that were replayed and then invalidated
+  BodyRequests* requests_ = nullptr;
+  bool is_in_step_ = false;
+  int useless_generations_ = 0;  // in a row: captured something, replayed nothing
+};
+
+}  // namespace rondo

@@ -1,0 +1,199 @@
+#include "backends/traced_step.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "backends/capture.h"
+#include "backends/passes/passes.h"
+#include "backends/program_diff.h"
+#include "backends/verification.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+// Combinations of due closures that get a program of their own; beyond, everything is computed.
+constexpr size_t kMaxVariants = 16;
+
+// Captures in a row that were useless because the state had moved, before that is an error.
+constexpr int kMaxMovesInARow = 3;
+
+// Adds the seconds of its life to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  ~Stopwatch() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+const void* address_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->storage().data();
+}
+
+}  // namespace
+
+TracedStep::TracedStep(std::string name, int number, VerifyPolicy verify, TextLog log)
+    : name_(std::move(name)), number_(number), verify_(verify), log_(std::move(log)) {}
+
+TracedStep::~TracedStep() = default;
+
+Outputs TracedStep::run(const StepCall& call) {
+  if (is_ready_) {
+    if (const Slot* const moved = moved_state()) {
+      start_anew(*moved);
+    }
+  }
+  if (!is_ready_) {
+    return capture(call);
+  }
+  Variant& variant = variant_for(due_closures(call));
+  std::vector<at::Tensor> results =
+      verify_.covers(stats_.replays) ? verified_replay(variant, call) : replay(variant, call);
+  ++stats_.replays;
+  moves_in_a_row_ = 0;
+  auto next = std::make_move_iterator(results.begin());
+  Outputs outputs;
+  for (const auto& output : variant.program.outputs) {
+    outputs.set(output.first, *next++);
+  }
+  for (const ClosureOutput& closure : variant.program.closures) {
+    const auto end = next + static_cast<std::ptrdiff_t>(closure.tensors.size());
+    call.queue.push_back({{next, end}, closures_[closure.index], closure.cadence});
+    next = end;
+  }
+  return outputs;
+}
+
+Outputs TracedStep::capture(const StepCall& call) {
+  CapturedStep captured;
+  {
+    const Stopwatch watch(stats_.capture_s);
+    captured = capture_step(name_, call);
+  }
+  Outputs outputs = captured.outputs;
+  if (first_ == nullptr) {
+    first_ = std::make_unique<StepProgram>(std::move(captured.program));
+  } else {
+    settle(std::move(captured));
+  }
+  return outputs;
+}
+
+// The second capture is there: compares, and builds what is replayed.
+void TracedStep::settle(CapturedStep second) {
+  const std::unique_ptr<StepProgram> first = std::move(first_);
+  const std::string difference = first_difference(*first, second.program);
+  if (!difference.empty()) {
+    throw CaptureError(
+        "step " + name_ + " cannot be replayed, because two captures of it differ: " + difference +
+        ". Whatever changes from step to step must be a tensor of the batch or of the "
+        "state, a host call, or part of the step's key; backend.mode=eager runs the "
+        "step as written");
+  }
+  const Stopwatch watch(stats_.build_s);
+  stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
+  program_ = clean_up(std::move(second.program));
+  stats_.operators_replayed = static_cast<int64_t>(program_.instructions.size());
+  stats_.captured_bytes = captured_bytes(program_);
+  closures_ = std::move(second.closures);
+  host_calls_ = std::move(second.host_calls);
+  const std::vector<bool> used = used_slots(program_);
+  addresses_.clear();
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i] && program_.slots[i].kind == SlotKind::Captured) {
+      addresses_.push_back({static_cast<SlotId>(i), address_of(program_.slots[i].value)});
+    }
+  }
+  variants_.clear();
+  variant_for(std::vector<bool>(closures_.size(), true));
+  is_ready_ = true;
+}
+
+const Slot* TracedStep::moved_state() const {
+  for (const Address& address : addresses_) {
+    const Slot& slot = program_.slots[static_cast<size_t>(address.slot)];
+    if (address_of(slot.value) != address.data) {
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+void TracedStep::start_anew(const Slot& moved) {
+  if (++moves_in_a_row_ >= kMaxMovesInARow) {
+    throw CaptureError("step " + name_ + " never settles: \"" + moved.name +
+                       "\" lies in other memory after each capture. Copy into state in place "
+                       "(copy_) instead of replacing it; backend.mode=eager does not mind");
+  }
+  log_.debug("step " + name_ + ": \"" + moved.name + "\" lies in other memory; captured anew");
+  is_ready_ = false;
+}
+
+std::vector<bool> TracedStep::due_closures(const StepCall& call) const {
+  std::vector<bool> due;
+  for (const ClosureOutput& closure : program_.closures) {
+    due.push_back(call.asks_for(closure.cadence));
+  }
+  return due;
+}
+
+TracedStep::Variant& TracedStep::variant_for(const std::vector<bool>& due) {
+  const auto known = variants_.find(due);
+  if (known != variants_.end()) {
+    return *known->second;
+  }
+  if (variants_.size() >= kMaxVariants) {
+    variants_.erase(std::prev(variants_.end()) ==
+                            variants_.find(std::vector<bool>(due.size(), true))
+                        ? variants_.begin()
+                        : std::prev(variants_.end()));
+  }
+  auto variant = std::make_unique<Variant>(keep_due_closures(program_, due));
+  return *variants_.emplace(due, std::move(variant)).first->second;
+}
+
+std::vector<at::Tensor> TracedStep::replay(const Variant& variant, const StepCall& call) {
+  const HostCallScope scope(host_calls_);
+  try {
+    return variant.executor.run(call.batch);
+  } catch (const std::exception&) {
+    if (const std::exception_ptr thrown = host_calls_.take_exception()) {
+      std::rethrow_exception(thrown);
+    }
+    std::throw_with_nested(CaptureError("step " + name_ + ": its replay failed"));
+  }
+}
+
+std::vector<at::Tensor> TracedStep::verified_replay(const Variant& variant, const StepCall& call) {
+  const Stopwatch watch(stats_.verify_s);
+  const Verification verification{variant.program, call, host_calls_, log_};
+  return verification.run([&] { return replay(variant, call); });
+}
+
+StepReport TracedStep::report() const {
+  StepReport report;
+  report.name = name_;
+  std::replace(report.name.begin(), report.name.end(), '/', '_');
+  report.name += "." + std::to_string(number_);
+  report.stats = stats_;
+  report.program = to_text(program_);
+  const auto full = variants_.find(std::vector<bool>(closures_.size(), true));
+  if (full != variants_.end()) {
+    report.graph = to_text(full->second->executor.graph());
+  }
+  return report;
+}
+
+}  // namespace rondo

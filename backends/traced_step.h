@@ -1,0 +1,82 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/body_requests.h"
+#include "backends/host_calls.h"
+#include "backends/jit_executor.h"
+#include "backends/step_program.h"
+#include "backends/step_report.h"
+#include "backends/verify_policy.h"
+#include "core/log.h"
+
+namespace rondo {
+
+struct CapturedStep;
+
+/// One step of one key: captured on its first two runs, which must agree, then replayed. What is
+/// baked into a replay, and what guards it:
+/// - shapes, dtypes, the loop and the phase: the key, compared before each run by the backend
+/// - addresses of captured state: compared before each replay; another one starts the captures anew
+/// - host values in the body: errors of the recorder, the comparison of the two captures,
+/// verification
+/// - what host code changes between steps: `Backend::invalidate`
+class TracedStep {
+ public:
+  /// \param number  tells steps of one name apart: how many there were before
+  TracedStep(std::string name, int number, VerifyPolicy verify, TextLog log);
+  ~TracedStep();
+
+  /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
+  Outputs run(const StepCall& call);
+
+  /// Whether both captures are done.
+  bool is_ready() const { return is_ready_; }
+
+  int64_t replays() const { return stats_.replays; }
+
+  StepReport report() const;
+
+ private:
+  // What is run after which only some closures are due.
+  struct Variant {
+    explicit Variant(StepProgram variant_program)
+        : program(std::move(variant_program)), executor(program) {}
+
+    StepProgram program;
+    JitExecutor executor;
+  };
+
+  struct Address {
+    SlotId slot;
+    const void* data;
+  };
+
+  Outputs capture(const StepCall& call);
+  void settle(CapturedStep second);
+  const Slot* moved_state() const;
+  void start_anew(const Slot& moved);
+  std::vector<bool> due_closures(const StepCall& call) const;
+  Variant& variant_for(const std::vector<bool>& due);
+  std::vector<at::Tensor> replay(const Variant& variant, const StepCall& call);
+  std::vector<at::Tensor> verified_replay(const Variant& variant, const StepCall& call);
+
+  std::string name_;
+  int number_;
+  VerifyPolicy verify_;
+  TextLog log_;
+  bool is_ready_ = false;
+  std::unique_ptr<StepProgram> first_;  // between the two captures
+  StepProgram program_;                 // cleaned up, with every closure
+  std::vector<Address> addresses_;
+  std::vector<HostFunction> closures_;
+  HostCalls host_calls_;
+  std::map<std::vector<bool>, std::unique_ptr<Variant>> variants_;
+  int moves_in_a_row_ = 0;
+  StepStats stats_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rondo {
+
+/// Which replays of a step are compared with an eager run of the same step.
+struct VerifyPolicy {
+  bool first = true;  ///< the first replay of each key
+  int64_t every = 0;  ///< and every N-th one of a key; 0: no other
+
+  /// \param replay  counts a key's replays from 0
+  bool covers(int64_t replay) const {
+    return replay == 0 ? first : every > 0 && replay % every == 0;
+  }
+};
+
+/// Reads `BackendOptions::verify`: "first", "off" or an integer >= 1.
+/// \throws UsageError  for anything else
+VerifyPolicy parse_verify(const std::string& text);
+
+}  // namespace rondo
