@@ -23,15 +23,6 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-/// Bare where TOML allows it.
-std::string key_text(const std::string& key) {
-  const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
-  return bare ? key : quoted(key);
-}
-
 struct TextOf {
   std::string operator()(std::monostate) const { return ""; }
 
@@ -57,7 +48,7 @@ struct TextOf {
   std::string operator()(const ConfigTable& table) const {
     std::string text;
     for (const ConfigEntry& entry : table.entries()) {
-      text += (text.empty() ? "" : ", ") + key_text(entry.key) + " = " + entry.value.to_text();
+      text += (text.empty() ? "" : ", ") + toml_key(entry.key) + " = " + entry.value.to_text();
     }
     return text.empty() ? "{}" : "{ " + text + " }";
   }
@@ -65,13 +56,26 @@ struct TextOf {
 
 }  // namespace
 
-const ConfigValue* ConfigTable::find(std::string_view key) const {
+std::string toml_key(const std::string& key) {
+  const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+  return bare ? key : quoted(key);
+}
+
+const ConfigEntry* ConfigTable::find_entry(std::string_view key) const {
   for (const ConfigEntry& entry : entries_) {
     if (entry.key == key) {
-      return &entry.value;
+      return &entry;
     }
   }
   return nullptr;
+}
+
+const ConfigValue* ConfigTable::find(std::string_view key) const {
+  const ConfigEntry* entry = find_entry(key);
+  return entry != nullptr ? &entry->value : nullptr;
 }
 
 ConfigValue* ConfigTable::find(std::string_view key) {

@@ -22,6 +22,7 @@ class ConfigTable {
  public:
   const ConfigValue* find(std::string_view key) const;
   ConfigValue* find(std::string_view key);
+  const ConfigEntry* find_entry(std::string_view key) const;
 
   /// Replaces or adds.
   void set(std::string_view key, ConfigValue value, SourcePosition key_position = {});
@@ -58,6 +59,8 @@ class ConfigValue {
 
   const SourcePosition& position() const { return position_; }
 
+  void set_position(SourcePosition position) { position_ = std::move(position); }
+
   bool is_absent() const { return std::holds_alternative<std::monostate>(value_); }
 
   /// As it would stand in a TOML file: `3`, `2.5`, `"text"`, `[1, 2]`, `{ a = 1 }`.
@@ -73,6 +76,9 @@ struct ConfigEntry {
   SourcePosition key_position;
   ConfigValue value;
 };
+
+/// A key as it stands in a TOML file: bare where that is allowed, else in quotes.
+std::string toml_key(const std::string& key);
 
 /// Where faults are gathered while a value is read: the dotted path of the value and the list.
 class FaultSink {
