@@ -5,7 +5,12 @@
 
 namespace rondo {
 
+void register_cnn(Registry<Model>& registry);
+void register_gpt(Registry<Model>& registry);
+void register_lstm(Registry<Model>& registry);
 void register_mlp(Registry<Model>& registry);
+void register_resnet(Registry<Model>& registry);
+void register_script_model(Registry<Model>& registry);
 
 /// Every model that a config can name without a plugin.
 void register_builtin_models(Registry<Model>& registry);
