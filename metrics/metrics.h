@@ -1,0 +1,6 @@
+#pragma once
+
+// Every metric.
+#include "metrics/accuracy.h"
+#include "metrics/mean.h"
+#include "metrics/perplexity.h"

@@ -1,0 +1,80 @@
+#include "models/cnn.h"
+
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/internal/require.h"
+#include "metrics/accuracy.h"
+#include "models/internal/classify.h"
+#include "models/register.h"
+
+namespace rondo {
+
+namespace {
+
+void validate(const Cnn::Options& options) {
+  const std::vector<int64_t>& widths = options.widths;
+  detail::require(options.channels >= 1, "Cnn: channels", ">= 1", options.channels);
+  detail::require(options.classes >= 1, "Cnn: classes", ">= 1", options.classes);
+  detail::require(!widths.empty() &&
+                      std::all_of(widths.begin(), widths.end(), [](int64_t n) { return n >= 1; }),
+                  "Cnn: widths",
+                  "at least 1 number, each >= 1",
+                  fmt::format("{}", widths));
+  constexpr size_t kMostStages = 16;  // far beyond any image: keeps the shift below in range
+  detail::require(
+      widths.size() <= kMostStages && options.image_size >> widths.size() >= 1,
+      "Cnn: image_size",
+      fmt::format("large enough to be halved {} times, once for each width", widths.size()),
+      options.image_size);
+  detail::require(
+      options.dropout >= 0 && options.dropout < 1, "Cnn: dropout", "in [0, 1)", options.dropout);
+}
+
+}  // namespace
+
+Cnn::Cnn(const Options& options) : dropout_(options.dropout) {
+  validate(options);
+  int64_t channels = options.channels;
+  for (const int64_t width : options.widths) {
+    const std::string index = std::to_string(stages_.size());
+    // The norm that follows takes a bias away again.
+    const auto convolution =
+        torch::nn::Conv2dOptions(channels, width, /*kernel_size=*/3).padding(1).bias(false);
+    stages_.push_back({register_module("conv" + index, torch::nn::Conv2d(convolution)),
+                       register_module("norm" + index, torch::nn::BatchNorm2d(width))});
+    channels = width;
+  }
+  const int64_t side = options.image_size >> options.widths.size();
+  head_ = register_module("head", torch::nn::Linear(channels * side * side, options.classes));
+}
+
+Outputs Cnn::forward(const Batch& batch) {
+  at::Tensor x = batch["image"];
+  for (Stage& stage : stages_) {
+    x = at::relu(stage.norm(stage.convolution(x)));
+    x = at::max_pool2d(x, /*kernel_size=*/2);
+  }
+  x = at::dropout(x.flatten(1), dropout_, is_training());
+  return detail::classify(head_(x), batch, "label");
+}
+
+std::vector<Factory<Metric>> Cnn::metrics() const {
+  return {use<Accuracy>()};
+}
+
+void register_cnn(Registry<Model>& registry) {
+  using Options = Cnn::Options;
+  registry.add<Cnn>("Cnn", "Stages of convolution, batch norm and pooling, then a linear layer.")
+      .key("channels", &Options::channels, at_least(1), "of the images")
+      .key("image_size", &Options::image_size, at_least(1), "pixels a side")
+      .key("classes", &Options::classes, at_least(1), "of the labels")
+      .key("widths", &Options::widths, "channels of each stage")
+      .key("dropout", &Options::dropout, between(0, 1), "before the linear layer, below 1");
+}
+
+}  // namespace rondo

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "models/module_model.h"
+
+namespace rondo {
+
+/// Stages of 3×3 convolution, batch norm, ReLU and 2×2 max pooling, then one linear layer, for
+/// classification of "image", float32 [B, channels, image_size, image_size], with "label",
+/// int64 [B].
+class Cnn final : public ModuleModel {
+ public:
+  struct Options {
+    int64_t channels = 1;                    ///< of the images, >= 1
+    int64_t image_size = 28;                 ///< pixels a side, >= 2 to the number of stages
+    int64_t classes = 10;                    ///< >= 1
+    std::vector<int64_t> widths = {16, 32};  ///< channels of each stage, each >= 1
+    double dropout = 0.0;                    ///< share of the linear layer's inputs, in [0, 1)
+  };
+
+  explicit Cnn(const Options& options);
+
+  /// "loss", the mean cross entropy, when the batch has labels, and "logits", [B, classes].
+  /// \capture safe
+  Outputs forward(const Batch& batch) override;
+
+  std::vector<Factory<Metric>> metrics() const override;
+
+ private:
+  struct Stage {
+    torch::nn::Conv2d convolution;
+    torch::nn::BatchNorm2d norm;
+  };
+
+  double dropout_;
+  std::vector<Stage> stages_;
+  torch::nn::Linear head_{nullptr};
+};
+
+}  // namespace rondo

@@ -1,0 +1,70 @@
+#include "models/from_module.h"
+
+#include <ATen/ops/mse_loss.h>
+#include <c10/util/StringUtil.h>
+#include <torch/nn/module.h>
+
+#include "core/error.h"
+#include "metrics/accuracy.h"
+#include "models/internal/classify.h"
+
+namespace rondo {
+
+namespace {
+
+class FunctionModel final : public Model {
+ public:
+  FunctionModel(detail::TensorModule module, std::string input, Loss loss)
+      : module_(std::move(module)), input_(std::move(input)), loss_(std::move(loss)) {}
+
+  torch::nn::Module& module() override { return *module_.module; }
+
+  Outputs forward(const Batch& batch) override {
+    const at::Tensor output = module_.forward(batch[input_]);
+    if (!loss_.target.empty() && batch.find(loss_.target) == nullptr) {
+      return {{"logits", output}};
+    }
+    return {{"loss", loss_.function(output, batch)}, {"logits", output}};
+  }
+
+  std::vector<Factory<Metric>> metrics() const override { return loss_.metrics; }
+
+ private:
+  detail::TensorModule module_;
+  std::string input_;
+  Loss loss_;
+};
+
+}  // namespace
+
+Loss cross_entropy(std::string label) {
+  const auto function = [label](const at::Tensor& output, const Batch& batch) {
+    return detail::cross_entropy(output, batch[label]);
+  };
+  Accuracy::Options accuracy;
+  accuracy.label = label;
+  return {function, std::move(label), {use<Accuracy>(accuracy)}};
+}
+
+Loss mse(std::string target) {
+  const auto function = [target](const at::Tensor& output, const Batch& batch) {
+    const at::Tensor& wanted = batch[target];
+    if (output.sizes() != wanted.sizes()) {
+      throw ShapeError(c10::str(
+          "mse: the output is ", output.sizes(), ", \"", target, "\" is ", wanted.sizes()));
+    }
+    return at::mse_loss(output, wanted);
+  };
+  return {function, std::move(target), {}};
+}
+
+Factory<Model> detail::from_module(std::function<TensorModule()> make,
+                                   std::string input,
+                                   Loss loss) {
+  auto build = [make = std::move(make), input = std::move(input), loss = std::move(loss)] {
+    return std::make_unique<FunctionModel>(make(), input, loss);
+  };
+  return Factory<Model>("from_module", typeid(FunctionModel), nullptr, std::move(build));
+}
+
+}  // namespace rondo

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/module_model.h"
+
+namespace rondo {
+
+class KeyedRandom;
+
+/// How `Gpt::generate` chooses tokens.
+struct GenerateOptions {
+  int64_t count = 100;       ///< tokens to add, >= 0
+  double temperature = 1.0;  ///< >= 0; 0 always takes the most likely token
+};
+
+/// Decoder-only transformer that predicts the next token: layer norm before each part, exact GELU,
+/// learned positions. Sees "tokens" and "targets", int64 [B, T] with T <= context.
+/// Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.3.
+class Gpt final : public ModuleModel {
+ public:
+  struct Options {
+    int64_t layers = 4;       ///< >= 1
+    int64_t heads = 4;        ///< >= 1, a divisor of width
+    int64_t width = 128;      ///< of the residual stream, >= 1
+    int64_t context = 64;     ///< tokens, >= 1
+    int64_t vocabulary = 65;  ///< tokens are 0 … vocabulary-1, >= 1
+    double dropout = 0.0;     ///< of embeddings, attention and both parts' outputs, in [0, 1)
+    bool tied = false;        ///< the head is the token embedding, as one parameter
+  };
+
+  explicit Gpt(const Options& options);
+
+  /// "loss", the mean cross entropy, when the batch has targets, and "logits",
+  /// [B, T, vocabulary].
+  /// \throws ShapeError  when tokens are not [B, T] with 1 <= T <= context
+  /// \capture safe
+  Outputs forward(const Batch& batch) override;
+
+  std::vector<Factory<Metric>> metrics() const override;
+
+  /// Continues `prompt` in eval mode without gradients, and restores the mode.
+  /// \param prompt  at least one token, each in the vocabulary; the last `context` are seen
+  /// \return the prompt and `count` tokens more
+  /// \throws UsageError  when prompt or options are out of range
+  /// \capture host only
+  std::vector<int64_t> generate(std::vector<int64_t> prompt,
+                                const GenerateOptions& options,
+                                KeyedRandom& random);
+
+  class BlockImpl;
+
+ private:
+  at::Tensor logits(const at::Tensor& tokens);
+  void initialise();
+
+  Options options_;
+  torch::nn::Embedding token_embedding_;
+  torch::nn::Embedding position_embedding_;
+  at::Tensor causal_mask_;  // bool [context, context], true where a token must not look
+  std::vector<std::shared_ptr<BlockImpl>> blocks_;
+  torch::nn::LayerNorm final_norm_;
+  torch::nn::Linear head_{nullptr};  // empty when tied
+};
+
+}  // namespace rondo

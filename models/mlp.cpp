@@ -1,0 +1,72 @@
+#include "models/mlp.h"
+
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/tanh.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/internal/require.h"
+#include "metrics/accuracy.h"
+#include "models/internal/classify.h"
+#include "models/register.h"
+
+namespace rondo {
+
+Mlp::Mlp(const Options& options) : options_(options) {
+  const std::vector<int64_t>& sizes = options.sizes;
+  detail::require(sizes.size() >= 2 &&
+                      std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 1; }),
+                  "Mlp: sizes",
+                  "at least 2 numbers, each >= 1",
+                  fmt::format("{}", sizes));
+  detail::require(
+      options.activation == "relu" || options.activation == "gelu" || options.activation == "tanh",
+      "Mlp: activation",
+      "\"relu\", \"gelu\" or \"tanh\"",
+      options.activation);
+  detail::require(
+      options.dropout >= 0 && options.dropout < 1, "Mlp: dropout", "in [0, 1)", options.dropout);
+  for (size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const torch::nn::Linear layer(sizes[i], sizes[i + 1]);
+    layers_.push_back(register_module("layer" + std::to_string(i), layer));
+  }
+}
+
+at::Tensor Mlp::activate(const at::Tensor& input) const {
+  if (options_.activation == "relu") {
+    return at::relu(input);
+  }
+  return options_.activation == "gelu" ? at::gelu(input) : at::tanh(input);
+}
+
+Outputs Mlp::forward(const Batch& batch) {
+  at::Tensor x = batch[options_.input].flatten(1);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (i > 0) {
+      x = at::dropout(activate(x), options_.dropout, is_training());
+    }
+    x = layers_[i](x);
+  }
+  return detail::classify(x, batch, options_.label);
+}
+
+std::vector<Factory<Metric>> Mlp::metrics() const {
+  Accuracy::Options accuracy;
+  accuracy.label = options_.label;
+  return {use<Accuracy>(accuracy)};
+}
+
+void register_mlp(Registry<Model>& registry) {
+  using Options = Mlp::Options;
+  registry.add<Mlp>("Mlp", "Linear layers with an activation and dropout between them.")
+      .key("sizes", &Options::sizes, "inputs, hidden units …, classes")
+      .key("activation", &Options::activation, one_of({"relu", "gelu", "tanh"}), "between layers")
+      .key("dropout", &Options::dropout, between(0, 1), "share of hidden units, below 1")
+      .key("input", &Options::input, "in the batch: [B, …], flattened from dimension 1")
+      .key("label", &Options::label, "in the batch: int64 [B]");
+}
+
+}  // namespace rondo

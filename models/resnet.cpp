@@ -1,0 +1,99 @@
+#include "models/resnet.h"
+
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/relu.h>
+#include <torch/nn/init.h>
+
+#include "core/internal/require.h"
+#include "metrics/accuracy.h"
+#include "models/internal/classify.h"
+#include "models/register.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr int64_t kStages = 3;
+
+ResNet::Options validated(const ResNet::Options& options) {
+  detail::require(options.blocks >= 1, "ResNet: blocks", ">= 1", options.blocks);
+  detail::require(options.width >= 1, "ResNet: width", ">= 1", options.width);
+  detail::require(options.classes >= 1, "ResNet: classes", ">= 1", options.classes);
+  detail::require(options.channels >= 1, "ResNet: channels", ">= 1", options.channels);
+  return options;
+}
+
+torch::nn::Conv2d convolution(int64_t inputs, int64_t outputs, int64_t stride) {
+  torch::nn::Conv2d made(torch::nn::Conv2dOptions(inputs, outputs, /*kernel_size=*/3)
+                             .stride(stride)
+                             .padding(1)
+                             .bias(false));
+  torch::nn::init::kaiming_normal_(made->weight, /*a=*/0, torch::kFanOut, torch::kReLU);
+  return made;
+}
+
+}  // namespace
+
+ResNet::BlockImpl::BlockImpl(int64_t inputs, int64_t outputs)
+    : added_channels_(outputs - inputs),
+      conv1_(convolution(inputs, outputs, inputs == outputs ? 1 : 2)),
+      norm1_(outputs),
+      conv2_(convolution(outputs, outputs, 1)),
+      norm2_(outputs) {
+  register_module("conv1", conv1_);
+  register_module("norm1", norm1_);
+  register_module("conv2", conv2_);
+  register_module("norm2", norm2_);
+}
+
+at::Tensor ResNet::BlockImpl::forward(const at::Tensor& input) {
+  const at::Tensor inside = norm2_(conv2_(at::relu(norm1_(conv1_(input)))));
+  if (added_channels_ == 0) {
+    return at::relu(inside + input);
+  }
+  // Every second pixel, and zeros for the channels that the input does not have.
+  const at::Tensor pixels =
+      input.slice(/*dim=*/2, 0, input.size(2), 2).slice(/*dim=*/3, 0, input.size(3), 2);
+  return at::relu(inside + at::constant_pad_nd(pixels, {0, 0, 0, 0, 0, added_channels_}));
+}
+
+ResNet::ResNet(const Options& options)
+    : conv_(convolution(validated(options).channels, options.width, 1)),
+      norm_(options.width),
+      head_(options.width << (kStages - 1), options.classes) {
+  register_module("conv", conv_);
+  register_module("norm", norm_);
+  int64_t inputs = options.width;
+  for (int64_t stage = 0; stage < kStages; ++stage) {
+    for (int64_t i = 0; i < options.blocks; ++i) {
+      const int64_t outputs = options.width << stage;
+      const std::string name = "stage" + std::to_string(stage) + "_block" + std::to_string(i);
+      blocks_.push_back(register_module(name, std::make_shared<BlockImpl>(inputs, outputs)));
+      inputs = outputs;
+    }
+  }
+  register_module("head", head_);
+}
+
+Outputs ResNet::forward(const Batch& batch) {
+  at::Tensor x = at::relu(norm_(conv_(batch["image"])));
+  for (const auto& block : blocks_) {
+    x = block->forward(x);
+  }
+  return detail::classify(head_(x.mean({2, 3})), batch, "label");
+}
+
+std::vector<Factory<Metric>> ResNet::metrics() const {
+  return {use<Accuracy>()};
+}
+
+void register_resnet(Registry<Model>& registry) {
+  using Options = ResNet::Options;
+  registry.add<ResNet>("ResNet", "Residual network for small images: depth 6 * blocks + 2.")
+      .key("blocks", &Options::blocks, at_least(1), "in each of the three stages; 3: ResNet-20")
+      .key("width", &Options::width, at_least(1), "channels of the first stage")
+      .key("classes", &Options::classes, at_least(1), "of the labels")
+      .key("channels", &Options::channels, at_least(1), "of the images");
+}
+
+}  // namespace rondo

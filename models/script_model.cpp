@@ -1,0 +1,129 @@
+#include "models/script_model.h"
+
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <cerrno>
+#include <fstream>
+#include <unordered_set>
+
+#include "core/internal/require.h"
+#include "models/register.h"
+
+namespace rondo {
+
+struct ScriptModel::Script {
+  torch::jit::Module module;
+};
+
+namespace {
+
+void validate(const ScriptModel::Options& options) {
+  detail::require(!options.path.empty(), "ScriptModel: path", "given", "nothing");
+  detail::require(!options.inputs.empty(), "ScriptModel: inputs", "at least one name", "none");
+  detail::require(
+      options.loss == "cross_entropy" || options.loss == "mse" || options.loss == "none",
+      "ScriptModel: loss",
+      "\"cross_entropy\", \"mse\" or \"none\"",
+      options.loss);
+}
+
+Loss loss_of(const ScriptModel::Options& options) {
+  if (options.loss == "none") {
+    return {};
+  }
+  return options.loss == "mse" ? mse(options.target) : cross_entropy(options.target);
+}
+
+torch::jit::Module load_script(const std::filesystem::path& path) {
+  // LibTorch reports a missing file and a broken one alike.
+  if (std::ifstream file(path, std::ios::binary); !file) {
+    throw IoError("ScriptModel: cannot open " + path.string(), errno);
+  }
+  torch::jit::getProfilingMode() = false;
+  try {
+    return torch::jit::load(path.string(), at::Device(at::kCPU));
+  } catch (const c10::Error&) {
+    std::throw_with_nested(DataError("ScriptModel: " + path.string() + " is no TorchScript file"));
+  }
+}
+
+/// The nested child of `root` that holds "a.b.name", which is made on the way, and "name".
+std::pair<torch::nn::Module*, std::string> place_of(torch::nn::Module& root, std::string name) {
+  torch::nn::Module* place = &root;
+  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.')) {
+    const std::string child = name.substr(0, dot);
+    const auto children = place->named_children();
+    const auto* found = children.find(child);
+    place = found != nullptr
+                ? found->get()
+                : place->register_module(child, std::make_shared<torch::nn::Module>(child)).get();
+    name.erase(0, dot + 1);
+  }
+  return {place, name};
+}
+
+/// Registers the script's own tensors with `root`, so that what is done to one is done to both.
+void adopt_tensors(torch::nn::Module& root, const torch::jit::Module& script) {
+  std::unordered_set<at::TensorImpl*> seen;
+  for (const auto& parameter : script.named_parameters()) {
+    if (seen.insert(parameter.value.unsafeGetTensorImpl()).second) {
+      const auto [place, name] = place_of(root, parameter.name);
+      place->register_parameter(name, parameter.value, parameter.value.requires_grad());
+    }
+  }
+  for (const auto& buffer : script.named_buffers()) {
+    if (seen.insert(buffer.value.unsafeGetTensorImpl()).second) {
+      const auto [place, name] = place_of(root, buffer.name);
+      place->register_buffer(name, buffer.value);
+    }
+  }
+}
+
+}  // namespace
+
+ScriptModel::ScriptModel(const Options& options) : options_(options) {
+  validate(options);
+  loss_ = loss_of(options);
+  script_ = std::make_unique<Script>(Script{load_script(options.path)});
+  adopt_tensors(*this, script_->module);
+  train(script_->module.is_training());
+}
+
+ScriptModel::~ScriptModel() = default;
+
+Outputs ScriptModel::forward(const Batch& batch) {
+  std::vector<c10::IValue> inputs;
+  for (const std::string& name : options_.inputs) {
+    inputs.emplace_back(batch[name]);
+  }
+  // The same operators in every call, as they were written. The setting is one of the thread.
+  const torch::jit::GraphOptimizerEnabledGuard no_optimisation(false);
+  const c10::IValue result = script_->module.forward(std::move(inputs));
+  if (!result.isTensor()) {
+    throw UsageError("ScriptModel: the forward of " + options_.path.string() +
+                     " must return one tensor, got " + result.tagKind());
+  }
+  const at::Tensor output = result.toTensor();
+  if (!loss_.function || batch.find(loss_.target) == nullptr) {
+    return {{"logits", output}};
+  }
+  return {{"loss", loss_.function(output, batch)}, {"logits", output}};
+}
+
+void ScriptModel::train(bool on) {
+  torch::nn::Module::train(on);
+  script_->module.train(on);
+}
+
+void register_script_model(Registry<Model>& registry) {
+  using Options = ScriptModel::Options;
+  registry.add<ScriptModel>("ScriptModel", "The model of a TorchScript file.")
+      .key("path", &Options::path, "of the TorchScript file")
+      .required()
+      .key("inputs", &Options::inputs, "in the batch, in the order of the script's forward")
+      .key("loss", &Options::loss, one_of({"cross_entropy", "mse", "none"}), "of its output")
+      .key("target", &Options::target, "in the batch, what the loss compares with");
+}
+
+}  // namespace rondo

@@ -1,0 +1,52 @@
+#include "metrics/accuracy.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+
+using namespace rondo;
+
+TEST_SUITE_BEGIN("metrics/accuracy");
+
+TEST_CASE("equals the direct count over uneven batches") {
+  torch::manual_seed(1);
+  Accuracy accuracy({});
+  CHECK(accuracy.name() == "accuracy");
+  CHECK(std::isnan(accuracy.compute()));
+  const auto before = accuracy.state();
+  int64_t correct = 0;
+  int64_t total = 0;
+  for (const int64_t size : {5, 1, 8}) {
+    const auto logits = torch::randn({size, 3});
+    const auto label = torch::randint(3, {size}, torch::kLong);
+    for (int64_t i = 0; i < size; ++i) {
+      correct += logits[i].argmax().item<int64_t>() == label[i].item<int64_t>() ? 1 : 0;
+    }
+    total += size;
+    accuracy.update({{"logits", logits}}, {{"label", label}});
+  }
+  CHECK(accuracy.compute() == static_cast<double>(correct) / static_cast<double>(total));
+  CHECK(accuracy.state()[0].second.is_same(before[0].second));
+  accuracy.reset();
+  CHECK(std::isnan(accuracy.compute()));
+}
+
+TEST_CASE("every token of a sequence counts") {
+  Accuracy accuracy({"scores", "targets"});
+  const auto targets = torch::arange(6).reshape({2, 3});
+  auto scores = torch::one_hot(targets, 6).to(torch::kFloat);
+  scores[0][0] = torch::one_hot(torch::tensor(5), 6).to(torch::kFloat);
+  accuracy.update({{"scores", scores}}, {{"targets", targets}});
+  CHECK(accuracy.compute() == 5.0 / 6.0);
+}
+
+TEST_CASE("logits that do not fit the labels are refused") {
+  Accuracy accuracy({});
+  CHECK_THROWS_AS(accuracy.update({{"logits", torch::zeros({2, 3})}},
+                                  {{"label", torch::zeros({3}, torch::kLong)}}),
+                  ShapeError);
+}
+
+TEST_SUITE_END();

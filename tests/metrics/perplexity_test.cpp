@@ -1,0 +1,40 @@
+#include "metrics/perplexity.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+
+using namespace rondo;
+
+TEST_SUITE_BEGIN("metrics/perplexity");
+
+TEST_CASE("is the exponential of the mean loss of a token over uneven batches") {
+  Perplexity perplexity({});
+  CHECK(perplexity.name() == "perplexity");
+  CHECK(std::isnan(perplexity.compute()));
+  perplexity.update({{"loss", torch::full({}, 1.0)}}, {{"targets", torch::zeros({2, 3})}});
+  perplexity.update({{"loss", torch::full({}, 3.0)}}, {{"targets", torch::zeros({1, 2})}});
+  CHECK(perplexity.compute() == doctest::Approx(std::exp((6.0 * 1.0 + 2.0 * 3.0) / 8.0)));
+  perplexity.reset();
+  CHECK(std::isnan(perplexity.compute()));
+}
+
+TEST_CASE("a uniform guess among n tokens has perplexity n") {
+  constexpr double kTolerance = 1e-5;  // float32 rounding of the loss
+  Perplexity perplexity({});
+  const auto targets = torch::randint(7, {4, 5}, torch::kLong);
+  const auto loss = torch::nn::functional::cross_entropy(torch::zeros({20, 7}), targets.flatten());
+  perplexity.update({{"loss", loss}}, {{"targets", targets}});
+  CHECK(perplexity.compute() == doctest::Approx(7.0).epsilon(kTolerance));
+}
+
+TEST_CASE("a loss with dimensions is refused") {
+  Perplexity perplexity({});
+  CHECK_THROWS_AS(
+      perplexity.update({{"loss", torch::zeros({2})}}, {{"targets", torch::zeros({2, 3})}}),
+      ShapeError);
+}
+
+TEST_SUITE_END();

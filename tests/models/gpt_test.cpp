@@ -1,0 +1,195 @@
+#include "models/gpt.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "metrics/metric.h"
+#include "models/model_checks.h"
+
+using namespace rondo;
+
+TEST_SUITE_BEGIN("models/gpt");
+
+namespace {
+
+constexpr int64_t kContext = 6;
+constexpr int64_t kVocabulary = 7;
+
+Gpt::Options small() {
+  Gpt::Options options;
+  options.layers = 2;
+  options.heads = 2;
+  options.width = 16;
+  options.context = kContext;
+  options.vocabulary = kVocabulary;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("learns from tokens, tied or not") {
+  Gpt::Options options = small();
+  for (const bool tied : {false, true}) {
+    CAPTURE(tied);
+    options.tied = tied;
+    test::check_model(
+        use<Gpt>(options), test::token_batch(4, kContext, kVocabulary), "targets", 0.5);
+  }
+}
+
+TEST_CASE("a token does not see what comes after it, and sees what came before") {
+  torch::manual_seed(3);
+  Gpt gpt(small());
+  gpt.eval();
+  const Batch batch = test::token_batch(1, kContext, kVocabulary);
+  const auto logits = gpt.forward(batch)["logits"];
+  for (int64_t changed = 0; changed < kContext; ++changed) {
+    auto tokens = batch["tokens"].clone();
+    tokens[0][changed] = (tokens[0][changed] + 1) % kVocabulary;
+    const auto other = gpt.forward({{"tokens", tokens}})["logits"];
+    for (int64_t t = 0; t < kContext; ++t) {
+      CAPTURE(changed);
+      CAPTURE(t);
+      CHECK(other[0][t].equal(logits[0][t]) == (t < changed));
+    }
+  }
+}
+
+TEST_CASE("one block equals torch's encoder layer with norm first") {
+  constexpr double kTolerance = 1e-5;  // float32, sums in another order
+  torch::manual_seed(3);
+  Gpt::Options options = small();
+  options.layers = 1;
+  Gpt gpt(options);
+  const auto p = gpt.named_parameters();
+  const auto x = torch::randn({1, kContext, 16});
+  torch::nn::MultiheadAttention attention(torch::nn::MultiheadAttentionOptions(16, 2));
+  const torch::NoGradGuard no_grad;
+  attention->in_proj_weight.copy_(p["block0.qkv.weight"]);
+  attention->in_proj_bias.copy_(p["block0.qkv.bias"]);
+  attention->out_proj->weight.copy_(p["block0.projection.weight"]);
+  attention->out_proj->bias.copy_(p["block0.projection.bias"]);
+  const auto mask = torch::full({kContext, kContext}, -INFINITY).triu(1);
+  const auto tokens = test::token_batch(1, kContext, kVocabulary)["tokens"];
+  auto h = torch::embedding(p["token_embedding.weight"], tokens) + p["position_embedding.weight"];
+  const auto norm = [&](const at::Tensor& in, const std::string& name) {
+    return torch::layer_norm(in, {16}, p[name + ".weight"], p[name + ".bias"]);
+  };
+  const auto n = norm(h, "block0.norm1").transpose(0, 1);
+  h = h + std::get<0>(attention->forward(n, n, n, {}, true, mask)).transpose(0, 1);
+  const auto inner = torch::gelu(
+      torch::linear(norm(h, "block0.norm2"), p["block0.expand.weight"], p["block0.expand.bias"]));
+  h = h + torch::linear(inner, p["block0.contract.weight"], p["block0.contract.bias"]);
+  const auto expected = torch::linear(norm(h, "final_norm"), p["head.weight"]);
+  const auto logits = gpt.forward({{"tokens", tokens}})["logits"];
+  CHECK(logits.allclose(expected, kTolerance, kTolerance));
+}
+
+TEST_CASE("a tied head is one parameter with the embedding") {
+  Gpt::Options options = small();
+  const Gpt untied(options);
+  options.tied = true;
+  Gpt tied(options);
+  CHECK(tied.parameters().size() + 1 == untied.parameters().size());
+  CHECK(tied.named_parameters().find("head.weight") == nullptr);
+  tied.to(torch::kDouble);
+  const Batch batch = test::token_batch(2, kContext, kVocabulary);
+  auto weight = tied.named_parameters()["token_embedding.weight"];
+  tied.forward(batch)["loss"].backward();
+  // The head reaches rows whose token the batch need not have.
+  CHECK((weight.grad().abs().sum(1) > 0).all().item<bool>());
+  const torch::NoGradGuard no_grad;
+  weight.zero_();
+  CHECK(tied.forward(batch)["logits"].equal(
+      torch::zeros({2, kContext, kVocabulary}, torch::kDouble)));
+}
+
+TEST_CASE("begins as GPT-2 does, near the uniform guess") {
+  torch::manual_seed(3);
+  Gpt gpt({});
+  const auto p = gpt.named_parameters();
+  // Standard errors of these deviations are below 1 % of them.
+  CHECK(p["block0.qkv.weight"].std().item<double>() == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(p["block0.contract.weight"].std().item<double>() ==
+        doctest::Approx(0.02 / std::sqrt(8.0)).epsilon(0.05));
+  CHECK(p["block3.qkv.bias"].equal(torch::zeros({3 * 128})));
+  CHECK(p["final_norm.weight"].equal(torch::ones({128})));
+  const double loss = gpt.forward(test::token_batch(4, 64, 65))["loss"].item<double>();
+  CHECK(loss == doctest::Approx(std::log(65.0)).epsilon(0.05));
+}
+
+TEST_CASE("dropout works in train mode only") {
+  Gpt::Options options = small();
+  options.dropout = 0.5;
+  Gpt gpt(options);
+  test::check_dropout(gpt, test::token_batch(2, kContext, kVocabulary));
+}
+
+TEST_CASE("generates what it learned, and is left in the mode it was in") {
+  torch::manual_seed(3);
+  Gpt gpt(small());
+  auto cycle = torch::arange(kContext + 1).remainder(3).unsqueeze(0);
+  const Batch batch = {{"tokens", cycle.narrow(1, 0, kContext)},
+                       {"targets", cycle.narrow(1, 1, kContext)}};
+  torch::optim::AdamW optimizer(gpt.parameters(), 1e-2);
+  for (int i = 0; i < 60; ++i) {
+    optimizer.zero_grad();
+    gpt.forward(batch)["loss"].backward();
+    optimizer.step();
+  }
+  KeyedRandom random(1);
+  const auto greedy = gpt.generate({0, 1}, {3, 0.0}, random);
+  CHECK((greedy == std::vector<int64_t>{0, 1, 2, 0, 1}));
+  CHECK(gpt.is_training());
+  gpt.eval();
+  gpt.generate({0}, {1, 0.0}, random);
+  CHECK(!gpt.is_training());
+}
+
+TEST_CASE("generates beyond the context, the same from the same key, within the vocabulary") {
+  Gpt gpt(small());
+  KeyedRandom a(1);
+  KeyedRandom b(1);
+  const auto first = gpt.generate({2, 3}, {30, 1.0}, a);
+  CHECK(first.size() == 32);
+  CHECK((first == gpt.generate({2, 3}, {30, 1.0}, b)));
+  CHECK((first != gpt.generate({2, 3}, {30, 1.0}, b)));
+  for (const int64_t token : first) {
+    CHECK(token >= 0);
+    CHECK(token < kVocabulary);
+  }
+  CHECK_THROWS_AS(gpt.generate({}, {}, a), UsageError);
+  CHECK_THROWS_AS(gpt.generate({kVocabulary}, {}, a), UsageError);
+  CHECK_THROWS_AS(gpt.generate({1}, {-1}, a), UsageError);
+  CHECK_THROWS_AS(gpt.generate({1}, {1, -1.0}, a), UsageError);
+}
+
+TEST_CASE("shorter sequences are welcome, longer ones refused") {
+  Gpt gpt(small());
+  CHECK((gpt.forward(test::token_batch(2, 3, kVocabulary))["logits"].sizes() ==
+         at::IntArrayRef({2, 3, kVocabulary})));
+  CHECK_THROWS_AS(gpt.forward(test::token_batch(2, kContext + 1, kVocabulary)), ShapeError);
+  const auto metrics = gpt.metrics();
+  REQUIRE(metrics.size() == 1);
+  CHECK(metrics[0].make()->name() == "perplexity");
+}
+
+TEST_CASE("options out of range are refused") {
+  const auto refuses = [](auto change) {
+    Gpt::Options options = small();
+    change(options);
+    CHECK_THROWS_AS(Gpt{options}, UsageError);
+  };
+  refuses([](auto& o) { o.layers = 0; });
+  refuses([](auto& o) { o.heads = 0; });
+  refuses([](auto& o) { o.heads = 3; });
+  refuses([](auto& o) { o.width = 0; });
+  refuses([](auto& o) { o.context = 0; });
+  refuses([](auto& o) { o.vocabulary = 0; });
+  refuses([](auto& o) { o.dropout = -0.1; });
+}
+
+TEST_SUITE_END();

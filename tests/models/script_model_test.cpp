@@ -1,0 +1,101 @@
+#include "models/script_model.h"
+
+#include <doctest/doctest.h>
+#include <torch/script.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "metrics/metric.h"
+#include "models/model_checks.h"
+#include "support/temp_dir.h"
+
+using namespace rondo;
+
+TEST_SUITE_BEGIN("models/script_model");
+
+namespace {
+
+/// A linear layer "body.layer", a buffer "body.scale" and dropout, in a TorchScript file.
+std::filesystem::path write_script(const test::TempDir& dir, const std::string& dropout) {
+  torch::manual_seed(3);
+  torch::jit::Module layer("Layer");
+  layer.register_attribute("training", c10::BoolType::get(), true);
+  layer.register_parameter("weight", torch::randn({3, 4}).requires_grad_(), /*is_buffer=*/false);
+  layer.register_parameter("bias", torch::zeros({3}).requires_grad_(), /*is_buffer=*/false);
+  layer.define("def forward(self, x):\n    return torch.addmm(self.bias, x, self.weight.t())\n");
+  torch::jit::Module body("Body");
+  body.register_attribute("training", c10::BoolType::get(), true);
+  body.register_module("layer", layer);
+  body.register_buffer("scale", torch::full({1}, 2.0));
+  body.define("def forward(self, x):\n    return self.layer.forward(x) * self.scale\n");
+  torch::jit::Module root("Root");
+  root.register_attribute("training", c10::BoolType::get(), true);
+  root.register_module("body", body);
+  root.define("def forward(self, x):\n    return self.body.forward(torch.dropout(x, " + dropout +
+              ", self.training))\n");
+  const std::filesystem::path path = dir / "model.pt";
+  root.save(path.string());
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("learns from images, however often it is called") {
+  const test::TempDir dir;
+  const auto path = write_script(dir, "0.0");
+  test::check_model(use<ScriptModel>({path}), test::image_batch({8, 4}, 3), "label", 0.1);
+}
+
+TEST_CASE("its tensors are those of the script, under the script's names") {
+  const test::TempDir dir;
+  ScriptModel model({write_script(dir, "0.0")});
+  auto parameters = model.named_parameters();
+  REQUIRE(parameters.size() == 2);
+  REQUIRE(parameters.contains("body.layer.weight"));
+  REQUIRE(parameters.contains("body.layer.bias"));
+  REQUIRE(model.named_buffers().contains("body.scale"));
+  const torch::NoGradGuard no_grad;
+  parameters["body.layer.weight"].zero_();
+  parameters["body.layer.bias"].fill_(1.0);
+  model.named_buffers()["body.scale"].fill_(3.0);
+  const auto image = torch::rand({2, 4});
+  CHECK(model.forward({{"image", image}})["logits"].equal(torch::full({2, 3}, 3.0)));
+  model.to(torch::kDouble);
+  const auto logits = model.forward({{"image", image.to(torch::kDouble)}})["logits"];
+  CHECK(logits.equal(torch::full({2, 3}, 3.0, torch::kDouble)));
+}
+
+TEST_CASE("train and eval mode reach the script") {
+  const test::TempDir dir;
+  ScriptModel model({write_script(dir, "0.5")});
+  test::check_dropout(model, test::image_batch({8, 4}, 3));
+}
+
+TEST_CASE("the loss is what was asked for") {
+  const test::TempDir dir;
+  const auto path = write_script(dir, "0.0");
+  const auto image = torch::rand({2, 4});
+  ScriptModel regression({path, {"image"}, "mse", "y"});
+  CHECK(regression.metrics().empty());
+  const auto y = torch::rand({2, 3});
+  const Outputs outputs = regression.forward({{"image", image}, {"y", y}});
+  CHECK(outputs["loss"].equal(torch::mse_loss(outputs["logits"], y)));
+  ScriptModel silent({path, {"image"}, "none"});
+  CHECK(silent.forward(test::image_batch({2, 4}, 3)).find("loss") == nullptr);
+  ScriptModel classifier({path});
+  REQUIRE(classifier.metrics().size() == 1);
+  CHECK(classifier.metrics()[0].make()->name() == "accuracy");
+}
+
+TEST_CASE("what cannot be loaded is said so") {
+  const test::TempDir dir;
+  CHECK_THROWS_AS(ScriptModel({dir / "absent.pt"}), IoError);
+  std::ofstream(dir / "broken.pt") << "not a script";
+  CHECK_THROWS_AS(ScriptModel({dir / "broken.pt"}), DataError);
+  CHECK_THROWS_AS(ScriptModel({}), UsageError);
+  CHECK_THROWS_AS(ScriptModel({dir / "absent.pt", {}}), UsageError);
+  CHECK_THROWS_AS(ScriptModel({dir / "absent.pt", {"image"}, "hinge"}), UsageError);
+}
+
+TEST_SUITE_END();
