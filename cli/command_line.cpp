@@ -146,7 +146,8 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
   const CLI::App& app = named != nullptr ? *root.get_subcommand(named->name) : root;
   const std::string program = named != nullptr ? fmt::format("rondo {}", first) : "rondo";
   try {
-    root.parse(argc, argv);
+    // Before the command stands one option of rondo's own, or a mistake to tell.
+    root.parse(named != nullptr ? argc : 2, argv);
   } catch (const CLI::CallForHelp&) {
     return Exit{0, root.help(), false};
   } catch (const CLI::CallForVersion& version) {

@@ -1,0 +1,299 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Which folders a folder may include, itself aside. Lower layers never include higher ones, nor
+/// siblings of the same layer.
+const std::map<std::string, std::set<std::string>> kMayInclude = {
+    {"core", {}},
+    {"backends", {"core"}},
+    {"models", {"core"}},
+    {"optim", {"core"}},
+    {"sparsity", {"core"}},
+    {"metrics", {"core"}},
+    {"checkpoint", {"core"}},
+    {"configs", {"core"}},
+    {"data", {"core", "backends"}},
+    {"callbacks",
+     {"core", "backends", "models", "optim", "sparsity", "metrics", "checkpoint", "data"}},
+    {"loops",
+     {"core",
+      "backends",
+      "models",
+      "optim",
+      "sparsity",
+      "metrics",
+      "checkpoint",
+      "data",
+      "callbacks"}},
+    {"loggers",
+     {"core",
+      "backends",
+      "models",
+      "optim",
+      "sparsity",
+      "metrics",
+      "checkpoint",
+      "data",
+      "callbacks"}},
+    {"trainer",
+     {"core",
+      "backends",
+      "models",
+      "optim",
+      "sparsity",
+      "metrics",
+      "checkpoint",
+      "configs",
+      "data",
+      "callbacks",
+      "loops",
+      "loggers"}},
+    {"cli", {"core", "configs", "trainer"}},
+};
+
+/// An edge that the table forbids and that is meant.
+struct Exception {
+  const char* from;       ///< a folder, or one file
+  const char* extension;  ///< of the including files
+  const char* to;         ///< one file, or a folder
+  const char* reason;
+};
+
+const Exception kExceptions[] = {
+    {"callbacks",
+     ".cpp",
+     "trainer/trainer.h",
+     "hooks take the Trainer, which offers what they ask"},
+    {"callbacks", ".cpp", "trainer/results.h", "what the Trainer's methods return"},
+    {"callbacks", ".cpp", "trainer/name_scopes.h", "a callback names its metrics"},
+    {"callbacks", ".cpp", "loops/run_plan.h", "cadences are read from the plan of the run"},
+    {"callbacks", ".cpp", "loops/loop.h", "the run_schedule slot builds the loop"},
+    {"loops", ".cpp", "trainer/trainer.h", "stages fire the hooks with the Trainer"},
+    {"loops", ".cpp", "trainer/results.h", "what a run returns"},
+    {"loops", ".cpp", "trainer/name_scopes.h", "a loader's label is a scope"},
+    {"loops", ".h", "trainer/results.h", "plain values that a run returns"},
+    {"loops", ".h", "trainer/name_scopes.h", "guards held as members"},
+    {"loggers", ".cpp", "trainer/trainer.h", "hooks take the Trainer, which offers what they ask"},
+    {"loggers", ".cpp", "trainer/results.h", "what the Trainer's methods return"},
+    {"loggers", ".cpp", "trainer/name_scopes.h", "a logger names its metrics"},
+    {"loggers", ".cpp", "loops/run_plan.h", "the progress line tells how far the plan is"},
+    {"models", ".cpp", "metrics", "a model names the metrics of its outputs"},
+    {"models", ".h", "metrics", "a model names the metrics of its outputs"},
+    {"cli/inspect_command.cpp", ".cpp", "checkpoint/checkpoint_file.h", "prints what a file holds"},
+};
+
+/// One `#include "to"`, both files relative to the root of the source tree.
+struct Include {
+  std::string from;
+  int line = 0;
+  std::string to;
+};
+
+std::string to_string(const Include& include) {
+  return include.from + ":" + std::to_string(include.line) + ": includes \"" + include.to + "\"";
+}
+
+/// "core/time.h" and "core" lie in "core".
+bool lies_in(const std::string& path, const std::string& folder_or_file) {
+  return path == folder_or_file || path.rfind(folder_or_file + "/", 0) == 0;
+}
+
+std::string folder_of(const std::string& path) {
+  return path.substr(0, path.find('/'));
+}
+
+bool is_excepted(const Include& include) {
+  return std::any_of(
+      std::begin(kExceptions), std::end(kExceptions), [&](const Exception& exception) {
+        return lies_in(include.from, exception.from) && lies_in(include.to, exception.to) &&
+               fs::path(include.from).extension() == exception.extension;
+      });
+}
+
+bool is_allowed(const Include& include) {
+  const std::string from = folder_of(include.from);
+  const std::string to = folder_of(include.to);
+  if (from == to) {
+    return true;
+  }
+  if (kMayInclude.count(to) == 0) {
+    return to != "tests";
+  }
+  const bool is_internal = fs::path(include.to).parent_path().filename() == "internal";
+  return (kMayInclude.at(from).count(to) != 0 && !is_internal) || is_excepted(include);
+}
+
+/// The files below a folder of the source tree with one of these extensions, sorted.
+std::vector<fs::path> files_below(const fs::path& folder, const std::set<std::string>& extensions) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && extensions.count(entry.path().extension().string()) != 0) {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+const fs::path& source_root() {
+  static const fs::path root = RONDO_SOURCE_DIR;
+  return root;
+}
+
+std::vector<Include> includes_of(std::istream& source, const std::string& from) {
+  const std::string start = "#include \"";
+  std::vector<Include> includes;
+  std::string text;
+  for (int line = 1; std::getline(source, text); ++line) {
+    if (text.rfind(start, 0) == 0) {
+      const size_t end = text.find('"', start.size());
+      includes.push_back({from, line, text.substr(start.size(), end - start.size())});
+    }
+  }
+  return includes;
+}
+
+/// Every quoted include of the folders of the table.
+std::vector<Include> all_includes() {
+  std::vector<Include> all;
+  for (const auto& [folder, allowed] : kMayInclude) {
+    for (const fs::path& file : files_below(source_root() / folder, {".h", ".cpp"})) {
+      std::ifstream source(file);
+      const auto found = includes_of(source, file.lexically_relative(source_root()).string());
+      all.insert(all.end(), found.begin(), found.end());
+    }
+  }
+  return all;
+}
+
+std::string content(const fs::path& file) {
+  std::ifstream source(file);
+  return {std::istreambuf_iterator<char>(source), {}};
+}
+
+using HeaderGraph = std::map<std::string, std::vector<std::string>>;
+
+/// The headers of a cycle that is reached from `header`; empty when there is none.
+std::vector<std::string> find_cycle(const HeaderGraph& graph,
+                                    const std::string& header,
+                                    std::vector<std::string>& path,
+                                    std::set<std::string>& done) {
+  if (const auto seen = std::find(path.begin(), path.end(), header); seen != path.end()) {
+    return {seen, path.end()};
+  }
+  const auto edges = graph.find(header);
+  if (edges == graph.end() || done.count(header) != 0) {
+    return {};
+  }
+  path.push_back(header);
+  for (const std::string& next : edges->second) {
+    if (auto cycle = find_cycle(graph, next, path, done); !cycle.empty()) {
+      return cycle;
+    }
+  }
+  path.pop_back();
+  done.insert(header);
+  return {};
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("architecture/layers");
+
+TEST_CASE("every include goes from a layer to a lower one, or is a named exception") {
+  const std::vector<Include> includes = all_includes();
+  CHECK(includes.size() > 50);
+  for (const Include& include : includes) {
+    INFO(to_string(include));
+    CHECK(is_allowed(include));
+  }
+}
+
+TEST_CASE("the check of layers sees what it is for") {
+  std::istringstream source("#pragma once\n\n#include \"trainer/trainer.h\"\n");
+  const std::vector<Include> includes = includes_of(source, "core/time.h");
+  REQUIRE(includes.size() == 1);
+  CHECK(includes[0].line == 3);
+  CHECK(includes[0].to == "trainer/trainer.h");
+  CHECK_FALSE(is_allowed(includes[0]));
+
+  CHECK(is_allowed({"data/csv_table.cpp", 1, "core/error.h"}));
+  CHECK(is_allowed({"data/csv_table.cpp", 1, "data/internal/require.h"}));
+  CHECK_FALSE(is_allowed({"callbacks/hooks.cpp", 1, "data/internal/require.h"}));
+  CHECK_FALSE(is_allowed({"optim/sgd.h", 1, "models/model.h"}));
+  CHECK_FALSE(is_allowed({"core/time.h", 1, "tests/support/temp_dir.h"}));
+  CHECK(is_allowed({"callbacks/hooks.cpp", 1, "trainer/trainer.h"}));
+  CHECK_FALSE(is_allowed({"callbacks/hooks.h", 1, "trainer/trainer.h"}));
+  CHECK_FALSE(is_allowed({"cli/fit_command.cpp", 1, "checkpoint/checkpoint_file.h"}));
+}
+
+TEST_CASE("every folder with a source is in the table of layers") {
+  const std::set<std::string> outside = {"tests", "bench", "examples", "docs", "cmake"};
+  for (const auto& entry : fs::directory_iterator(source_root())) {
+    const std::string name = entry.path().filename().string();
+    const bool is_of_the_project = entry.is_directory() && outside.count(name) == 0 &&
+                                   fs::exists(entry.path() / "CMakeLists.txt");
+    if (is_of_the_project) {
+      INFO(name);
+      CHECK(kMayInclude.count(name) == 1);
+    }
+  }
+}
+
+TEST_CASE("headers include each other in no cycle") {
+  HeaderGraph graph;
+  for (const Include& include : all_includes()) {
+    if (fs::path(include.from).extension() == ".h") {
+      graph[include.from].push_back(include.to);
+    }
+  }
+  std::set<std::string> done;
+  for (const auto& [header, edges] : graph) {
+    std::vector<std::string> path;
+    std::string text;
+    for (const std::string& step : find_cycle(graph, header, path, done)) {
+      text += step + " -> ";
+    }
+    INFO(text);
+    REQUIRE(text.empty());  // every header that leads to the cycle would tell it again
+  }
+}
+
+TEST_CASE("no header includes torch/torch.h, which takes 12 s to read") {
+  std::vector<fs::path> headers = {source_root() / "rondo.h", source_root() / "plugin.h"};
+  for (const auto& [folder, allowed] : kMayInclude) {
+    const auto found = files_below(source_root() / folder, {".h"});
+    headers.insert(headers.end(), found.begin(), found.end());
+  }
+  for (const fs::path& header : headers) {
+    INFO(header.string());
+    CHECK(content(header).find("#include <torch/torch.h>") == std::string::npos);
+  }
+}
+
+TEST_CASE("every test file is listed, so that it is built and run") {
+  for (const fs::path& file : files_below(source_root() / "tests", {".cpp"})) {
+    const std::string stem = file.stem().string();
+    const bool is_test = stem.size() > 5 && stem.substr(stem.size() - 5) == "_test";
+    if (is_test) {
+      INFO(file.string());
+      const std::string list = content(file.parent_path() / "CMakeLists.txt");
+      CHECK(list.find(file.filename().string()) != std::string::npos);
+    }
+  }
+}
+
+TEST_SUITE_END();

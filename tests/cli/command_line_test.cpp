@@ -1,0 +1,217 @@
+#include "cli/command_line.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+using rondo::Command;
+using rondo::CommandLine;
+using rondo::Exit;
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+std::variant<CommandLine, Exit> parse(const Arguments& arguments) {
+  std::vector<const char*> pointers{"rondo"};
+  for (const std::string& argument : arguments) {
+    pointers.push_back(argument.c_str());
+  }
+  return rondo::parse_command_line(static_cast<int>(pointers.size()), pointers.data());
+}
+
+/// What a right command line says.
+CommandLine read(const Arguments& arguments) {
+  const auto parsed = parse(arguments);
+  REQUIRE(std::holds_alternative<CommandLine>(parsed));
+  return std::get<CommandLine>(parsed);
+}
+
+/// How a command line is answered at once.
+Exit answer(const Arguments& arguments) {
+  const auto parsed = parse(arguments);
+  REQUIRE(std::holds_alternative<Exit>(parsed));
+  return std::get<Exit>(parsed);
+}
+
+std::string joined(const Arguments& arguments) {
+  std::string text;
+  for (const std::string& argument : arguments) {
+    text += " " + argument;
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cli/command_line");
+
+TEST_CASE("each command is known by its name") {
+  CHECK(read({"fit", "a.toml"}).command == Command::Fit);
+  CHECK(read({"validate", "a.toml"}).command == Command::Validate);
+  CHECK(read({"validate_all", "a.toml"}).command == Command::ValidateAll);
+  CHECK(read({"describe"}).command == Command::Describe);
+  CHECK(read({"inspect", "runs/a"}).command == Command::Inspect);
+  CHECK(read({"version"}).command == Command::Version);
+}
+
+TEST_CASE("options of a run stand anywhere after the command") {
+  const Arguments orders[] = {{"fit",
+                               "a.toml",
+                               "x.y=1",
+                               "z=2",
+                               "--json",
+                               "--dry-run",
+                               "-o",
+                               "runs/a",
+                               "--checkpoint",
+                               "none",
+                               "--plugin",
+                               "p.so",
+                               "--plugin",
+                               "q.so"},
+                              {"fit",
+                               "--plugin",
+                               "p.so",
+                               "--json",
+                               "a.toml",
+                               "-o",
+                               "runs/a",
+                               "x.y=1",
+                               "--plugin=q.so",
+                               "z=2",
+                               "--checkpoint=none",
+                               "--dry-run"},
+                              {"fit",
+                               "--model-dir=runs/a",
+                               "--plugin",
+                               "p.so",
+                               "a.toml",
+                               "--plugin",
+                               "q.so",
+                               "x.y=1",
+                               "--dry-run",
+                               "z=2",
+                               "--json",
+                               "--checkpoint",
+                               "none"}};
+  for (const Arguments& arguments : orders) {
+    INFO(joined(arguments));
+    const CommandLine line = read(arguments);
+    CHECK(line.config == "a.toml");
+    CHECK(line.overrides == Arguments{"x.y=1", "z=2"});
+    CHECK(line.json);
+    CHECK(line.dry_run);
+    CHECK(line.model_dir == "runs/a");
+    CHECK(line.checkpoint == "none");
+    CHECK(line.plugins == Arguments{"p.so", "q.so"});
+  }
+}
+
+TEST_CASE("what is not given is empty") {
+  const CommandLine line = read({"fit", "a.toml"});
+  CHECK(line.overrides.empty());
+  CHECK_FALSE(line.json);
+  CHECK_FALSE(line.dry_run);
+  CHECK(line.model_dir.empty());
+  CHECK(line.checkpoint.empty());
+  CHECK(line.plugins.empty());
+  CHECK(read({"describe"}).name.empty());
+  CHECK(read({"inspect", "runs/a"}).graph.empty());
+}
+
+TEST_CASE("an override keeps its value as it was written") {
+  const Arguments overrides = {
+      "a.b=-3", "a=[1, 2]", "a=x=y", "a=", "a.betas=[0.9,0.95]", "a=\"q\""};
+  Arguments arguments = {"fit", "a.toml"};
+  arguments.insert(arguments.end(), overrides.begin(), overrides.end());
+  CHECK(read(arguments).overrides == overrides);
+}
+
+TEST_CASE("a file may be named like a command") {
+  CHECK(read({"fit", "version"}).config == "version");
+  CHECK(read({"describe", "fit"}).name == "fit");
+}
+
+TEST_CASE("describe and inspect take what they show") {
+  const CommandLine describe = read({"describe", "AdamW", "--json", "--plugin", "p.so"});
+  CHECK(describe.name == "AdamW");
+  CHECK(describe.json);
+  CHECK(describe.plugins == Arguments{"p.so"});
+  const CommandLine inspect = read({"inspect", "runs/a", "--graph", "train"});
+  CHECK(inspect.target == "runs/a");
+  CHECK(inspect.graph == "train");
+}
+
+TEST_CASE("help and version are answered with code 0 on standard output") {
+  const Arguments asked[] = {{"--help"},
+                             {"-h"},
+                             {"--version"},
+                             {"fit", "--help"},
+                             {"validate", "--help"},
+                             {"validate_all", "--help"},
+                             {"describe", "--help"},
+                             {"inspect", "-h"},
+                             {"version", "--help"},
+                             {"fit", "a.toml", "--json", "--help"}};
+  for (const Arguments& arguments : asked) {
+    INFO(joined(arguments));
+    const Exit exit = answer(arguments);
+    CHECK(exit.code == 0);
+    CHECK_FALSE(exit.to_stderr);
+    CHECK_FALSE(exit.text.empty());
+  }
+}
+
+TEST_CASE("help lists the commands, and a command's help its options and exit codes") {
+  const std::string all = answer({"--help"}).text;
+  for (const char* command :
+       {"fit", "validate", "validate_all", "describe", "inspect", "version"}) {
+    CHECK(all.find(command) != std::string::npos);
+  }
+  const std::string fit = answer({"fit", "--help"}).text;
+  for (const char* part :
+       {"--dry-run", "--json", "-o", "--checkpoint", "--plugin", "RUN.toml", "130"}) {
+    CHECK(fit.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("wrong use is answered with code 2 on standard error, naming what is wrong") {
+  struct Wrong {
+    Arguments arguments;
+    std::vector<const char*> facts;
+  };
+
+  const Wrong cases[] = {
+      {{}, {"fit", "--help"}},
+      {{"fitt", "a.toml"}, {"\"fitt\"", "did you mean \"fit\"", "validate_all"}},
+      {{"valdate"}, {"\"valdate\"", "did you mean \"validate\""}},
+      {{""}, {"fit"}},
+      {{"--verbose", "fit"}, {"--verbose"}},
+      {{"fit"}, {"rondo fit", "config"}},
+      {{"fit", "a.toml", "b.toml"}, {"key.path=value", "\"b.toml\""}},
+      {{"fit", "a.toml", "=3"}, {"\"=3\""}},
+      {{"fit", "a.toml", "--jsno"}, {"--jsno", "did you mean \"--json\""}},
+      {{"fit", "a.toml", "--graph", "x=1"}, {"--graph"}},
+      {{"fit", "a.toml", "--dry-run=maybe"}, {"--dry-run", "maybe"}},
+      {{"validate", "a.toml", "-o"}, {"--model-dir"}},
+      {{"fit", "a.toml", "-o", "x", "-o", "y"}, {"--model-dir"}},
+      {{"inspect"}, {"rondo inspect", "target"}},
+      {{"inspect", "runs/a", "runs/b"}, {"\"runs/b\""}},
+      {{"version", "now"}, {"\"now\""}},
+  };
+  for (const Wrong& wrong : cases) {
+    INFO(joined(wrong.arguments));
+    const Exit exit = answer(wrong.arguments);
+    CHECK(exit.code == 2);
+    CHECK(exit.to_stderr);
+    for (const char* fact : wrong.facts) {
+      INFO(exit.text);
+      CHECK(exit.text.find(fact) != std::string::npos);
+    }
+  }
+}
+
+TEST_SUITE_END();
