@@ -191,7 +191,7 @@ void Recorder::read_arguments(Call& call, const torch::jit::Stack& stack) {
 
 Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& value) {
   if (value.isTensor()) {
-    return Argument::of(read_tensor(call, index, value.toTensor()));
+    return Argument::tensor_of(read_tensor(call, index, value.toTensor()));
   }
   if (value.isTensorList() || value.isOptionalTensorList()) {
     return read_tensors(call, index, value);
@@ -201,7 +201,7 @@ Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& va
       fail("drew random numbers from a generator of its own (" + call.name + ")",
            "its state is not part of the step: use the default generator");
     }
-    return Argument::of(c10::IValue());  // the default is found again at each replay
+    return Argument::constant_of(c10::IValue());  // the default is found again at each replay
   }
   const bool is_plain =
       value.isNone() || value.isScalar() || value.isString() || value.isDevice() || value.isList();
@@ -209,7 +209,7 @@ Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& va
     fail("gave " + call.name + " an argument of kind " + value.tagKind(),
          "such an argument cannot be written into a program");
   }
-  return Argument::of(value);
+  return Argument::constant_of(value);
 }
 
 Argument Recorder::read_tensors(Call& call, size_t index, const c10::IValue& list) {
@@ -251,7 +251,7 @@ void Recorder::read_results(Call& call, const torch::jit::Stack& stack) {
 
 Result Recorder::read_result(const Call& call, const c10::IValue& value) {
   if (value.isTensor()) {
-    return Result::of(add_result(call, value.toTensor()));
+    return Result::tensor_of(add_result(call, value.toTensor()));
   }
   if (value.isTensorList()) {
     Result result{Argument::Kind::TensorList, c10::IValue(), {}};
@@ -260,7 +260,7 @@ Result Recorder::read_result(const Call& call, const c10::IValue& value) {
     }
     return result;
   }
-  return Result::of(value);
+  return Result::constant_of(value);
 }
 
 SlotId Recorder::add_result(const Call& call, const at::Tensor& tensor) {
@@ -307,11 +307,11 @@ void Recorder::append_view_change(const Call& call, const at::Tensor& changed) {
 void Recorder::append_as_strided(SlotId source, const at::Tensor& view) {
   const SlotId result = table_.add(SlotKind::Produced, view);
   Instruction instruction{operator_named("aten::as_strided"),
-                          {Argument::of(source),
-                           Argument::of(view.sizes().vec()),
-                           Argument::of(view.strides().vec()),
-                           Argument::of(view.storage_offset())},
-                          {Result::of(result)},
+                          {Argument::tensor_of(source),
+                           Argument::constant_of(view.sizes().vec()),
+                           Argument::constant_of(view.strides().vec()),
+                           Argument::constant_of(view.storage_offset())},
+                          {Result::tensor_of(result)},
                           {}};
   instruction.location = location_;
   program_.instructions.push_back(std::move(instruction));
@@ -343,7 +343,7 @@ void Recorder::freeze_allocation(KnownStorage& known) {
   const SlotId constant = freeze(bytes.clone());
   Instruction& allocation = program_.instructions[known.allocation];
   allocation.op = operator_named("aten::clone");
-  allocation.arguments = {Argument::of(constant), Argument::of(c10::IValue())};
+  allocation.arguments = {Argument::tensor_of(constant), Argument::constant_of(c10::IValue())};
   allocation.is_allocation = false;
   known.is_unwritten = false;
 }
