@@ -70,7 +70,7 @@ TEST_CASE("effects: what schemas say, and what they forget") {
 
 TEST_CASE("effects: a foreign operator that writes or draws is opaque") {
   static torch::Library library(
-      torch::Library::FRAGMENT, "rondo_recorder_test", c10::nullopt, __FILE__, __LINE__);
+      torch::Library::FRAGMENT, "rondo_recorder_test", {}, __FILE__, __LINE__);
   library.def("writes_(Tensor(a!) x) -> ()");
   library.def("draws(Tensor x, Generator? generator) -> Tensor");
   library.def("plain(Tensor x) -> Tensor");
