@@ -7,14 +7,24 @@
 
 namespace rondo {
 
-/// Writes a state in the torch zip format to `{path}.{8 hex}.tmp`, makes it durable and renames it to
-/// `path`: a crash at any instant leaves the old file or the new one. Shared storages are written
-/// once; tensors are streamed.
-/// \throws CheckpointError  naming the path, with the IoError nested; nothing is left behind
+/// Writes a state in the torch zip format to `{path}.{8 hex}.tmp`, makes it durable and renames it
+/// to `path`: a crash at any instant leaves the old file or the new one. Python reads it with
+/// `torch.load(path, weights_only=True)`. Tensors are streamed from where they lie; one that is not
+/// on the CPU or not contiguous costs a copy while it is written.
+///
+/// A storage that several tensors of the state share is written once, from the first to the last
+/// element that one of them reaches. A tensor that alone uses its storage, such as a slice of a
+/// large buffer, is written without the rest of it. Floats become 0-dim float64 tensors; tensors
+/// come back detached, on the CPU. \throws CheckpointError  naming the path, with the IoError
+/// nested, or the entry that cannot be
+///                          saved (undefined, sparse, quantised, deeper than 100 levels); nothing
+///                          is left behind
 void write_checkpoint(FileSystem& files, const std::filesystem::path& path, const StateDict& state);
 
 /// Reads a file that `write_checkpoint` or Python's `torch.save` wrote, verifying every record's
-/// checksum. Executes nothing that stands in the file. Tensors share storage as they did when saved.
+/// checksum, and of rondo's own files every byte. Executes nothing that stands in the file. Tensors
+/// own their memory and share it as they did when saved. Of Python's values a tuple becomes a list,
+/// an integer name its decimal text, an OrderedDict a dictionary, a Parameter its tensor.
 /// \throws CheckpointError  naming path, record and offset of what is wrong
 StateDict read_checkpoint(const std::filesystem::path& path);
 

@@ -8,6 +8,7 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 
 find_package(Torch REQUIRED)
+find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(tomlplusplus REQUIRED)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,6 +54,15 @@ int retrying_open(const fs::path& path, int flags) {
   return fd;
 }
 
+/// Waits for the lock of a new file. A file system without locks leaves it unlocked.
+/// \return false when somebody took the file for a leftover and removed it before it was locked
+bool lock_new_file(int fd) {
+  while (::flock(fd, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  struct stat status = {};
+  return ::fstat(fd, &status) != 0 || status.st_nlink > 0;
+}
+
 class RealFile final : public WritableFile {
  public:
   RealFile(int fd, fs::path path) : fd_(fd), path_(std::move(path)) {}
@@ -92,11 +102,15 @@ class RealFile final : public WritableFile {
 class RealFileSystem final : public FileSystem {
  public:
   std::unique_ptr<WritableFile> create(const fs::path& path) override {
-    const int fd = retrying_open(path, O_WRONLY | O_CREAT | O_EXCL);
-    if (fd < 0) {
-      fail("create", path, errno);
+    while (true) {
+      Descriptor file(retrying_open(path, O_WRONLY | O_CREAT | O_EXCL));
+      if (file.get() < 0) {
+        fail("create", path, errno);
+      }
+      if (lock_new_file(file.get())) {
+        return std::make_unique<RealFile>(file.release(), path);
+      }
     }
-    return std::make_unique<RealFile>(fd, path);
   }
 
   std::string read(const fs::path& path) override {
@@ -188,14 +202,17 @@ fs::path temporary_name(const fs::path& path) {
   return path.string() + fmt::format(".{:08x}.tmp", device());
 }
 
-void write_atomically(FileSystem& files, const fs::path& path, std::string_view bytes) {
+void write_atomically(FileSystem& files,
+                      const fs::path& path,
+                      const std::function<void(WritableFile&)>& write) {
   const fs::path temporary = temporary_name(path);
   try {
     const std::unique_ptr<WritableFile> file = files.create(temporary);
-    file->append(bytes.data(), bytes.size());
+    write(*file);
     file->sync();
-    file->close();
+    // Renamed before it is closed: while it is locked, nobody may take it for a leftover.
     files.rename(temporary, path);
+    file->close();
   } catch (...) {
     try {
       files.remove(temporary);
@@ -204,6 +221,11 @@ void write_atomically(FileSystem& files, const fs::path& path, std::string_view 
     throw;
   }
   files.sync_directory(path.parent_path());
+}
+
+void write_atomically(FileSystem& files, const fs::path& path, std::string_view bytes) {
+  write_atomically(
+      files, path, [bytes](WritableFile& file) { file.append(bytes.data(), bytes.size()); });
 }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,7 +30,8 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  /// A new file. \throws IoError  also when it exists already
+  /// A new file, locked (flock) until it is closed or its process dies, so that a file in use can
+  /// be told from one that was left behind. \throws IoError  also when it exists already
   virtual std::unique_ptr<WritableFile> create(const std::filesystem::path& path) = 0;
   virtual std::string read(const std::filesystem::path& path) = 0;
   /// Replaces `to` in one step.
@@ -47,9 +49,12 @@ class FileSystem {
 /// The machine's own file system. Stateless.
 std::shared_ptr<FileSystem> real_file_system();
 
-/// Writes `bytes` to `{path}.{8 hex}.tmp`, syncs, renames to `path` and syncs the directory: a
+/// Lets `write` fill `{path}.{8 hex}.tmp`, syncs, renames to `path` and syncs the directory: a
 /// crash at any instant leaves the old or the new file. Nothing is left behind when it throws
-/// IoError.
+/// IoError, or what `write` throws.
+void write_atomically(FileSystem& files,
+                      const std::filesystem::path& path,
+                      const std::function<void(WritableFile&)>& write);
 void write_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
 
 /// `{path}.{8 hex}.tmp`, another one at each call.

@@ -7,18 +7,22 @@
 #include <vector>
 
 #include "core/factory.h"
+#include "core/options.h"
 #include "core/tensor_map.h"
 #include "data/dataset.h"
 
 namespace rondo {
 
 struct LoaderOptions {
-  int64_t batch_size = 1;        ///< samples of a batch, >= 1
-  bool shuffle = false;          ///< another order in each epoch, a function of seed and epoch
-  bool drop_last = false;        ///< leave a short last batch out
-  std::optional<uint64_t> seed;  ///< of the shuffle; the run's when absent
-  int64_t prefetch = 2;          ///< batches made ahead by a thread; 0: made when asked for
+  int64_t batch_size = 1;  ///< samples of a batch, >= 1
+  bool shuffle = false;    ///< another order in each epoch, from seed and epoch alone
+  bool drop_last = false;  ///< leave a short last batch out
+  std::optional<uint64_t> shuffle_seed = {};  ///< of the order; the run's seed when absent
+  int64_t prefetch = 2;  ///< batches made ahead by a thread; 0: made when asked for
 };
+
+/// The keys of LoaderOptions, which stand beside those of the data set in a config.
+KeyTable<LoaderOptions> loader_keys();
 
 /// Where a pass over the data stands, in what was consumed (not prefetched).
 struct LoaderPosition {
@@ -26,19 +30,27 @@ struct LoaderPosition {
   int64_t sample = 0;  ///< samples of this epoch that were consumed
 };
 
-/// The batches of one pass, from a position on. Owned by who iterates; its thread ends with it.
+/// The batches of one pass, from a position on. Owned by who iterates, used by one thread; its own
+/// thread, where it has one, ends with it. Keeps the data set alive.
 class BatchStream {
  public:
   virtual ~BatchStream() = default;
 
-  /// The next batch; nothing at the end of the pass. Rethrows what the loader's thread threw.
+  /// The next batch; nothing at the end of the pass.
+  /// \throws DataError  nesting what the data set threw, also on the loader's thread; after the
+  ///                    batches that came before it, and the stream is of no use then
   virtual std::optional<Batch> next() = 0;
+
+  /// Behind the last batch that `next` returned: a stream that starts there goes on with the next.
+  virtual LoaderPosition position() const = 0;
 };
 
-/// A data set with the way it is batched: a value whose copies are the same loader.
+/// A data set with the way it is batched: a value whose copies are the same loader. Any thread may
+/// use it.
 class DataLoader {
  public:
-  DataLoader(Factory<DataSource> source, LoaderOptions options = {});
+  /// \throws UsageError  when an option is out of its range
+  explicit DataLoader(Factory<DataSource> source, LoaderOptions options = {});
 
   /// \param label  scope of its metrics; `validate_<k>` without one
   DataLoader(std::string label, Factory<DataSource> source, LoaderOptions options = {});
@@ -49,8 +61,14 @@ class DataLoader {
   /// Batches of a pass, where it is known. Builds the data set on first use.
   std::optional<int64_t> size() const;
 
-  /// One pass from `position` on.
-  /// \param run_seed  seed of the shuffle when the options have none
+  /// The data set, built on first use; lives as long as a copy of the loader.
+  /// \throws DataError  nesting the cause, when it cannot be built; a later call tries again
+  const DataSource& source() const;
+
+  /// One pass from `position` on. An iterable data set is read over up to there, and has one pass
+  /// at a time: a new one ends the one before it, whose `next` then throws UsageError. \param
+  /// run_seed  seed of the shuffle when the options have none \throws DataError   when the position
+  /// lies beyond the data \throws UsageError  when an iterable data set is to be shuffled
   std::unique_ptr<BatchStream> stream(const LoaderPosition& position, uint64_t run_seed) const;
 
   /// True for copies of one loader.

@@ -22,8 +22,10 @@ class DataSource {
   virtual ~DataSource() = default;
 };
 
-/// Samples that are counted and reached by number. Called on loader threads: `get` must be a pure
-/// function of the index.
+/// Samples that are counted and reached by number. Called on loader threads, by several at once
+/// when several passes run: `get` must be a pure function of the index, whose random numbers come
+/// from a KeyedRandom and never from the global generator. Work on tensors of more than 32,768
+/// elements starts LibTorch's own threads for the calling thread; plain loops do not.
 class Dataset : public DataSource {
  public:
   /// Number of samples.
@@ -34,10 +36,12 @@ class Dataset : public DataSource {
 
   /// The samples of `indices` as one batch: each tensor stacked along a new first dimension.
   /// Override it where many samples at once are cheaper.
+  /// \throws DataError  naming the index and nesting what `get` threw
   virtual Batch get_batch(const std::vector<int64_t>& indices) const;
 };
 
-/// Samples that come one after the other.
+/// Samples that come one after the other. Called on a loader thread, never by two at once. A pass
+/// must yield the same samples each time it is started, or a resumed run goes on with others.
 class IterableDataset : public DataSource {
  public:
   /// Begins pass `epoch` from its first sample.
@@ -50,7 +54,7 @@ class IterableDataset : public DataSource {
   virtual std::optional<int64_t> size() const { return std::nullopt; }
 };
 
-/// Stacks samples along a new first dimension.
+/// Stacks samples along a new first dimension. No samples give an empty batch.
 /// \throws DataError  when they do not have the same names, shapes and dtypes
 Batch stack(const std::vector<Sample>& samples);
 

@@ -2,8 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,8 +26,9 @@ class Parameter {
   /// Undefined when the last backward did not reach the parameter.
   const at::Tensor& grad() const { return value.grad(); }
 
-  /// \throws UsageError  when the optimizer keeps no such tensor
+  /// \throws UsageError  when the optimizer keeps no such tensor, naming those it keeps
   at::Tensor& state(std::string_view state_name);
+
   const NamedTensors& states() const { return states_; }
 
  private:
@@ -40,13 +39,15 @@ class Parameter {
 /// scheduler writes and the update reads: nothing of it is baked into a recorded step.
 class ParamGroup {
  public:
-  ParamGroup(std::string tag, NamedTensors numbers) : tag(std::move(tag)), numbers_(std::move(numbers)) {}
+  ParamGroup(std::string group_tag, NamedTensors numbers)
+      : tag(std::move(group_tag)), numbers_(std::move(numbers)) {}
 
   std::string tag;  ///< "" for the default group
   std::vector<Parameter> params;
 
   /// \throws UsageError  when the optimizer has no such number, naming those it has
   at::Tensor& operator[](std::string_view number);
+
   const NamedTensors& numbers() const { return numbers_; }
 
  private:
@@ -55,13 +56,14 @@ class ParamGroup {
 
 /// Parameters picked by name, with numbers of their own. The first entry that matches wins.
 struct ParamGroupOptions {
-  std::vector<std::string> params;                       ///< globs of parameter names
-  std::string tag;                                       ///< for schedulers that drive this group only
-  std::vector<std::pair<std::string, double>> numbers;  ///< such as {"weight_decay", 0.0}
+  std::vector<std::string> params = {};  ///< globs of parameter names
+  std::string tag = "";                  ///< for schedulers that drive this group only
+  std::vector<std::pair<std::string, double>> numbers = {};  ///< such as {"weight_decay", 0.0}
 };
 
-/// Base of rondo's optimizers: holds groups and state, an optimizer adds `update`. Its update is one
-/// dispatcher operator over a group (or tensor work), so eager and traced steps run the same code.
+/// Base of rondo's optimizers: holds groups and state, an optimizer adds `update`. Its update is
+/// one dispatcher operator over a group (or tensor work), so eager and traced steps run the same
+/// code.
 class Optimizer {
  public:
   using Component = Optimizer;
@@ -71,34 +73,50 @@ class Optimizer {
   /// \param numbers      what a scheduler may move, with the defaults of every group
   /// \param state_names  tensors kept for each parameter, zeros of its shape at the beginning
   /// \param groups       parameters that get numbers of their own
-  Optimizer(Numbers numbers, std::vector<std::string> state_names, std::vector<ParamGroupOptions> groups = {});
+  /// \param counters     0-dim float64 tensors kept for each parameter, zero at the beginning
+  /// \throws UsageError  when a group names no glob, or sets a number that does not exist
+  Optimizer(Numbers numbers,
+            std::vector<std::string> state_names,
+            std::vector<ParamGroupOptions> groups = {},
+            std::vector<std::string> counters = {});
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
-  /// Takes the parameters of a model, once, before anything else. Those that require no gradient are
-  /// left out.
-  /// \throws UsageError  when a group's globs match nothing, or it sets a number that does not exist
+  /// Takes the parameters of a model, once, before anything else. Those that require no gradient
+  /// are left out; a tensor that stands under two names is taken once, under the first. The
+  /// parameters that no group picks form the first group, which is left out when there are none.
+  /// \throws UsageError  when a group gets no parameter, or there is nothing to train
+  /// \throws NotSupportedError  when they are on several devices
   void attach(const NamedTensors& parameters);
 
-  /// Updates every group from the gradients.  \capture safe
+  /// Updates every group from the gradients; parameters without one are skipped.
+  /// \throws NotSupportedError  for a sparse gradient
+  /// \capture safe
   void step();
 
-  /// Makes every gradient undefined.  \capture safe
+  /// Makes every gradient undefined: the next backward writes it anew.
+  /// \capture safe
   void zero_grad();
 
-  /// Keeps the gradients past the step, in memory that stays: called after each backward of a group of
-  /// batches but the last, so that the next backward adds to them.  \capture safe
+  /// Keeps the gradients past the step, in memory that stays: called after each backward of a group
+  /// of batches but the last, so that the next backward adds to them. The memory is one allocation
+  /// for all parameters, made at the first call without the dispatcher: no recorded step sees it
+  /// made.
+  /// \throws NotSupportedError  for a sparse gradient
+  /// \capture safe
   void keep_grads();
 
-  /// Binds (or unbinds) the kept gradients to their parameters without touching their bytes: what the
-  /// host sees after a step was replayed rather than run.  \capture host only
+  /// Binds the kept gradients to their parameters, or makes every gradient undefined, without
+  /// touching a byte: what the host sees after a step was replayed rather than run.
+  /// \capture host only
   void bind_grads(bool bound);
 
-  /// Defined gradients, in parameter order.
+  /// Defined gradients, in the order in which the parameters were attached.
   std::vector<at::Tensor> grads() const;
 
   std::vector<ParamGroup>& groups() { return groups_; }
+
   const std::vector<ParamGroup>& groups() const { return groups_; }
 
   /// {"state": {parameter: {name: tensor}}, "groups": [{"tag", numbers…}]}. Tensors are shared.
@@ -108,21 +126,29 @@ class Optimizer {
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
   void load(const StateDict& state);
 
-  /// Everything that a step may read or write: parameters, their state, the groups' numbers, kept
-  /// gradients.
+  /// Everything that a step may read or write: parameters ("param/…"), their state
+  /// ("state/…/name"), the groups' numbers ("group/0/lr"), kept gradients ("grad/…"; there are none
+  /// before `keep_grads`).
   NamedTensors captured_state() const;
 
  protected:
-  /// Updates the group's parameters in place from their gradients, outside of autograd.
+  /// Updates the group's parameters in place from their gradients, outside of autograd. A gradient
+  /// may be undefined: that parameter stays as it is.
   /// \capture safe: tensor work only; numbers are read inside operators
   virtual void update(ParamGroup& group) = 0;
 
  private:
+  ParamGroup make_group(const ParamGroupOptions& options) const;
+  Parameter make_parameter(const NamedTensor& parameter) const;
+
   Numbers numbers_;
   std::vector<std::string> state_names_;
   std::vector<ParamGroupOptions> group_options_;
+  std::vector<std::string> counters_;
   std::vector<ParamGroup> groups_;
-  std::vector<at::Tensor> kept_grads_;  // one a parameter, in group order; undefined where none was kept
+  NamedTensors parameters_;              // of all groups, in the order of attach
+  std::vector<at::Tensor> grad_memory_;  // one a parameter, or none yet: views of one allocation
+  std::vector<at::Tensor> kept_grads_;   // one a parameter: its view, undefined where none was kept
 };
 
 }  // namespace rondo

@@ -1,0 +1,114 @@
+#include "checkpoint/checkpoint_file.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "checkpoint/internal/malformed.h"
+#include "checkpoint/internal/manifest.h"
+#include "checkpoint/internal/pickle_format.h"
+#include "checkpoint/internal/pickle_reader.h"
+#include "checkpoint/internal/state_writer.h"
+#include "checkpoint/internal/storage_loader.h"
+#include "checkpoint/internal/zip_reader.h"
+#include "checkpoint/internal/zip_writer.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The version of PyTorch's archives that has been current since 1.6; readers check it.
+constexpr const char kArchiveVersion[] = "3\n";
+
+/// More than the small records of a checkpoint ever hold.
+constexpr uint64_t kLargestNote = uint64_t{1} << 20;
+
+void write_archive(WritableFile& file, const detail::PickledState& state) {
+  detail::ZipWriter zip(file);
+  zip.add("data.pkl", state.pickle);
+  zip.add("version", kArchiveVersion);
+  zip.add("byteorder", "little");
+  zip.add(detail::kManifestRecord, detail::make_manifest());
+  for (size_t i = 0; i < state.records.size(); ++i) {
+    const at::Tensor bytes = state.records[i].cpu().contiguous();
+    zip.add("data/" + std::to_string(i), bytes.data_ptr(), bytes.nbytes());
+  }
+  zip.finish();
+}
+
+/// \throws CheckpointError  when a newer rondo wrote the file, or a machine of another byte order
+void check_origin(detail::ZipReader& zip) {
+  if (const detail::ZipRecord* order = zip.find("byteorder")) {
+    if (zip.read_text(*order, kLargestNote) != "little") {
+      fail_at(zip.place(*order), "the tensors are not in little-endian byte order");
+    }
+  }
+  const detail::ZipRecord* manifest = zip.find(detail::kManifestRecord);
+  if (manifest == nullptr) {
+    return;  // PyTorch wrote it
+  }
+  try {
+    detail::check_manifest(zip.read_text(*manifest, kLargestNote));
+  } catch (const detail::Malformed& error) {
+    fail_at(zip.place(*manifest), error.what());
+  }
+  if (!zip.is_sealed()) {
+    fail_at(zip.place(*manifest), "rondo wrote the file, but its seal at the end is gone");
+  }
+}
+
+StateDict read_archive(const fs::path& path) {
+  detail::ZipReader zip(path);
+  check_origin(zip);
+  const detail::ZipRecord& pickle = zip.at("data.pkl");
+  const std::string bytes = zip.read_text(pickle, detail::kLargestPickle);
+  detail::StorageLoader storages(zip);
+  StateDict state =
+      detail::read_pickle(bytes,
+                          zip.place(pickle),
+                          [&storages](at::ScalarType type, const std::string& key, int64_t numel) {
+                            return storages.load(type, key, numel);
+                          });
+  zip.verify_rest();
+  return state;
+}
+
+/// Nests whatever is no CheckpointError in one: LibTorch throws c10::Error, the system IoError.
+template <class Work>
+auto as_checkpoint_error(const char* doing, const fs::path& path, const Work& work) {
+  try {
+    return work();
+  } catch (const CheckpointError&) {
+    throw;
+  } catch (const detail::Malformed& error) {
+    throw CheckpointError(fmt::format("cannot {} {}: {}", doing, path.string(), error.what()));
+  } catch (const Error&) {
+    std::throw_with_nested(CheckpointError(fmt::format("cannot {} {}", doing, path.string())));
+  } catch (const c10::Error&) {
+    std::throw_with_nested(CheckpointError(fmt::format("cannot {} {}", doing, path.string())));
+  } catch (const std::bad_alloc&) {
+    std::throw_with_nested(CheckpointError(fmt::format("cannot {} {}", doing, path.string())));
+  }
+}
+
+}  // namespace
+
+void write_checkpoint(FileSystem& files, const fs::path& path, const StateDict& state) {
+  as_checkpoint_error("save", path, [&] {
+    const detail::PickledState pickled = detail::pickle_state(state);
+    write_atomically(files, path, [&pickled](WritableFile& file) { write_archive(file, pickled); });
+  });
+}
+
+StateDict read_checkpoint(const fs::path& path) {
+  return as_checkpoint_error("load", path, [&path] { return read_archive(path); });
+}
+
+}  // namespace rondo

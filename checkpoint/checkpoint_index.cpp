@@ -1,0 +1,192 @@
+#include "checkpoint/checkpoint_index.h"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+
+#include "checkpoint/internal/file_lock.h"
+#include "checkpoint/internal/malformed.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char kKey[] = "checkpoints";
+
+/// A basic string of TOML.
+std::string toml_string(const std::string& text) {
+  if (!detail::is_utf8(text)) {
+    throw CheckpointError(
+        fmt::format("the path {} is not UTF-8, which an index must be", detail::in_quotes(text)));
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+      quoted += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string index_text(const std::vector<std::string>& entries) {
+  std::string text = fmt::format("{} = [\n", kKey);
+  for (const std::string& entry : entries) {
+    text += fmt::format("  {},\n", toml_string(entry));
+  }
+  return text + "]\n";
+}
+
+[[noreturn]] void fail(const fs::path& file,
+                       const toml::source_position& at,
+                       std::string_view what) {
+  throw CheckpointError(fmt::format(
+      "{}:{}:{}: {}; when the file is deleted, the checkpoints beside it are found by their names",
+      file.string(),
+      at.line,
+      at.column,
+      what));
+}
+
+std::vector<std::string> parse_index(const fs::path& file, const std::string& text) {
+  toml::table table;
+  try {
+    table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    fail(file, error.source().begin, error.description());
+  }
+  const toml::array* array = table[kKey].as_array();
+  if (array == nullptr) {
+    fail(file, table.source().begin, "expected checkpoints = [<paths>]");
+  }
+  std::vector<std::string> entries;
+  for (const toml::node& node : *array) {
+    const auto entry = node.value_exact<std::string>();
+    if (!entry || entry->empty()) {
+      fail(file, node.source().begin, "expected a path as a string");
+    }
+    entries.push_back(*entry);
+  }
+  return entries;
+}
+
+}  // namespace
+
+CheckpointIndex::CheckpointIndex(std::shared_ptr<FileSystem> files,
+                                 fs::path model_dir,
+                                 CheckpointName name,
+                                 fs::path checkpoint_root)
+    : files_(std::move(files)),
+      model_dir_(std::move(model_dir)),
+      name_(std::move(name)),
+      root_(checkpoint_root.empty() ? model_dir_ : std::move(checkpoint_root)) {}
+
+std::vector<fs::path> CheckpointIndex::listed() const {
+  std::vector<fs::path> paths;
+  for (const std::string& entry : read()) {
+    paths.push_back(model_dir_ / entry);
+  }
+  return paths;
+}
+
+std::vector<fs::path> CheckpointIndex::all() const {
+  std::vector<std::pair<CheckpointStep, fs::path>> known;
+  for (fs::path& path : listed()) {
+    if (const auto step = name_.match(path.filename().string())) {
+      known.emplace_back(*step, std::move(path));
+    }
+  }
+  std::stable_sort(
+      known.begin(), known.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<fs::path> paths;
+  for (auto& [step, path] : known) {
+    paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+std::optional<fs::path> CheckpointIndex::newest() const {
+  const std::vector<fs::path> paths = all();
+  return paths.empty() ? std::nullopt : std::optional(paths.back());
+}
+
+void CheckpointIndex::append(const fs::path& checkpoint) {
+  update([entry = entry_of(checkpoint)](Entries& entries) {
+    if (std::find(entries.begin(), entries.end(), entry) == entries.end()) {
+      entries.push_back(entry);
+    }
+  });
+}
+
+bool CheckpointIndex::remove(const fs::path& checkpoint) {
+  bool was_listed = false;
+  update([&was_listed, entry = entry_of(checkpoint)](Entries& entries) {
+    const auto kept = std::remove(entries.begin(), entries.end(), entry);
+    was_listed = kept != entries.end();
+    entries.erase(kept, entries.end());
+  });
+  return was_listed;
+}
+
+std::vector<fs::path> CheckpointIndex::drop_vanished() {
+  std::vector<fs::path> dropped;
+  update([&](Entries& entries) {
+    const auto kept =
+        std::stable_partition(entries.begin(), entries.end(), [this](const std::string& entry) {
+          return files_->exists(model_dir_ / entry);
+        });
+    std::transform(kept, entries.end(), std::back_inserter(dropped), [this](const auto& entry) {
+      return model_dir_ / entry;
+    });
+    entries.erase(kept, entries.end());
+  });
+  return dropped;
+}
+
+template <class Change>
+void CheckpointIndex::update(const Change& change) {
+  const detail::FileLock lock(file().string() + ".lock");
+  const bool is_there = files_->exists(file());
+  const Entries before = read();
+  Entries after = before;
+  change(after);
+  if (after != before || (!is_there && !after.empty())) {
+    write_atomically(*files_, file(), index_text(after));
+  }
+}
+
+CheckpointIndex::Entries CheckpointIndex::read() const {
+  return files_->exists(file()) ? parse_index(file(), files_->read(file())) : adopt();
+}
+
+CheckpointIndex::Entries CheckpointIndex::adopt() const {
+  std::vector<std::pair<CheckpointStep, std::string>> found;
+  for (const std::string& name : files_->list(root_)) {
+    if (const auto step = name_.match(name)) {
+      found.emplace_back(*step, entry_of(root_ / name));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  Entries entries;
+  for (auto& [step, entry] : found) {
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::string CheckpointIndex::entry_of(const fs::path& checkpoint) const {
+  const fs::path path = fs::absolute(checkpoint).lexically_normal();
+  const fs::path relative = path.lexically_relative(fs::absolute(model_dir_).lexically_normal());
+  const bool is_inside = !relative.empty() && *relative.begin() != "..";
+  return (is_inside ? relative : path).string();
+}
+
+}  // namespace rondo

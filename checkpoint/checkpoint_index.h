@@ -1,0 +1,70 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_name.h"
+#include "core/file_system.h"
+
+namespace rondo {
+
+/// The list of a run's checkpoints, `<model_dir>/checkpoints_index.toml`. Paths inside the run
+/// directory are relative to it, so that a run can be moved; others are absolute. The file is
+/// written atomically and only when it changes, under the lock of `checkpoints_index.toml.lock`:
+/// any number of processes and threads may use an index of the same directory, and lose nothing.
+///
+/// Where there is no index file, the files in the checkpoint directory whose names the template
+/// makes are taken for listed, in order; the next change writes them down.
+///
+/// All throw IoError, and CheckpointError naming the file when it is not an index.
+class CheckpointIndex {
+ public:
+  /// Reads and writes nothing yet.
+  /// \param checkpoint_root  where checkpoints are saved; empty: in `model_dir`
+  CheckpointIndex(std::shared_ptr<FileSystem> files,
+                  std::filesystem::path model_dir,
+                  CheckpointName name,
+                  std::filesystem::path checkpoint_root = {});
+
+  /// Every listed path, in the order in which they were appended.
+  std::vector<std::filesystem::path> listed() const;
+
+  /// The listed paths whose file name the template makes, by step as a number, then by suffix, none
+  /// first. The last one is what a run resumes from.
+  std::vector<std::filesystem::path> all() const;
+
+  /// The last of `all`.
+  std::optional<std::filesystem::path> newest() const;
+
+  /// Adds a path at the end; nothing when it is listed already.
+  void append(const std::filesystem::path& checkpoint);
+
+  /// \return true when it was listed. The checkpoint itself is left alone.
+  bool remove(const std::filesystem::path& checkpoint);
+
+  /// Takes out the paths at which there is no file any more.
+  /// \return those paths
+  std::vector<std::filesystem::path> drop_vanished();
+
+  std::filesystem::path file() const { return model_dir_ / "checkpoints_index.toml"; }
+
+ private:
+  using Entries = std::vector<std::string>;
+
+  template <class Change>
+  void update(const Change& change);
+
+  Entries read() const;
+  Entries adopt() const;
+  std::string entry_of(const std::filesystem::path& checkpoint) const;
+
+  std::shared_ptr<FileSystem> files_;
+  std::filesystem::path model_dir_;
+  CheckpointName name_;
+  std::filesystem::path root_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/file_system.h"
+
+namespace rondo {
+
+/// What the fields of a checkpoint's name stand for.
+struct CheckpointNameValues {
+  int64_t step = 0;  ///< updates done
+  int64_t epoch = 0;
+  int64_t batch = 0;
+  int64_t sample = 0;
+  int64_t rank = 0;
+  std::string run_name;
+  /// The time of the save: {date}, {time} and the suffix, in UTC.
+  std::chrono::system_clock::time_point now = std::chrono::system_clock::now();
+};
+
+/// The step in a checkpoint's name and the suffix that a second save at that step got. Sorts by
+/// step as a number, then by suffix, none first.
+struct CheckpointStep {
+  int64_t step = 0;
+  std::string suffix;  ///< "YYYYmmdd_HHMMSS" or ""
+
+  bool operator<(const CheckpointStep& other) const {
+    return step != other.step ? step < other.step : suffix < other.suffix;
+  }
+};
+
+/// A template such as "checkpoint_{step}.pt". Its fields: {step}, which must be there, {epoch},
+/// {batch}, {sample}, {rank}, {run_name}, {date} as YYYYmmdd and {time} as HHMMSS. Each may stand
+/// once; between two of them must be text other than digits, so that names can be read back.
+class CheckpointName {
+ public:
+  /// \throws UsageError  naming the template and what is wrong in it
+  explicit CheckpointName(std::string pattern = "checkpoint_{step}.pt");
+
+  const std::string& pattern() const { return pattern_; }
+
+  /// \throws UsageError  when the run's name holds a "/"
+  std::string format(const CheckpointNameValues& values) const;
+
+  /// The same, with `_YYYYmmdd_HHMMSS` of `values.now` before the extension.
+  std::string format_with_suffix(const CheckpointNameValues& values) const;
+
+  /// The step of a file name (not a path) that this template makes; none for any other name.
+  std::optional<CheckpointStep> match(std::string_view name) const;
+
+ private:
+  /// Text, or a field's name.
+  struct Part {
+    std::string text;
+    bool is_field = false;
+  };
+
+  struct Matcher;
+
+  void check_parts() const;
+  std::shared_ptr<const Matcher> make_matcher() const;
+
+  std::string pattern_;
+  std::vector<Part>
+      parts_;  ///< a text between two fields, at the start and at the end; may be empty
+  std::shared_ptr<const Matcher> matcher_;
+};
+
+/// A path in `directory` at which there is no file yet: the template's, or with the suffix of the
+/// time of the save, or of the first free second after it.
+std::filesystem::path free_checkpoint_path(FileSystem& files,
+                                           const std::filesystem::path& directory,
+                                           const CheckpointName& name,
+                                           CheckpointNameValues values);
+
+}  // namespace rondo

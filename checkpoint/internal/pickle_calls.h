@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/internal/pickle_objects.h"
+
+namespace rondo::detail {
+
+/// Gives the elements of storage `key`, shape [numel]. \throws Malformed  when there is none
+using LoadStorage =
+    std::function<at::Tensor(at::ScalarType type, const std::string& key, int64_t numel)>;
+
+/// The whole list of what a pickle can make rondo do: know five names, load a storage, and call
+/// four of the five. All throw Malformed for anything else.
+class PickleCalls {
+ public:
+  /// \param objects  what the pickle has built so far; borrowed
+  PickleCalls(const std::vector<PickleObject>& objects, LoadStorage load_storage)
+      : objects_(objects), load_storage_(std::move(load_storage)) {}
+
+  static PickleGlobal global(std::string_view module, std::string_view name);
+
+  /// The storage that ("storage", class, key, device, elements) stands for.
+  PickleObject persistent(const PickleObject& id) const;
+
+  /// The result of calling `function` with the tuple `arguments`.
+  PickleObject call(const PickleObject& function, const PickleObject& arguments) const;
+
+ private:
+  PickleObject rebuild_tensor(const std::vector<ObjectId>& arguments) const;
+  std::vector<int64_t> integers(ObjectId tuple) const;
+
+  template <class T>
+  const T& get(ObjectId id, const char* what) const;
+
+  const std::vector<PickleObject>& objects_;
+  LoadStorage load_storage_;
+};
+
+}  // namespace rondo::detail

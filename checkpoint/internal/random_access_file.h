@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace rondo::detail {
+
+/// A regular file that is read by position. It is read, not mapped: when somebody cuts a mapped
+/// file short, the reader dies by SIGBUS. The file that was opened stays the one read, also after
+/// another one was renamed over it.
+class RandomAccessFile {
+ public:
+  /// \throws IoError  also for what is not a regular file
+  explicit RandomAccessFile(const std::filesystem::path& path);
+  RandomAccessFile(const RandomAccessFile&) = delete;
+  RandomAccessFile& operator=(const RandomAccessFile&) = delete;
+  ~RandomAccessFile();
+
+  const std::string& path() const { return path_; }
+
+  uint64_t size() const { return size_; }
+
+  /// Fills `to` with `size` bytes from `offset` on. \throws IoError  also when the file ends before
+  void read(uint64_t offset, void* to, size_t size) const;
+
+  std::string read(uint64_t offset, size_t size) const;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  uint64_t size_ = 0;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "checkpoint/internal/malformed.h"
+#include "checkpoint/internal/random_access_file.h"
+#include "checkpoint/internal/zip_directory.h"
+
+namespace rondo::detail {
+
+/// Reads the records of a torch archive, each against its checksum.
+/// All throw CheckpointError naming path, record and offset of what is wrong, or IoError.
+class ZipReader {
+ public:
+  explicit ZipReader(const std::filesystem::path& path);
+
+  /// The record below the archive's root folder, or null.
+  const ZipRecord* find(std::string_view name) const;
+  const ZipRecord& at(std::string_view name) const;
+
+  /// Reads a record's bytes into `to`, which has room for `record.size`.
+  void read(const ZipRecord& record, void* to);
+  /// \throws CheckpointError  also when the record is larger than `limit`
+  std::string read_text(const ZipRecord& record, uint64_t limit);
+
+  /// True when the file ends with a seal.
+  bool is_sealed() const;
+
+  /// Checks the records that were not read, and the seal where there is one: afterwards no byte
+  /// of a sealed file is left unchecked.
+  void verify_rest();
+
+  FilePlace place(const ZipRecord& record) const;
+
+ private:
+  size_t index_of(const ZipRecord& record) const;
+  uint32_t checksum_between(uint64_t begin, uint64_t end, uint32_t before) const;
+  void expect_checksum(const ZipRecord& record, uint32_t found) const;
+  void verify_seal() const;
+
+  RandomAccessFile file_;
+  ZipDirectory directory_;
+  std::string root_;
+  std::unordered_map<std::string, size_t> by_name_;
+  std::vector<bool> is_verified_;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,64 @@
+#include "cli/cli_main.h"
+
+#include <exception>
+#include <iostream>
+#include <variant>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "core/error.h"
+#include "trainer/registries.h"
+
+namespace rondo {
+
+namespace {
+
+int run(const CommandLine& line, Registries& registries) {
+  switch (line.command) {
+    case Command::Fit:
+      return run_fit(line, registries);
+    case Command::Validate:
+      return run_validate(line, registries);
+    case Command::ValidateAll:
+      return run_validate_all(line, registries);
+    case Command::Describe:
+      return run_describe(line, registries);
+    case Command::Inspect:
+      return run_inspect(line, registries);
+    case Command::Version:
+      return run_version(line, registries);
+  }
+  throw UsageError("the command line names no command");
+}
+
+/// Tells what was thrown. \return `code`
+int failed(int code) {
+  std::cerr << describe(std::current_exception()) << std::endl;
+  return code;
+}
+
+}  // namespace
+
+int cli_main(int argc, char** argv, const std::function<void(Registries&)>& register_components) {
+  try {
+    const auto parsed = parse_command_line(argc, argv);
+    if (const auto* exit = std::get_if<Exit>(&parsed)) {
+      (exit->to_stderr ? std::cerr : std::cout) << exit->text << std::flush;
+      return exit->code;
+    }
+    Registries registries;
+    register_builtins(registries);
+    if (register_components) {
+      register_components(registries);
+    }
+    return run(std::get<CommandLine>(parsed), registries);
+  } catch (const ConfigError&) {
+    return failed(2);
+  } catch (const UsageError&) {
+    return failed(2);
+  } catch (...) {
+    return failed(1);
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,166 @@
+#include "cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <string_view>
+
+#include "core/glob.h"
+#include "core/version.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr int kUsageError = 2;
+
+struct CommandName {
+  const char* name;
+  Command command;
+};
+
+constexpr CommandName kCommands[] = {{"fit", Command::Fit},
+                                     {"validate", Command::Validate},
+                                     {"validate_all", Command::ValidateAll},
+                                     {"describe", Command::Describe},
+                                     {"inspect", Command::Inspect},
+                                     {"version", Command::Version}};
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done, 1 failed, 2 bad usage or config, 3 finished but some checkpoints were\n"
+    "skipped, 130 and 143 stopped by Ctrl-C and SIGTERM.";
+
+Exit usage_error(std::string_view program, std::string_view what) {
+  return {kUsageError, fmt::format("{0}: {1}\nSee `{0} --help`.\n", program, what), true};
+}
+
+/// The rule of a `key.path=value` argument. \return what is wrong, as CLI11 wants it; "" when right
+std::string override_fault(const std::string& text) {
+  const size_t equals = text.find('=');
+  const bool has_key = equals != std::string::npos && equals != 0;
+  return has_key ? "" : fmt::format("expected key.path=value, got \"{}\"", text);
+}
+
+void add_plugins(CLI::App& app, CommandLine& line) {
+  // An option of many values would take the overrides after it as well.
+  app.add_option("--plugin", line.plugins, "Load components from this shared library (repeatable)")
+      ->type_name("SO")
+      ->allow_extra_args(false);
+}
+
+void add_run_command(CLI::App& root, const char* name, const char* doc, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(name, doc);
+  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
+  app.add_option("overrides", line.overrides, "Values that replace those of the file")
+      ->type_name("KEY.PATH=VALUE")
+      ->check(override_fault);
+  app.add_flag("--dry-run", line.dry_run, "Check the run, print it resolved, and stop");
+  app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
+  app.add_option("-o,--model-dir", line.model_dir, "Where checkpoints and logs go")
+      ->type_name("DIR");
+  app.add_option("--checkpoint", line.checkpoint, "Load this one, or none; else as the file says")
+      ->type_name("PATH|none");
+  add_plugins(app, line);
+  app.footer(kExitCodes);
+}
+
+void add_commands(CLI::App& root, CommandLine& line) {
+  add_run_command(root, "fit", "Train, validating in between, as the file says", line);
+  add_run_command(root, "validate", "Validate one checkpoint", line);
+  add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
+
+  CLI::App& describe =
+      *root.add_subcommand("describe", "List all components, or the keys of one of them");
+  describe.add_option("name", line.name, "A component")->type_name("NAME");
+  describe.add_flag("--json", line.json, "Print JSON");
+  add_plugins(describe, line);
+
+  CLI::App& inspect =
+      *root.add_subcommand("inspect", "Show the recorded steps of a run, or what a checkpoint has");
+  inspect.add_option("target", line.target, "A run directory or a checkpoint")
+      ->required()
+      ->type_name("RUN_DIR|FILE.pt");
+  inspect.add_option("--graph", line.graph, "Print the graph of this step")->type_name("KEY");
+
+  root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
+}
+
+const CommandName* find_command(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kCommands),
+                                   std::end(kCommands),
+                                   [&](const CommandName& c) { return c.name == name; });
+  return found == std::end(kCommands) ? nullptr : found;
+}
+
+Exit unknown_command(std::string_view name) {
+  std::vector<std::string> names;
+  for (const CommandName& command : kCommands) {
+    names.emplace_back(command.name);
+  }
+  return usage_error("rondo",
+                     fmt::format("unknown command \"{}\"{}", name, suggestion(name, names)));
+}
+
+/// Says which argument is one too many, and for an option which one may have been meant.
+std::string unexpected_argument(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining();
+  const auto option = std::find_if(
+      rest.begin(), rest.end(), [](const std::string& text) { return text.rfind("-", 0) == 0; });
+  if (option == rest.end()) {
+    return fmt::format("unexpected argument \"{}\"", rest.empty() ? "" : rest.front());
+  }
+  const std::string name = option->substr(0, option->find('='));
+  std::vector<std::string> known;
+  for (const CLI::Option* candidate : app.get_options()) {
+    if (!candidate->get_positional()) {
+      known.push_back(candidate->get_lnames().empty() ? "-" + candidate->get_snames().front()
+                                                      : "--" + candidate->get_lnames().front());
+    }
+  }
+  return fmt::format("unknown option {}{}", name, suggestion(name, known));
+}
+
+}  // namespace
+
+std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* argv) {
+  CommandLine line;
+  CLI::App root("Trains models: runs described in TOML, each step recorded once and replayed.",
+                "rondo");
+  root.set_version_flag("--version", fmt::format("rondo {}", kVersion), "Print the version");
+  root.set_help_flag("-h,--help", "Print this help");
+  root.require_subcommand(0, 1);
+  root.footer("`rondo COMMAND --help` tells more about a command.");
+  add_commands(root, line);
+
+  if (argc < 2) {
+    return Exit{kUsageError, root.help(), true};
+  }
+  const std::string_view first = argv[1];
+  const CommandName* named = find_command(first);
+  if (named == nullptr && first.substr(0, 1) != "-") {
+    return unknown_command(first);
+  }
+  const CLI::App& app = named != nullptr ? *root.get_subcommand(named->name) : root;
+  const std::string program = named != nullptr ? fmt::format("rondo {}", first) : "rondo";
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Exit{0, root.help(), false};
+  } catch (const CLI::CallForVersion& version) {
+    return Exit{0, fmt::format("{}\n", version.what()), false};
+  } catch (const CLI::ExtrasError&) {
+    return usage_error(program, unexpected_argument(app));
+  } catch (const CLI::ParseError& error) {
+    return usage_error(program, error.what());
+  }
+  if (named == nullptr) {
+    return usage_error("rondo", "the command must come first");
+  }
+  line.command = named->command;
+  return line;
+}
+
+}  // namespace rondo

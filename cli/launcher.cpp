@@ -1,0 +1,76 @@
+// The program `rondo`. Answers what needs no LibTorch (loading it takes 0.4 s), sets what must be
+// set before a process starts, and becomes `rondo-engine`.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <variant>
+
+#include "cli/command_line.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Idle threads sleep: rondo's own threads and those of OpenMP share few cores.
+void calm_openmp() {
+  constexpr int kKeepUsersChoice = 0;
+  ::setenv("OMP_WAIT_POLICY", "passive", kKeepUsersChoice);
+  ::setenv("GOMP_SPINCOUNT", "0", kKeepUsersChoice);
+}
+
+/// Puts the OpenMP build of OpenBLAS first. The pthread build, where both are installed the
+/// system's choice, runs a second pool of threads beside LibTorch's.
+void prefer_openmp_blas() {
+  std::error_code ignored;
+  if (!fs::is_directory(RONDO_OPENMP_BLAS_DIR, ignored)) {
+    return;
+  }
+  const char* old = std::getenv("LD_LIBRARY_PATH");
+  const bool has_old = old != nullptr && *old != '\0';
+  const std::string path =
+      has_old ? fmt::format("{}:{}", RONDO_OPENMP_BLAS_DIR, old) : RONDO_OPENMP_BLAS_DIR;
+  ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+}
+
+/// The engine beside this program, as it is built, or where it is installed; "" when in neither.
+fs::path find_engine() {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& candidate :
+       {here / "rondo-engine", here / RONDO_ENGINE_FROM_BIN / "rondo-engine"}) {
+    if (::access(candidate.c_str(), X_OK) == 0) {
+      return candidate;
+    }
+  }
+  std::cerr << fmt::format(
+      "rondo: the program rondo-engine is neither in {} nor in {}; build or install it again\n",
+      here.string(),
+      (here / RONDO_ENGINE_FROM_BIN).lexically_normal().string());
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto parsed = rondo::parse_command_line(argc, argv);
+  if (const auto* exit = std::get_if<rondo::Exit>(&parsed)) {
+    (exit->to_stderr ? std::cerr : std::cout) << exit->text;
+    return exit->code;
+  }
+  const fs::path engine = find_engine();
+  if (engine.empty()) {
+    return 1;
+  }
+  calm_openmp();
+  prefer_openmp_blas();
+  ::execv(engine.c_str(), argv);
+  std::cerr << fmt::format("rondo: cannot run {}: {}\n", engine.string(), std::strerror(errno));
+  return 1;
+}

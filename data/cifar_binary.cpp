@@ -1,0 +1,116 @@
+#include "data/cifar_binary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/registry.h"
+#include "data/data_dir.h"
+#include "data/internal/read_file.h"
+#include "data/internal/require.h"
+#include "data/internal/rows.h"
+#include "data/register.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr size_t kPixels = 3 * 32 * 32;
+constexpr size_t kRecord = 1 + kPixels;
+constexpr unsigned char kClasses = 10;
+
+void check(const CifarBinary::Options& options) {
+  detail::require(options.split == "train" || options.split == "test",
+                  "CifarBinary: split",
+                  "\"train\" or \"test\"",
+                  options.split);
+  detail::require(options.mean.size() == 3,
+                  "CifarBinary: mean",
+                  "three numbers",
+                  fmt::format("{}", fmt::join(options.mean, ", ")));
+  const bool is_positive = std::all_of(
+      options.std.begin(), options.std.end(), [](double channel) { return channel > 0; });
+  detail::require(options.std.size() == 3 && is_positive,
+                  "CifarBinary: std",
+                  "three numbers > 0",
+                  fmt::format("{}", fmt::join(options.std, ", ")));
+}
+
+std::vector<std::string> files_of(const CifarBinary::Options& options) {
+  if (!options.files.empty()) {
+    return options.files;
+  }
+  if (options.split == "test") {
+    return {"test_batch.bin"};
+  }
+  return {"data_batch_1.bin",
+          "data_batch_2.bin",
+          "data_batch_3.bin",
+          "data_batch_4.bin",
+          "data_batch_5.bin"};
+}
+
+void append_records(const std::filesystem::path& path, ByteImages& images) {
+  const std::string bytes = detail::read_data_file(path);
+  const size_t whole = bytes.size() / kRecord * kRecord;
+  if (bytes.empty() || whole != bytes.size()) {
+    throw DataError(fmt::format("{}: offset {}: expected whole records of {} bytes, got {} bytes",
+                                path.string(),
+                                whole,
+                                kRecord,
+                                bytes.size() - whole));
+  }
+  for (size_t record = 0; record < bytes.size(); record += kRecord) {
+    const auto label = static_cast<unsigned char>(bytes[record]);
+    if (label >= kClasses) {
+      throw DataError(fmt::format("{}: offset {}: expected a label below {}, got {}",
+                                  path.string(),
+                                  record,
+                                  kClasses,
+                                  label));
+    }
+    const auto pixels = bytes.begin() + static_cast<int64_t>(record) + 1;
+    images.labels.push_back(label);
+    images.pixels.insert(images.pixels.end(), pixels, pixels + kPixels);
+  }
+}
+
+}  // namespace
+
+CifarBinary::CifarBinary(const Options& options) {
+  check(options);
+  images_.shape = {3, 32, 32};
+  for (size_t channel = 0; channel < 3; ++channel) {
+    images_.values.push_back(pixel_values(options.mean[channel], options.std[channel]));
+  }
+  for (const std::string& name : files_of(options)) {
+    const DataFile file{"CifarBinary",
+                        {name},
+                        options.folder,
+                        "cifar-10-binary.tar.gz of www.cs.toronto.edu/~kriz/cifar.html"};
+    append_records(find_data_file(options.data_dir, file), images_);
+  }
+}
+
+Sample CifarBinary::get(int64_t index) const {
+  return detail::only_sample(get_batch({index}));
+}
+
+Batch CifarBinary::get_batch(const std::vector<int64_t>& indices) const {
+  return images_.gather(indices);
+}
+
+void register_cifar_binary(Registry<DataSource>& registry) {
+  using Options = CifarBinary::Options;
+  registry.add<CifarBinary>("CifarBinary", "The binary version of CIFAR-10.")
+      .key("split", &Options::split, one_of({"train", "test"}), "which of CIFAR's file names")
+      .key("data_dir", &Options::data_dir, "directory of the files; else RONDO_DATA")
+      .key("folder", &Options::folder, "folder of data_dir, looked into as well")
+      .key("files", &Options::files, "files, read one after the other; else split's")
+      .key("mean", &Options::mean, "of red, green and blue, taken from the pixels in [0, 1]")
+      .key("std", &Options::std, greater_than(0), "of red, green and blue, the pixels' divisor");
+}
+
+}  // namespace rondo

@@ -1,0 +1,88 @@
+#include "data/data_dir.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <system_error>
+
+#include "core/error.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The directories to look into, with what named them.
+struct Places {
+  std::vector<fs::path> directories;
+  std::string origin;
+};
+
+Places places_of(const std::optional<fs::path>& data_dir, const DataFile& file) {
+  Places places;
+  const char* environment = std::getenv("RONDO_DATA");
+  if (data_dir && !data_dir->empty()) {
+    places = {{*data_dir}, "data_dir"};
+  } else if (environment != nullptr && *environment != '\0') {
+    places = {{fs::path(environment)}, "RONDO_DATA"};
+  }
+  if (!places.directories.empty() && !file.folder.empty()) {
+    places.directories.push_back(places.directories.front() / file.folder);
+  }
+  return places;
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;  // an unreadable directory holds no data file
+  return fs::exists(path, error) && !fs::is_directory(path, error);
+}
+
+[[noreturn]] void throw_missing(const Places& places,
+                                const std::vector<fs::path>& tried,
+                                const DataFile& file) {
+  std::string message =
+      fmt::format("{}: cannot find {}; ", file.what, fmt::join(file.names, " or "));
+  if (tried.empty()) {
+    message += "no directory to look in was given";
+  } else {
+    std::vector<std::string> paths;
+    for (const fs::path& path : tried) {
+      paths.push_back(path.string());
+    }
+    message += fmt::format("there is no {}", fmt::join(paths, ", "));
+    message += places.origin.empty() ? "" : " (from " + places.origin + ")";
+  }
+  message +=
+      ". Set data_dir of the data set in the config, or on the command line "
+      "(trainer.fit.train_dataloader.data_dir=DIR), or the environment variable RONDO_DATA, to the "
+      "directory that holds it";
+  message += file.folder.empty() ? "" : fmt::format(" or holds the folder {}", file.folder);
+  message += file.source.empty() ? "" : ". Get it from " + file.source;
+  throw DataError(message);
+}
+
+}  // namespace
+
+fs::path find_data_file(const std::optional<fs::path>& data_dir, const DataFile& file) {
+  const Places places = places_of(data_dir, file);
+  std::vector<fs::path> tried;
+  for (const std::string& name : file.names) {
+    if (fs::path(name).is_absolute()) {
+      tried.emplace_back(name);
+      continue;
+    }
+    for (const fs::path& directory : places.directories) {
+      tried.push_back(directory / name);
+    }
+  }
+  for (const fs::path& path : tried) {
+    if (is_file(path)) {
+      return path;
+    }
+  }
+  throw_missing(places, tried, file);
+}
+
+}  // namespace rondo

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rondo {
+
+/// A file that a data set needs.
+struct DataFile {
+  std::string what;                ///< for messages: "MNIST images"
+  std::vector<std::string> names;  ///< any of them will do; the first that exists is taken
+  std::string folder;              ///< of the data directory, looked into as well; may be empty
+  std::string source;              ///< for messages: where to get the file; may be empty
+};
+
+/// The path of a data file, in the directory `data_dir`, or in that of the environment variable
+/// RONDO_DATA when there is none; or in the file's `folder` inside it. An absolute name needs no
+/// directory.
+/// \throws DataError  says what was looked for, in which places, and how to get it
+std::filesystem::path find_data_file(const std::optional<std::filesystem::path>& data_dir,
+                                     const DataFile& file);
+
+}  // namespace rondo

@@ -1,0 +1,133 @@
+#include "data/data_loader.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "core/error.h"
+#include "data/internal/batch_streams.h"
+#include "data/internal/require.h"
+
+namespace rondo {
+
+struct DataLoader::Shared {
+  std::string label;
+  Factory<DataSource> factory;
+  LoaderOptions options;
+  std::string name;  // in messages
+
+  std::mutex mutex;  // guards the building of what follows; it never changes afterwards
+  std::shared_ptr<DataSource> source;      // shared with the streams, which may outlive the loader
+  std::shared_ptr<const Dataset> dataset;  // null for an iterable one
+  std::shared_ptr<detail::IterableSource> iterable;  // null for an indexed one
+  std::optional<int64_t> samples;
+
+  void build();
+  void adopt(std::shared_ptr<DataSource> built);
+};
+
+void DataLoader::Shared::build() {
+  const std::lock_guard lock(mutex);
+  if (source) {
+    return;
+  }
+  try {
+    adopt(factory.make());
+  } catch (...) {
+    std::throw_with_nested(
+        DataError(fmt::format("{}: cannot build its data set {}", name, factory.name())));
+  }
+}
+
+void DataLoader::Shared::adopt(std::shared_ptr<DataSource> built) {
+  if (auto indexed = std::dynamic_pointer_cast<const Dataset>(built)) {
+    samples = indexed->size();
+    detail::require(*samples >= 0, "size()", ">= 0", *samples);
+    dataset = std::move(indexed);
+  } else if (auto sequential = std::dynamic_pointer_cast<IterableDataset>(built)) {
+    if (options.shuffle) {
+      throw UsageError("shuffle needs a data set that is reached by index; this one is iterable");
+    }
+    samples = sequential->size();
+    iterable = std::make_shared<detail::IterableSource>();
+    iterable->data = std::move(sequential);
+  } else {
+    throw UsageError("a data set derives from Dataset or IterableDataset");
+  }
+  source = std::move(built);
+}
+
+DataLoader::DataLoader(Factory<DataSource> source, LoaderOptions options)
+    : DataLoader("", std::move(source), std::move(options)) {}
+
+DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOptions options)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->name =
+      label.empty() ? "loader of " + source.name() : fmt::format("loader \"{}\"", label);
+  if (!source) {
+    throw UsageError(shared_->name + ": it has no data set");
+  }
+  detail::require(
+      options.batch_size >= 1, shared_->name + ": batch_size", ">= 1", options.batch_size);
+  detail::require(options.prefetch >= 0, shared_->name + ": prefetch", ">= 0", options.prefetch);
+  shared_->label = std::move(label);
+  shared_->factory = std::move(source);
+  shared_->options = std::move(options);
+}
+
+const std::string& DataLoader::label() const {
+  return shared_->label;
+}
+
+const LoaderOptions& DataLoader::options() const {
+  return shared_->options;
+}
+
+const DataSource& DataLoader::source() const {
+  shared_->build();
+  return *shared_->source;
+}
+
+std::optional<int64_t> DataLoader::size() const {
+  shared_->build();
+  if (!shared_->samples) {
+    return std::nullopt;
+  }
+  const int64_t batch_size = options().batch_size;
+  const bool has_short_batch = *shared_->samples % batch_size != 0 && !options().drop_last;
+  return *shared_->samples / batch_size + (has_short_batch ? 1 : 0);
+}
+
+std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
+                                                uint64_t run_seed) const {
+  shared_->build();
+  detail::require(position.epoch >= 0, shared_->name + ": epoch", ">= 0", position.epoch);
+  detail::require(position.sample >= 0, shared_->name + ": sample", ">= 0", position.sample);
+  const LoaderOptions& how = options();
+  detail::Pass pass{shared_->name,
+                    how.batch_size,
+                    how.shuffle,
+                    how.drop_last,
+                    how.shuffle_seed.value_or(run_seed),
+                    position};
+  auto stream = shared_->dataset ? detail::stream_of(shared_->dataset, std::move(pass))
+                                 : detail::stream_of(shared_->iterable, std::move(pass));
+  return how.prefetch > 0 ? detail::prefetched(std::move(stream), how.prefetch) : std::move(stream);
+}
+
+KeyTable<LoaderOptions> loader_keys() {
+  KeyTable<LoaderOptions> keys;
+  keys.key("batch_size", &LoaderOptions::batch_size, at_least(1), "samples of a batch")
+      .key("shuffle", &LoaderOptions::shuffle, "another order in each epoch")
+      .key("drop_last", &LoaderOptions::drop_last, "leave a short last batch out")
+      .key("shuffle_seed", &LoaderOptions::shuffle_seed, "of the order; the run's when absent")
+      .key("prefetch",
+           &LoaderOptions::prefetch,
+           at_least(0),
+           "batches made ahead by a thread; 0: made when asked for");
+  return keys;
+}
+
+}  // namespace rondo

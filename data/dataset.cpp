@@ -1,0 +1,118 @@
+#include "data/dataset.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <string>
+
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+std::string shape_text(const at::Tensor& tensor) {
+  return fmt::format(
+      "{}[{}]", c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "));
+}
+
+/// The tensor `name` of a sample, which must be like that of the first one.
+const at::Tensor& matching(const Sample& sample,
+                           int64_t number,
+                           const std::string& name,
+                           const at::Tensor& first) {
+  const at::Tensor* tensor = sample.find(name);
+  if (tensor == nullptr || !tensor->defined()) {
+    throw DataError(fmt::format("sample {} has no tensor \"{}\"", number, name));
+  }
+  if (tensor->sizes() != first.sizes() || tensor->scalar_type() != first.scalar_type()) {
+    throw DataError(fmt::format("\"{}\" of sample {} is {}, that of the first sample {}",
+                                name,
+                                number,
+                                shape_text(*tensor),
+                                shape_text(first)));
+  }
+  return *tensor;
+}
+
+bool is_plain_memory(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.is_contiguous() &&
+         !tensor.is_conj() && !tensor.is_neg();
+}
+
+/// at::stack, but without LibTorch's threads: a loader thread would start a second pool of them.
+at::Tensor stack_tensors(const std::vector<at::Tensor>& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    if (!is_plain_memory(tensor)) {
+      return at::stack(tensors);
+    }
+  }
+  std::vector<int64_t> shape = tensors.front().sizes().vec();
+  shape.insert(shape.begin(), static_cast<int64_t>(tensors.size()));
+  at::Tensor stacked = at::empty(shape, tensors.front().options().requires_grad(false));
+  auto* out = static_cast<char*>(stacked.data_ptr());
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.nbytes() > 0) {
+      std::memcpy(out, tensor.data_ptr(), tensor.nbytes());
+    }
+    out += tensor.nbytes();
+  }
+  return stacked;
+}
+
+/// \param numbers  how messages call the samples
+Batch stack_samples(const std::vector<Sample>& samples, const std::vector<int64_t>& numbers) {
+  Batch batch;
+  if (samples.empty()) {
+    return batch;
+  }
+  const Sample& first = samples.front();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i].items().size() != first.items().size()) {
+      throw DataError(fmt::format("sample {} has {} tensors, the first sample {}",
+                                  numbers[i],
+                                  samples[i].items().size(),
+                                  first.items().size()));
+    }
+  }
+  for (const auto& [name, tensor] : first.items()) {
+    if (!tensor.defined()) {
+      throw DataError(fmt::format("sample {} has no tensor \"{}\"", numbers[0], name));
+    }
+    std::vector<at::Tensor> tensors;
+    tensors.reserve(samples.size());
+    for (size_t i = 0; i < samples.size(); ++i) {
+      tensors.push_back(matching(samples[i], numbers[i], name, tensor));
+    }
+    batch.set(name, stack_tensors(tensors));
+  }
+  return batch;
+}
+
+}  // namespace
+
+Batch Dataset::get_batch(const std::vector<int64_t>& indices) const {
+  std::vector<Sample> samples;
+  samples.reserve(indices.size());
+  for (const int64_t index : indices) {
+    try {
+      samples.push_back(get(index));
+    } catch (...) {
+      std::throw_with_nested(DataError(fmt::format("cannot get sample {}", index)));
+    }
+  }
+  return stack_samples(samples, indices);
+}
+
+Batch stack(const std::vector<Sample>& samples) {
+  std::vector<int64_t> numbers(samples.size());
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  return stack_samples(samples, numbers);
+}
+
+}  // namespace rondo

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "data/byte_images.h"
+#include "data/dataset.h"
+
+namespace rondo {
+
+/// Labelled grey images in idx files, gzipped or not: MNIST and its relatives. A sample has
+/// "image", float32 [1, height, width], (pixel / 255 - mean) / std, and "label", int64 []. Format:
+/// LeCun, Cortes and Burges, The MNIST database of handwritten digits.
+class IdxImages final : public Dataset {
+ public:
+  struct Options {
+    std::string split = "train";                         ///< "train" or "test": MNIST's file names
+    int64_t first = 0;                                   ///< number of the first image that is used
+    std::optional<int64_t> count = {};                   ///< images from there; all when absent
+    std::optional<std::filesystem::path> data_dir = {};  ///< else the environment's RONDO_DATA
+    std::string folder = "mnist";                        ///< of data_dir, looked into as well
+    std::string images = {};  ///< file name, with or without .gz; else split's
+    std::string labels = {};  ///< file name, with or without .gz; else split's
+    int64_t classes = 10;     ///< labels are below, in [1, 256]
+    double mean = 0.0;        ///< of the pixels in [0, 1]
+    double std = 1.0;         ///< of the pixels in [0, 1], > 0
+  };
+
+  /// \throws DataError  naming the file and the offset of what is wrong
+  explicit IdxImages(const Options& options);
+
+  int64_t size() const override { return images_.size(); }
+
+  Sample get(int64_t index) const override;
+  Batch get_batch(const std::vector<int64_t>& indices) const override;
+
+ private:
+  ByteImages images_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,154 @@
+#include "data/internal/batch_streams.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace rondo::detail {
+
+namespace {
+
+[[noreturn]] void throw_beyond(const Pass& pass, int64_t size) {
+  throw DataError(
+      fmt::format("{}: a pass cannot go on behind sample {} of epoch {}: there are only {} "
+                  "samples; the data set "
+                  "has changed since that position was saved",
+                  pass.loader,
+                  pass.from.sample,
+                  pass.from.epoch,
+                  size));
+}
+
+class IndexedStream final : public BatchStream {
+ public:
+  IndexedStream(std::shared_ptr<const Dataset> data, Pass pass)
+      : data_(std::move(data)), pass_(std::move(pass)), size_(data_->size()), at_(pass_.from) {
+    if (at_.sample > size_) {
+      throw_beyond(pass_, size_);
+    }
+  }
+
+  std::optional<Batch> next() override {
+    const int64_t count = std::min(pass_.batch_size, size_ - at_.sample);
+    if (count <= 0 || (pass_.drop_last && count < pass_.batch_size)) {
+      return std::nullopt;
+    }
+    Batch batch;
+    try {
+      batch = data_->get_batch(next_indices(count));
+    } catch (...) {
+      std::throw_with_nested(
+          DataError(fmt::format("{}, epoch {}, batch of the samples from {} to {}",
+                                pass_.loader,
+                                at_.epoch,
+                                at_.sample,
+                                at_.sample + count - 1)));
+    }
+    at_.sample += count;
+    return batch;
+  }
+
+  LoaderPosition position() const override { return at_; }
+
+ private:
+  std::vector<int64_t> next_indices(int64_t count) {
+    if (pass_.shuffle) {
+      if (order_.empty()) {  // made here, because this is the prefetching thread
+        order_ = permutation(size_, pass_.seed, at_.epoch);
+      }
+      const auto first = order_.begin() + at_.sample;
+      return {first, first + count};
+    }
+    std::vector<int64_t> indices(static_cast<size_t>(count));
+    std::iota(indices.begin(), indices.end(), at_.sample);
+    return indices;
+  }
+
+  const std::shared_ptr<const Dataset> data_;
+  const Pass pass_;
+  const int64_t size_;
+  LoaderPosition at_;
+  std::vector<int64_t> order_;
+};
+
+class IterableStream final : public BatchStream {
+ public:
+  IterableStream(std::shared_ptr<IterableSource> source, Pass pass)
+      : source_(std::move(source)), pass_(std::move(pass)), at_(pass_.from) {}
+
+  std::optional<Batch> next() override {
+    const std::lock_guard lock(source_->mutex);
+    if (is_over_) {
+      return std::nullopt;
+    }
+    begin_or_check();
+    std::vector<Sample> samples;
+    while (static_cast<int64_t>(samples.size()) < pass_.batch_size && !is_over_) {
+      if (auto sample = read(at_.sample + static_cast<int64_t>(samples.size()))) {
+        samples.push_back(std::move(*sample));
+      }
+    }
+    if (samples.empty() || (is_over_ && pass_.drop_last)) {
+      return std::nullopt;
+    }
+    Batch batch = stack(samples);
+    at_.sample += static_cast<int64_t>(samples.size());
+    return batch;
+  }
+
+  LoaderPosition position() const override { return at_; }
+
+ private:
+  void begin_or_check() {
+    if (number_ == 0) {
+      number_ = ++source_->passes_started;
+      source_->data->start(at_.epoch);
+      for (int64_t i = 0; i < at_.sample; ++i) {
+        if (!read(i)) {
+          throw_beyond(pass_, i);
+        }
+      }
+    } else if (number_ != source_->passes_started) {
+      throw UsageError(fmt::format(
+          "{}: this pass was ended by another one: an iterable data set has one at a time; use "
+          "another loader for the other pass",
+          pass_.loader));
+    }
+  }
+
+  std::optional<Sample> read(int64_t number) {
+    try {
+      auto sample = source_->data->next();
+      is_over_ = !sample;
+      return sample;
+    } catch (...) {
+      std::throw_with_nested(DataError(
+          fmt::format("{}, epoch {}: cannot get sample {}", pass_.loader, at_.epoch, number)));
+    }
+  }
+
+  const std::shared_ptr<IterableSource> source_;
+  const Pass pass_;
+  LoaderPosition at_;
+  int64_t number_ = 0;  // of this pass among those of the source; 0 before its first sample
+  bool is_over_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchStream> stream_of(std::shared_ptr<const Dataset> data, Pass pass) {
+  return std::make_unique<IndexedStream>(std::move(data), std::move(pass));
+}
+
+std::unique_ptr<BatchStream> stream_of(std::shared_ptr<IterableSource> source, Pass pass) {
+  return std::make_unique<IterableStream>(std::move(source), std::move(pass));
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "data/data_loader.h"
+#include "data/dataset.h"
+
+namespace rondo::detail {
+
+/// What one pass over a data set is to be.
+struct Pass {
+  std::string loader;  ///< how messages call the loader
+  int64_t batch_size = 1;
+  bool shuffle = false;
+  bool drop_last = false;
+  uint64_t seed = 0;
+  LoaderPosition from;
+};
+
+/// An iterable data set with what keeps its passes apart, of which only the latest may read.
+struct IterableSource {
+  std::shared_ptr<IterableDataset> data;
+  std::mutex mutex;            // guards what follows and every call of `*data`
+  int64_t passes_started = 0;  // the number of the latest pass
+};
+
+/// The samples in order or shuffled, made by the thread that asks.
+/// \throws DataError  when the pass starts beyond the data
+std::unique_ptr<BatchStream> stream_of(std::shared_ptr<const Dataset> data, Pass pass);
+
+/// The samples as they come, made by the thread that asks.
+std::unique_ptr<BatchStream> stream_of(std::shared_ptr<IterableSource> source, Pass pass);
+
+/// Lets a thread ask `source` for at most `depth` batches before they are wanted.
+/// \param depth  >= 1
+std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source, int64_t depth);
+
+}  // namespace rondo::detail

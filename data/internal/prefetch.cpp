@@ -1,0 +1,110 @@
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "data/internal/batch_streams.h"
+
+namespace rondo::detail {
+
+namespace {
+
+class PrefetchStream final : public BatchStream {
+ public:
+  PrefetchStream(std::unique_ptr<BatchStream> source, int64_t depth)
+      : source_(std::move(source)),
+        depth_(static_cast<size_t>(depth)),
+        at_(source_->position()),
+        thread_([this] { run(); }) {}
+
+  ~PrefetchStream() override {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopping_ = true;
+    }
+    room_.notify_one();
+    thread_.join();
+  }
+
+  std::optional<Batch> next() override {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [this] { return !queue_.empty() || is_finished_; });
+    if (queue_.empty()) {
+      if (error_) {
+        std::rethrow_exception(error_);
+      }
+      return std::nullopt;
+    }
+    Made made = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    room_.notify_one();
+    at_ = made.behind;
+    return std::move(made.batch);
+  }
+
+  LoaderPosition position() const override { return at_; }
+
+ private:
+  struct Made {
+    Batch batch;
+    LoaderPosition behind;
+  };
+
+  void run() {
+    std::exception_ptr error;
+    try {
+      // Room comes first: no more than `depth_` batches ever exist ahead of the consumer.
+      while (wait_for_room()) {
+        auto batch = source_->next();
+        if (!batch) {
+          break;
+        }
+        push({std::move(*batch), source_->position()});
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    error_ = std::move(error);
+    is_finished_ = true;
+    ready_.notify_one();
+  }
+
+  /// False when the stream is being destroyed.
+  bool wait_for_room() {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return queue_.size() < depth_ || is_stopping_; });
+    return !is_stopping_;
+  }
+
+  void push(Made made) {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(made));
+    ready_.notify_one();
+  }
+
+  const std::unique_ptr<BatchStream> source_;  // used by the thread alone
+  const size_t depth_;
+  LoaderPosition at_;  // used by the consumer alone
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable room_;
+  std::condition_variable ready_;
+  std::deque<Made> queue_;
+  std::exception_ptr error_;
+  bool is_finished_ = false;
+  bool is_stopping_ = false;
+
+  std::thread thread_;  // last: it starts when everything else is there
+};
+
+}  // namespace
+
+std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source, int64_t depth) {
+  return std::make_unique<PrefetchStream>(std::move(source), depth);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,14 @@
+#include "data/register.h"
+
+namespace rondo {
+
+void register_builtin_datasets(Registry<DataSource>& registry) {
+  register_glyphs(registry);
+  register_idx_images(registry);
+  register_cifar_binary(registry);
+  register_text_tokens(registry);
+  register_token_bin(registry);
+  register_csv_table(registry);
+}
+
+}  // namespace rondo

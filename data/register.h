@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/registry.h"
+#include "data/dataset.h"
+
+namespace rondo {
+
+void register_cifar_binary(Registry<DataSource>& registry);
+void register_csv_table(Registry<DataSource>& registry);
+void register_glyphs(Registry<DataSource>& registry);
+void register_idx_images(Registry<DataSource>& registry);
+void register_text_tokens(Registry<DataSource>& registry);
+void register_token_bin(Registry<DataSource>& registry);
+
+/// Every data set that a config can name without a plugin.
+void register_builtin_datasets(Registry<DataSource>& registry);
+
+}  // namespace rondo

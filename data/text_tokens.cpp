@@ -1,0 +1,96 @@
+#include "data/text_tokens.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "core/error.h"
+#include "core/registry.h"
+#include "data/data_dir.h"
+#include "data/internal/read_file.h"
+#include "data/internal/require.h"
+#include "data/internal/rows.h"
+#include "data/register.h"
+
+namespace rondo {
+
+namespace {
+
+void check(const TextTokens::Options& options) {
+  detail::require(options.context >= 1, "TextTokens: context", ">= 1", options.context);
+  detail::require(options.split == "train" || options.split == "val",
+                  "TextTokens: split",
+                  "\"train\" or \"val\"",
+                  options.split);
+  detail::require(options.val_fraction >= 0 && options.val_fraction <= 1,
+                  "TextTokens: val_fraction",
+                  "in [0, 1]",
+                  options.val_fraction);
+  detail::require(
+      options.stride.value_or(1) >= 1, "TextTokens: stride", ">= 1", options.stride.value_or(1));
+}
+
+std::vector<uint8_t> split_tokens(const TextTokens::Options& options,
+                                  const ByteVocabulary& vocabulary,
+                                  std::string_view text) {
+  const auto border =
+      static_cast<size_t>(static_cast<double>(text.size()) * (1.0 - options.val_fraction));
+  const std::string_view part =
+      options.split == "train" ? text.substr(0, border) : text.substr(border);
+  const std::vector<int64_t> tokens = vocabulary.encode(part);
+  return {tokens.begin(), tokens.end()};
+}
+
+}  // namespace
+
+TextTokens::Text TextTokens::read(const Options& options) {
+  check(options);
+  const bool is_shakespeare = options.file == "input.txt" && options.folder == "shakespeare";
+  const DataFile file{
+      "TextTokens",
+      {options.file},
+      options.folder,
+      is_shakespeare ? "github.com/karpathy/char-rnn, data/tinyshakespeare/input.txt" : ""};
+  const std::filesystem::path path = find_data_file(options.data_dir, file);
+  return {path, detail::read_data_file(path)};
+}
+
+TextTokens::TextTokens(const Options& options) : TextTokens(options, read(options)) {}
+
+TextTokens::TextTokens(const Options& options, const Text& text)
+    : vocabulary_(text.content),
+      tokens_(split_tokens(options, vocabulary_, text.content)),
+      windows_(static_cast<int64_t>(tokens_.size()),
+               options.context,
+               options.stride.value_or(options.context)) {
+  if (windows_.size() == 0) {
+    throw DataError(
+        fmt::format("{}: the split \"{}\" has {} characters; one window and its target need {}",
+                    text.path.string(),
+                    options.split,
+                    tokens_.size(),
+                    options.context + 1));
+  }
+}
+
+Sample TextTokens::get(int64_t index) const {
+  return detail::only_sample(get_batch({index}));
+}
+
+Batch TextTokens::get_batch(const std::vector<int64_t>& indices) const {
+  return windows_.gather(tokens_.data(), indices);
+}
+
+void register_text_tokens(Registry<DataSource>& registry) {
+  using Options = TextTokens::Options;
+  registry.add<TextTokens>("TextTokens", "A text file as windows of characters.")
+      .key("context", &Options::context, at_least(1), "characters of a window")
+      .key("split", &Options::split, one_of({"train", "val"}), "the beginning or the end")
+      .key("val_fraction", &Options::val_fraction, between(0, 1), "of the text, at its end")
+      .key("stride", &Options::stride, at_least(1), "between windows; context when absent")
+      .key("file", &Options::file, "name or path of the text")
+      .key("data_dir", &Options::data_dir, "directory of the file; else RONDO_DATA")
+      .key("folder", &Options::folder, "folder of data_dir, looked into as well");
+}
+
+}  // namespace rondo

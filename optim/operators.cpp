@@ -1,0 +1,58 @@
+#include "optim/operators.h"
+
+#include <torch/library.h>
+
+#include "optim/internal/update_operators.h"
+
+namespace rondo {
+
+void register_optimizer_operators() {
+  static const torch::Library library = [] {
+    // A fragment: other folders add their operators to the same namespace.
+    torch::Library made(torch::Library::FRAGMENT, "rondo", {}, __FILE__, __LINE__);
+    detail::define_sgd_operator(made);
+    detail::define_adam_operator(made);
+    return made;
+  }();
+}
+
+namespace detail {
+
+double& number_in(const at::Tensor& tensor) {
+  TORCH_CHECK(tensor.dim() == 0 && tensor.is_cpu() && tensor.scalar_type() == at::kDouble,
+              "expected a 0-dim float64 tensor on the CPU, got ",
+              tensor.toString(),
+              tensor.sizes());
+  return *tensor.data_ptr<double>();
+}
+
+namespace {
+
+bool same_order(const at::Tensor& a, const at::Tensor& b) {
+  for (int64_t d = 0; d < a.dim(); ++d) {
+    if (a.size(d) != 1 && a.stride(d) != b.stride(d)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_flat(const at::Tensor& param, std::initializer_list<const at::Tensor*> others) {
+  const at::ScalarType dtype = param.scalar_type();
+  if ((dtype != at::kFloat && dtype != at::kDouble) || !param.is_non_overlapping_and_dense()) {
+    return false;
+  }
+  for (const at::Tensor* other : others) {
+    if (other->defined() && (other->scalar_type() != dtype || other->sizes() != param.sizes() ||
+                             !same_order(param, *other))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace detail
+
+}  // namespace rondo

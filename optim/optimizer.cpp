@@ -1,0 +1,244 @@
+#include "optim/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/glob.h"
+#include "optim/internal/flat_views.h"
+
+namespace rondo {
+
+namespace {
+
+std::vector<std::string> names_of(const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const NamedTensor& named : tensors) {
+    names.push_back(named.first);
+  }
+  return names;
+}
+
+at::Tensor* find(NamedTensors& tensors, std::string_view name) {
+  for (NamedTensor& named : tensors) {
+    if (named.first == name) {
+      return &named.second;
+    }
+  }
+  return nullptr;
+}
+
+at::Tensor number_tensor(double value) {
+  return at::scalar_tensor(value, at::kDouble);
+}
+
+/// Those to train: each tensor once, all on one device.
+NamedTensors trainable(const NamedTensors& parameters) {
+  NamedTensors chosen;
+  for (const NamedTensor& parameter : parameters) {
+    const auto is_same = [&](const NamedTensor& other) {
+      return other.second.is_same(parameter.second);
+    };
+    if (parameter.second.requires_grad() && std::none_of(chosen.begin(), chosen.end(), is_same)) {
+      chosen.push_back(parameter);
+    }
+  }
+  if (chosen.empty()) {
+    throw UsageError("none of the model's parameters requires a gradient: nothing to train");
+  }
+  const c10::Device device = chosen.front().second.device();
+  for (const NamedTensor& parameter : chosen) {
+    if (parameter.second.device() != device) {
+      throw NotSupportedError(
+          fmt::format("parameter \"{}\" is on {}, \"{}\" on {}; expected one device",
+                      chosen.front().first,
+                      device.str(),
+                      parameter.first,
+                      parameter.second.device().str()));
+    }
+  }
+  return chosen;
+}
+
+bool matches(const ParamGroupOptions& group, const std::string& name) {
+  return std::any_of(group.params.begin(), group.params.end(), [&](const std::string& glob) {
+    return glob_match(glob, name);
+  });
+}
+
+void check_dense(const NamedTensor& parameter) {
+  const at::Tensor& grad = parameter.second.grad();
+  if (grad.defined() && grad.layout() != at::kStrided) {
+    throw NotSupportedError(
+        fmt::format("parameter \"{}\" has a sparse gradient; rondo's optimizers take dense ones "
+                    "(an embedding: sparse = false)",
+                    parameter.first));
+  }
+}
+
+}  // namespace
+
+Parameter::Parameter(std::string parameter_name, at::Tensor tensor, NamedTensors state)
+    : name(std::move(parameter_name)), value(std::move(tensor)), states_(std::move(state)) {}
+
+at::Tensor& Parameter::state(std::string_view state_name) {
+  if (at::Tensor* found = find(states_, state_name)) {
+    return *found;
+  }
+  throw UsageError(fmt::format("the optimizer keeps no \"{}\" for parameter \"{}\"{}",
+                               state_name,
+                               name,
+                               suggestion(state_name, names_of(states_))));
+}
+
+at::Tensor& ParamGroup::operator[](std::string_view number) {
+  if (at::Tensor* found = find(numbers_, number)) {
+    return *found;
+  }
+  throw UsageError(fmt::format(
+      "the optimizer has no number \"{}\"{}", number, suggestion(number, names_of(numbers_))));
+}
+
+Optimizer::Optimizer(Numbers numbers,
+                     std::vector<std::string> state_names,
+                     std::vector<ParamGroupOptions> groups,
+                     std::vector<std::string> counters)
+    : numbers_(std::move(numbers)),
+      state_names_(std::move(state_names)),
+      group_options_(std::move(groups)),
+      counters_(std::move(counters)) {
+  std::vector<std::string> known;
+  for (const auto& number : numbers_) {
+    known.push_back(number.first);
+  }
+  for (size_t i = 0; i < group_options_.size(); ++i) {
+    if (group_options_[i].params.empty()) {
+      throw UsageError(fmt::format("params[{}]: expected globs of parameter names, got none", i));
+    }
+    for (const auto& number : group_options_[i].numbers) {
+      if (std::find(known.begin(), known.end(), number.first) == known.end()) {
+        throw UsageError(fmt::format("params[{}]: the optimizer has no number \"{}\"{}",
+                                     i,
+                                     number.first,
+                                     suggestion(number.first, known)));
+      }
+    }
+  }
+}
+
+ParamGroup Optimizer::make_group(const ParamGroupOptions& options) const {
+  NamedTensors numbers;
+  for (const auto& number : numbers_) {
+    double value = number.second;
+    for (const auto& own : options.numbers) {
+      value = own.first == number.first ? own.second : value;
+    }
+    numbers.emplace_back(number.first, number_tensor(value));
+  }
+  return ParamGroup(options.tag, std::move(numbers));
+}
+
+Parameter Optimizer::make_parameter(const NamedTensor& parameter) const {
+  NamedTensors states;
+  for (const std::string& name : state_names_) {
+    states.emplace_back(name, at::zeros_like(parameter.second.detach()));
+  }
+  for (const std::string& name : counters_) {
+    states.emplace_back(name, number_tensor(0.0));
+  }
+  return Parameter(parameter.first, parameter.second, std::move(states));
+}
+
+void Optimizer::attach(const NamedTensors& parameters) {
+  if (!groups_.empty()) {
+    throw UsageError("the optimizer is attached to a model already");
+  }
+  NamedTensors chosen = trainable(parameters);
+  std::vector<ParamGroup> groups = {make_group({})};
+  for (const ParamGroupOptions& options : group_options_) {
+    groups.push_back(make_group(options));
+  }
+  for (const NamedTensor& parameter : chosen) {
+    const auto picks = [&](const ParamGroupOptions& o) { return matches(o, parameter.first); };
+    const auto first = std::find_if(group_options_.begin(), group_options_.end(), picks);
+    const bool is_default = first == group_options_.end();
+    const auto group = is_default ? 0 : first - group_options_.begin() + 1;
+    groups[group].params.push_back(make_parameter(parameter));
+  }
+  for (size_t i = 0; i < group_options_.size(); ++i) {
+    if (groups[i + 1].params.empty()) {
+      throw UsageError(fmt::format(
+          "params[{}]: [\"{}\"] picks no parameter that an earlier entry left; there are: {}",
+          i,
+          fmt::join(group_options_[i].params, "\", \""),
+          fmt::join(names_of(chosen), ", ")));
+    }
+  }
+  if (groups.front().params.empty()) {
+    groups.erase(groups.begin());
+  }
+  groups_ = std::move(groups);
+  parameters_ = std::move(chosen);
+}
+
+void Optimizer::step() {
+  if (groups_.empty()) {
+    throw UsageError("the optimizer has no parameters yet: attach it to a model first");
+  }
+  for (const NamedTensor& parameter : parameters_) {
+    check_dense(parameter);
+  }
+  const at::NoGradGuard no_grad;
+  for (ParamGroup& group : groups_) {
+    update(group);
+  }
+}
+
+void Optimizer::zero_grad() {
+  for (NamedTensor& parameter : parameters_) {
+    parameter.second.mutable_grad().reset();
+  }
+}
+
+void Optimizer::keep_grads() {
+  const at::NoGradGuard no_grad;
+  if (grad_memory_.empty()) {
+    std::vector<at::Tensor> values;
+    for (const NamedTensor& parameter : parameters_) {
+      values.push_back(parameter.second);
+    }
+    grad_memory_ = detail::flat_views_like(values);
+    kept_grads_.resize(values.size());
+  }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    check_dense(parameters_[i]);
+    at::Tensor& grad = parameters_[i].second.mutable_grad();
+    if (grad.defined() && !grad.is_same(grad_memory_[i])) {
+      kept_grads_[i] = grad_memory_[i];
+      kept_grads_[i].copy_(grad);
+      grad = kept_grads_[i];
+    }
+  }
+}
+
+void Optimizer::bind_grads(bool bound) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const bool is_kept = bound && i < kept_grads_.size();
+    parameters_[i].second.mutable_grad() = is_kept ? kept_grads_[i] : at::Tensor();
+  }
+}
+
+std::vector<at::Tensor> Optimizer::grads() const {
+  std::vector<at::Tensor> grads;
+  for (const NamedTensor& parameter : parameters_) {
+    if (parameter.second.grad().defined()) {
+      grads.push_back(parameter.second.grad());
+    }
+  }
+  return grads;
+}
+
+}  // namespace rondo

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "core/registry.h"
+#include "optim/optimizer.h"
+#include "optim/scheduler.h"
+
+namespace rondo {
+
+void register_sgd(Registry<Optimizer>& registry);
+void register_adam(Registry<Optimizer>& registry);
+void register_adam_w(Registry<Optimizer>& registry);
+
+/// Every optimizer that a config can name.
+void register_builtin_optimizers(Registry<Optimizer>& registry);
+
+void register_constant_lr(Registry<Scheduler>& registry);
+void register_linear_lr(Registry<Scheduler>& registry);
+void register_cosine_decay_lr(Registry<Scheduler>& registry);
+void register_step_lr(Registry<Scheduler>& registry);
+/// \param registry  where its parts are looked up too: it must stay where it is
+void register_sequential_lr(Registry<Scheduler>& registry);
+
+/// Every scheduler that a config can name.
+void register_builtin_schedulers(Registry<Scheduler>& registry);
+
+}  // namespace rondo

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "optim/scheduler.h"
+
+namespace rondo {
+
+/// Schedules one after another. Each counts from its own beginning; the last one stays in charge. A
+/// schedule takes over at the sum of the lengths of those before it, its milestone: at that very
+/// update the value is already its own.
+class SequentialLR final : public Scheduler {
+ public:
+  struct Options {
+    std::vector<Factory<Scheduler>> schedulers = {};  ///< at least one; they take over the target
+    std::vector<int64_t> milestones = {};  ///< none, or exactly what the lengths add up to
+    std::string param_group_key = "lr";    ///< as in SchedulerTarget
+    std::vector<std::string> param_group_tags = {};  ///< as in SchedulerTarget
+  };
+
+  /// \throws UsageError  without schedulers, or when one has a target of its own
+  explicit SequentialLR(const Options& options);
+
+  /// \throws UsageError  when a schedule before the last never ends, or milestones were given that
+  ///                     differ from the sums of lengths
+  void resolve(const RunLength& run) override;
+  double value(int64_t updates) const override;
+  int64_t length() const override;
+
+ private:
+  std::vector<std::unique_ptr<Scheduler>> schedulers_;
+  std::vector<int64_t> given_milestones_;
+  std::vector<int64_t> starts_;  // one a scheduler; the first is 0
+};
+
+}  // namespace rondo

@@ -1,0 +1,195 @@
+#include "optim/sgd.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <fmt/format.h>
+#include <torch/library.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "optim/internal/number_rules.h"
+#include "optim/internal/param_lists.h"
+#include "optim/internal/update_loops.h"
+#include "optim/internal/update_operators.h"
+#include "optim/operators.h"
+#include "optim/param_group_option.h"
+#include "optim/register.h"
+
+namespace rondo {
+
+namespace {
+
+using namespace detail;  // NOLINT: rondo's own
+
+struct SgdUpdate {
+  double lr = 0.0;
+  double momentum = 0.0;
+  double dampening = 0.0;
+  double weight_decay = 0.0;
+  bool nesterov = false;
+  bool is_first = false;
+};
+
+template <class T>
+void update_flat(const SgdUpdate& by,
+                 const at::Tensor& param,
+                 const at::Tensor& grad,
+                 const at::Tensor& buffer) {
+  SgdNumbers<T> numbers;
+  numbers.minus_lr = static_cast<T>(-by.lr);
+  numbers.weight_decay = static_cast<T>(by.weight_decay);
+  numbers.momentum = static_cast<T>(by.momentum);
+  numbers.one_minus_dampening = static_cast<T>(1 - by.dampening);
+  numbers.is_nesterov = by.nesterov;
+  numbers.is_first = by.is_first;
+  const SgdTensors<T> all = {
+      param.data_ptr<T>(), grad.data_ptr<T>(), buffer.defined() ? buffer.data_ptr<T>() : nullptr};
+  at::parallel_for(0, param.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    T* const part = all.buffer == nullptr ? nullptr : all.buffer + begin;
+    sgd_loop<T>(numbers,
+                {all.param + begin, all.grad + begin, part},
+                end - begin,
+                widest_instruction_set());
+  });
+  // A graph that still needs the old value must notice.
+  param.unsafeGetTensorImpl()->bump_version();
+}
+
+/// Any dtype, strides and device: as torch::optim::SGD does it.
+void update_by_operators(const SgdUpdate& by,
+                         const at::Tensor& param,
+                         const at::Tensor& grad,
+                         const at::Tensor& buffer) {
+  const at::NoGradGuard no_grad;
+  at::Tensor step = by.weight_decay != 0 ? grad.add(param, by.weight_decay) : grad;
+  if (buffer.defined()) {
+    if (by.is_first) {
+      buffer.copy_(step);
+    } else {
+      buffer.mul_(by.momentum).add_(step, 1 - by.dampening);
+    }
+    step = by.nesterov ? step.add(buffer, by.momentum) : buffer;
+  }
+  param.add_(step, -by.lr);
+}
+
+void sgd_(at::TensorList params,
+          at::TensorList grads,
+          at::TensorList momentum_buffers,
+          at::TensorList steps,
+          const at::Tensor& lr,
+          const at::Tensor& momentum,
+          const at::Tensor& dampening,
+          const at::Tensor& weight_decay,
+          bool nesterov) {
+  TORCH_CHECK(grads.size() == params.size(), "rondo::sgd_: expected a gradient for each parameter");
+  TORCH_CHECK(
+      steps.size() == momentum_buffers.size() && (steps.empty() || steps.size() == params.size()),
+      "rondo::sgd_: expected a momentum buffer and a step for each parameter, or none");
+  SgdUpdate by{
+      number_in(lr), number_in(momentum), number_in(dampening), number_in(weight_decay), nesterov};
+  const bool has_momentum = by.momentum != 0;
+  if (has_momentum && steps.empty() && !params.empty()) {
+    throw UsageError(
+        "SGD was built with momentum = 0 and keeps no buffers for it; "
+        "give it a momentum > 0 to begin with");
+  }
+  const at::Tensor none;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const at::Tensor& buffer = has_momentum ? momentum_buffers[i] : none;
+    by.is_first = has_momentum && number_in(steps[i])++ == 0;
+    if (!is_flat(params[i], {&grads[i], &buffer})) {
+      update_by_operators(by, params[i], grads[i], buffer);
+    } else if (params[i].scalar_type() == at::kFloat) {
+      update_flat<float>(by, params[i], grads[i], buffer);
+    } else {
+      update_flat<double>(by, params[i], grads[i], buffer);
+    }
+  }
+}
+
+Optimizer::Numbers numbers_of(const Sgd::Options& options) {
+  return {{"lr", options.lr},
+          {"momentum", options.momentum},
+          {"dampening", options.dampening},
+          {"weight_decay", options.weight_decay}};
+}
+
+/// Momentum is a matter of any group that speaks of it.
+bool has_momentum(const Sgd::Options& options) {
+  const auto sets_momentum = [](const ParamGroupOptions& group) {
+    return std::any_of(group.numbers.begin(), group.numbers.end(), [](const auto& number) {
+      return number.first == "momentum";
+    });
+  };
+  return options.momentum != 0 ||
+         std::any_of(options.params.begin(), options.params.end(), sets_momentum);
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+void detail::define_sgd_operator(torch::Library& library) {
+  library.def(
+      "sgd_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, "
+      "Tensor(c!)[] steps, Tensor lr, Tensor momentum, Tensor dampening, Tensor weight_decay, "
+      "bool nesterov) -> ()");
+  library.impl("sgd_", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(sgd_)));
+}
+
+Sgd::Sgd(const Options& options)
+    : Optimizer(numbers_of(options),
+                has_momentum(options) ? Names{"momentum_buffer"} : Names{},
+                options.params,
+                has_momentum(options) ? Names{"step"} : Names{}),
+      has_momentum_(has_momentum(options)),
+      nesterov_(options.nesterov) {
+  check_numbers("SGD", numbers_of(options), options.params);
+  if (nesterov_ && (options.momentum <= 0 || options.dampening != 0)) {
+    throw UsageError(fmt::format(
+        "SGD: nesterov needs momentum > 0 and dampening = 0, got momentum = {}, dampening = {}",
+        options.momentum,
+        options.dampening));
+  }
+  register_optimizer_operators();
+}
+
+void Sgd::update(ParamGroup& group) {
+  const ParamLists chosen(group);
+  if (chosen.empty()) {
+    return;
+  }
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("rondo::sgd_", "").typed<decltype(sgd_)>();
+  op.call(chosen.values(),
+          chosen.grads(),
+          has_momentum_ ? chosen.states("momentum_buffer") : std::vector<at::Tensor>(),
+          has_momentum_ ? chosen.states("step") : std::vector<at::Tensor>(),
+          group["lr"],
+          group["momentum"],
+          group["dampening"],
+          group["weight_decay"],
+          nesterov_);
+}
+
+void register_sgd(Registry<Optimizer>& registry) {
+  using Options = Sgd::Options;
+  registry.add<Sgd>("SGD", "Stochastic gradient descent, with momentum.")
+      .key("lr", &Options::lr, at_least(0), "step size")
+      .key("momentum", &Options::momentum, at_least(0), "share of the last step that is kept")
+      .key("dampening",
+           &Options::dampening,
+           between(0, 1),
+           "share of the gradient that momentum leaves out")
+      .key("weight_decay", &Options::weight_decay, at_least(0), "L2 penalty, added to the gradient")
+      .key("nesterov", &Options::nesterov, "look ahead along the momentum")
+      .key_of("params",
+              &Options::params,
+              ParamGroupListOption({"lr", "momentum", "dampening", "weight_decay"}),
+              "parameters with numbers of their own");
+}
+
+}  // namespace rondo

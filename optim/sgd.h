@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace rondo {
+
+/// Stochastic gradient descent with momentum: `b = momentum b + (1 - dampening) g`, `p -= lr b`,
+/// where the first `b` is `g` and weight decay is added to `g`. A scheduler may move lr, momentum,
+/// dampening and weight_decay. Source: torch::optim::SGD; Sutskever et al. 2013 (momentum and
+/// Nesterov's form of it).
+class Sgd final : public Optimizer {
+ public:
+  struct Options {
+    double lr = 1e-3;           ///< >= 0
+    double momentum = 0.0;      ///< >= 0; no buffer is kept when neither this nor a group sets it
+    double dampening = 0.0;     ///< in [0, 1]
+    double weight_decay = 0.0;  ///< >= 0
+    bool nesterov = false;      ///< needs momentum > 0 and dampening = 0
+    std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+  };
+
+  /// \throws UsageError  for a value out of its range
+  explicit Sgd(const Options& options);
+
+ protected:
+  void update(ParamGroup& group) override;
+
+ private:
+  bool has_momentum_;
+  bool nesterov_;
+};
+
+}  // namespace rondo

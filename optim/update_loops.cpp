@@ -1,0 +1,152 @@
+// Compiled with -ffp-contract=off (optim/CMakeLists.txt): what is fused is what says `fma` here, in
+// every instruction set. Nothing but builtins may be called in the loops, so that no inline
+// function of another header is compiled with instructions that the machine may lack.
+
+#include "optim/internal/update_loops.h"
+
+namespace rondo::detail {
+
+namespace {
+
+#define RONDO_INLINE inline __attribute__((always_inline))
+
+RONDO_INLINE float fma(float a, float b, float c) {
+  return __builtin_fmaf(a, b, c);
+}
+
+RONDO_INLINE double fma(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+
+RONDO_INLINE float square_root(float x) {
+  return __builtin_sqrtf(x);
+}
+
+RONDO_INLINE double square_root(double x) {
+  return __builtin_sqrt(x);
+}
+
+template <class Element>
+void baseline_loop(Element element, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    element(i);
+  }
+}
+
+#if defined(__x86_64__)
+
+InstructionSet detect() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? InstructionSet::Avx2
+                                                                         : InstructionSet::Baseline;
+}
+
+template <class Element>
+__attribute__((target("avx2,fma"))) void avx2_loop(Element element, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    element(i);
+  }
+}
+
+#else
+
+InstructionSet detect() {
+  return InstructionSet::Baseline;
+}
+
+template <class Element>
+void avx2_loop(Element element, int64_t count) {
+  baseline_loop(element, count);
+}
+
+#endif
+
+template <class Element>
+void loop(Element element, int64_t count, InstructionSet set) {
+  set == InstructionSet::Avx2 ? avx2_loop(element, count) : baseline_loop(element, count);
+}
+
+enum class Momentum { None, First, Later };
+
+template <class T, Momentum kMomentum>
+struct SgdElement {
+  SgdNumbers<T> by;
+  SgdTensors<T> at;
+
+  RONDO_INLINE void operator()(int64_t i) const {
+    T step = at.grad[i];
+    step = by.weight_decay != 0 ? fma(at.param[i], by.weight_decay, step) : step;
+    if constexpr (kMomentum != Momentum::None) {
+      T buffer = step;
+      if constexpr (kMomentum == Momentum::Later) {
+        buffer = fma(step, by.one_minus_dampening, at.buffer[i] * by.momentum);
+      }
+      at.buffer[i] = buffer;
+      step = by.is_nesterov ? fma(buffer, by.momentum, step) : buffer;
+    }
+    at.param[i] = fma(step, by.minus_lr, at.param[i]);
+  }
+};
+
+template <class T, bool kAmsgrad>
+struct AdamElement {
+  AdamNumbers<T> by;
+  AdamTensors<T> at;
+
+  RONDO_INLINE void operator()(int64_t i) const {
+    const T param = at.param[i] * by.shrink;
+    T grad = at.grad[i];
+    grad = by.weight_decay != 0 ? fma(param, by.weight_decay, grad) : grad;
+    const T exp_avg = fma(grad, by.one_minus_beta1, at.exp_avg[i] * by.beta1);
+    const T exp_avg_sq = fma(by.one_minus_beta2 * grad, grad, at.exp_avg_sq[i] * by.beta2);
+    at.exp_avg[i] = exp_avg;
+    at.exp_avg_sq[i] = exp_avg_sq;
+    T second_moment = exp_avg_sq;
+    if constexpr (kAmsgrad) {
+      const T largest = at.max_exp_avg_sq[i];
+      second_moment = exp_avg_sq > largest || exp_avg_sq != exp_avg_sq ? exp_avg_sq : largest;
+      at.max_exp_avg_sq[i] = second_moment;
+    }
+    const T denominator = square_root(second_moment) / by.sqrt_bias_correction2 + by.eps;
+    at.param[i] = param + by.minus_step_size * exp_avg / denominator;
+  }
+};
+
+}  // namespace
+
+InstructionSet widest_instruction_set() {
+  static const InstructionSet set = detect();
+  return set;
+}
+
+template <class T>
+void sgd_loop(const SgdNumbers<T>& numbers,
+              SgdTensors<T> tensors,
+              int64_t count,
+              InstructionSet set) {
+  if (tensors.buffer == nullptr) {
+    loop(SgdElement<T, Momentum::None>{numbers, tensors}, count, set);
+  } else if (numbers.is_first) {
+    loop(SgdElement<T, Momentum::First>{numbers, tensors}, count, set);
+  } else {
+    loop(SgdElement<T, Momentum::Later>{numbers, tensors}, count, set);
+  }
+}
+
+template <class T>
+void adam_loop(const AdamNumbers<T>& numbers,
+               AdamTensors<T> tensors,
+               int64_t count,
+               InstructionSet set) {
+  if (tensors.max_exp_avg_sq == nullptr) {
+    loop(AdamElement<T, false>{numbers, tensors}, count, set);
+  } else {
+    loop(AdamElement<T, true>{numbers, tensors}, count, set);
+  }
+}
+
+template void sgd_loop(const SgdNumbers<float>&, SgdTensors<float>, int64_t, InstructionSet);
+template void sgd_loop(const SgdNumbers<double>&, SgdTensors<double>, int64_t, InstructionSet);
+template void adam_loop(const AdamNumbers<float>&, AdamTensors<float>, int64_t, InstructionSet);
+template void adam_loop(const AdamNumbers<double>&, AdamTensors<double>, int64_t, InstructionSet);
+
+}  // namespace rondo::detail

@@ -1,0 +1,102 @@
+#include "optim/sequential_lr.h"
+
+#include <doctest/doctest.h>
+
+#include "core/error.h"
+#include "optim/lr_schedulers.h"
+#include "optim/register.h"
+
+using namespace rondo;
+
+namespace {
+
+/// Warm-up over 10, then a cosine over 40, then constant.
+SequentialLR::Options three_parts() {
+  SequentialLR::Options options;
+  options.schedulers = {
+      use<LinearLR>({0.0, 1.0, 10}), use<CosineDecayLR>({1.0, 0.1, 40}), use<ConstantLR>({0.05})};
+  return options;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("optim/sequential_lr");
+
+TEST_CASE("each schedule counts from its own beginning and takes over at its milestone") {
+  SequentialLR sequence(three_parts());
+  sequence.resolve({100, 10});
+  CHECK(sequence.value(0) == 0.0);
+  CHECK(sequence.value(5) == 0.5);
+  CHECK(sequence.value(10) == 1.0);
+  CHECK(sequence.value(30) == doctest::Approx(0.55));
+  CHECK(sequence.value(49) > 0.1);
+  CHECK(sequence.value(50) == 0.05);
+  CHECK(sequence.value(5000) == 0.05);
+  CHECK(sequence.length() == kEndless);
+}
+
+TEST_CASE("T138: milestones are the running sums of total_iters; a list that differs is an error") {
+  SequentialLR::Options options = three_parts();
+  options.milestones = {10, 50};
+  SequentialLR given(options);
+  given.resolve({100, 10});
+  CHECK(given.value(50) == 0.05);
+  for (const std::vector<int64_t>& wrong : {std::vector<int64_t>{10, 40}, {10}, {10, 50, 60}}) {
+    options.milestones = wrong;
+    SequentialLR sequence(options);
+    CHECK_THROWS_AS(sequence.resolve({100, 10}), UsageError);
+  }
+}
+
+TEST_CASE("a part of length 0 is passed over") {
+  SequentialLR::Options options;
+  options.schedulers = {use<LinearLR>({0.0, 1.0, 0}), use<LinearLR>({0.5, 0.0, 10})};
+  SequentialLR sequence(options);
+  sequence.resolve({100, 10});
+  CHECK(sequence.value(0) == 0.5);
+  CHECK(sequence.length() == 10);
+}
+
+TEST_CASE("sequences nest, and parts may be shares of the whole run") {
+  SequentialLR::Options inner = three_parts();
+  inner.schedulers.pop_back();
+  SequentialLR::Options outer;
+  outer.schedulers = {use<SequentialLR>(inner), use<LinearLR>({0.1, 0.0, 0.5})};
+  SequentialLR sequence(outer);
+  sequence.resolve({100, 10});
+  CHECK(sequence.value(5) == 0.5);
+  CHECK(sequence.value(75) == doctest::Approx(0.05));
+  CHECK(sequence.length() == 100);
+}
+
+TEST_CASE("an endless part before the last, no parts, and parts with a target of their own") {
+  SequentialLR::Options options;
+  CHECK_THROWS_AS(SequentialLR{options}, UsageError);
+  options.schedulers = {use<ConstantLR>({0.1}), use<ConstantLR>({0.2})};
+  SequentialLR endless(options);
+  CHECK_THROWS_AS(endless.resolve({100, 10}), UsageError);
+  options.schedulers = {use<ConstantLR>({0.1, {}, "lr", {"a"}})};
+  CHECK_THROWS_AS(SequentialLR{options}, UsageError);
+  options.schedulers = {use<ConstantLR>({0.1, {}, "momentum"})};
+  CHECK_THROWS_AS(SequentialLR{options}, UsageError);
+  options.param_group_key = "momentum";
+  options.param_group_tags = {"a"};
+  CHECK(SequentialLR(options).target().param_group_key == "momentum");
+}
+
+TEST_CASE("a sequence is read from a config with its parts") {
+  Registry<Scheduler> registry("scheduler");
+  register_builtin_schedulers(registry);
+  std::vector<Fault> faults;
+  FaultSink sink("schedulers", faults);
+  const ConfigValue written = registry.write(use<SequentialLR>(three_parts()));
+  const auto factory = registry.read_single(written, sink);
+  CHECK(faults.empty());
+  REQUIRE(factory);
+  const auto sequence = factory.make();
+  sequence->resolve({100, 10});
+  CHECK(sequence->value(5) == 0.5);
+  CHECK(registry.write(factory).to_text() == written.to_text());
+}
+
+TEST_SUITE_END();
