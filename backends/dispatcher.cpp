@@ -42,8 +42,7 @@ void register_with_dispatcher() {
         torch::Library::IMPL, "_", c10::DispatchKey::Fake, __FILE__, __LINE__);
     fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
     // A fragment: other folders add operators to the same namespace.
-    static torch::Library operators(
-        torch::Library::FRAGMENT, "rondo", c10::nullopt, __FILE__, __LINE__);
+    static torch::Library operators(torch::Library::FRAGMENT, "rondo", {}, __FILE__, __LINE__);
     operators.def("host_call(int id, Tensor(a!)[] tensors) -> ()");
     operators.impl("host_call",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));

@@ -9,6 +9,7 @@
 #include <ATen/ops/empty.h>
 
 #include "backends/dispatcher.h"
+#include "backends/recording_rules.h"
 #include "core/error.h"
 
 namespace rondo {
@@ -25,23 +26,12 @@ c10::OperatorHandle operator_named(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
 }
 
-bool is_mask(const c10::IValue& index) {
-  return index.isTensor() && index.toTensor().defined() &&
-         (index.toTensor().scalar_type() == at::kBool ||
-          index.toTensor().scalar_type() == at::kByte);
-}
-
 std::string describe(const at::Tensor& tensor) {
-  std::string sizes;
-  for (const int64_t size : tensor.sizes()) {
-    sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  }
-  return at::toString(tensor.scalar_type()) + std::string("[") + sizes + "]";
+  return at::toString(tensor.scalar_type()) + c10::str(tensor.sizes());
 }
 
-template <class List, class Value>
-bool contains(const List& list, const Value& value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
+bool contains(const std::vector<SlotId>& slots, SlotId slot) {
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
 }
 
 }  // namespace
@@ -129,12 +119,16 @@ void Recorder::run(const c10::OperatorHandle& op,
   const c10::DispatchKeySet below =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::Fake);
   Call call(op);
-  check(call, stack);
+  const c10::ArrayRef<c10::IValue> arguments =
+      torch::jit::last(stack, op.schema().arguments().size());
+  if (const auto objection = objection_to(op, call.effects, arguments, table_)) {
+    fail(objection->what, objection->advice);
+  }
   if (call.effects.is_ignored || call.effects.reads_host) {
     op.redispatchBoxed(below, &stack);
     return;
   }
-  read_arguments(call, stack);
+  read_arguments(call, arguments);
   const size_t bytes_before = call.effects.changes_view_only
                                   ? table_.storage_of(call.arguments[0].slots[0]).storage.nbytes()
                                   : 0;
@@ -147,51 +141,19 @@ void Recorder::run(const c10::OperatorHandle& op,
     append_view_change(call, changed);
     return;
   }
-  read_results(call, stack);
+  read_results(call, torch::jit::last(stack, op.schema().returns().size()));
   append(call);
 }
 
-// Refuses what a replay cannot repeat, before it runs. A host read that passes has an answer that
-// cannot change.
-void Recorder::check(const Call& call, const torch::jit::Stack& stack) {
-  const std::string& base = call.op.schema().name();
-  const size_t first = stack.size() - call.op.schema().arguments().size();
-  if (!call.effects.refusal.empty()) {
-    fail("called " + call.name, call.effects.refusal);
-  }
-  if (base == "aten::index") {
-    for (const c10::IValue& index : stack[first + 1].toListRef()) {
-      if (is_mask(index)) {
-        fail("indexed with a mask (" + call.name + ")",
-             "the size of the result depends on the data: use where, or multiply by the mask");
-      }
-    }
-  }
-  if (!call.effects.reads_host) {
-    return;
-  }
-  if (base == "aten::equal") {
-    const SlotId a = table_.find(stack[first].toTensor());
-    if (a != kNoTensor && a == table_.find(stack[first + 1].toTensor())) {
-      return;  // multi-head attention asks whether query and key are one tensor
-    }
-  }
-  fail(
-      "read a tensor on the host (" + call.name + ")",
-      "the value would be frozen into every later step. log_metrics and defer see it after the "
-      "step; host_call when the step itself needs it; backend.mode=eager runs the step as written");
-}
-
-void Recorder::read_arguments(Call& call, const torch::jit::Stack& stack) {
-  const size_t count = call.op.schema().arguments().size();
-  for (size_t i = 0; i < count; ++i) {
-    call.arguments.push_back(read_argument(call, i, stack[stack.size() - count + i]));
+void Recorder::read_arguments(Call& call, c10::ArrayRef<c10::IValue> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    call.arguments.push_back(read_argument(call, i, values[i]));
   }
 }
 
 Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& value) {
   if (value.isTensor()) {
-    return Argument::of(read_tensor(call, index, value.toTensor()));
+    return Argument::tensor_of(read_tensor(call, index, value.toTensor()));
   }
   if (value.isTensorList() || value.isOptionalTensorList()) {
     return read_tensors(call, index, value);
@@ -201,7 +163,7 @@ Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& va
       fail("drew random numbers from a generator of its own (" + call.name + ")",
            "its state is not part of the step: use the default generator");
     }
-    return Argument::of(c10::IValue());  // the default is found again at each replay
+    return Argument::constant_of(c10::IValue());  // the default is found again at each replay
   }
   const bool is_plain =
       value.isNone() || value.isScalar() || value.isString() || value.isDevice() || value.isList();
@@ -209,7 +171,7 @@ Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& va
     fail("gave " + call.name + " an argument of kind " + value.tagKind(),
          "such an argument cannot be written into a program");
   }
-  return Argument::of(value);
+  return Argument::constant_of(value);
 }
 
 Argument Recorder::read_tensors(Call& call, size_t index, const c10::IValue& list) {
@@ -242,16 +204,15 @@ SlotId Recorder::read_tensor(Call& call, size_t index, const at::Tensor& tensor)
   return slot;
 }
 
-void Recorder::read_results(Call& call, const torch::jit::Stack& stack) {
-  const size_t count = call.op.schema().returns().size();
-  for (size_t i = 0; i < count; ++i) {
-    call.results.push_back(read_result(call, stack[stack.size() - count + i]));
+void Recorder::read_results(Call& call, c10::ArrayRef<c10::IValue> values) {
+  for (const c10::IValue& value : values) {
+    call.results.push_back(read_result(call, value));
   }
 }
 
 Result Recorder::read_result(const Call& call, const c10::IValue& value) {
   if (value.isTensor()) {
-    return Result::of(add_result(call, value.toTensor()));
+    return Result::tensor_of(add_result(call, value.toTensor()));
   }
   if (value.isTensorList()) {
     Result result{Argument::Kind::TensorList, c10::IValue(), {}};
@@ -260,7 +221,7 @@ Result Recorder::read_result(const Call& call, const c10::IValue& value) {
     }
     return result;
   }
-  return Result::of(value);
+  return Result::constant_of(value);
 }
 
 SlotId Recorder::add_result(const Call& call, const at::Tensor& tensor) {
@@ -307,11 +268,11 @@ void Recorder::append_view_change(const Call& call, const at::Tensor& changed) {
 void Recorder::append_as_strided(SlotId source, const at::Tensor& view) {
   const SlotId result = table_.add(SlotKind::Produced, view);
   Instruction instruction{operator_named("aten::as_strided"),
-                          {Argument::of(source),
-                           Argument::of(view.sizes().vec()),
-                           Argument::of(view.strides().vec()),
-                           Argument::of(view.storage_offset())},
-                          {Result::of(result)},
+                          {Argument::tensor_of(source),
+                           Argument::constant_of(view.sizes().vec()),
+                           Argument::constant_of(view.strides().vec()),
+                           Argument::constant_of(view.storage_offset())},
+                          {Result::tensor_of(result)},
                           {}};
   instruction.location = location_;
   program_.instructions.push_back(std::move(instruction));
@@ -343,7 +304,7 @@ void Recorder::freeze_allocation(KnownStorage& known) {
   const SlotId constant = freeze(bytes.clone());
   Instruction& allocation = program_.instructions[known.allocation];
   allocation.op = operator_named("aten::clone");
-  allocation.arguments = {Argument::of(constant), Argument::of(c10::IValue())};
+  allocation.arguments = {Argument::tensor_of(constant), Argument::constant_of(c10::IValue())};
   allocation.is_allocation = false;
   known.is_unwritten = false;
 }

@@ -50,12 +50,11 @@ class Recorder {
  private:
   struct Call;
 
-  void check(const Call& call, const torch::jit::Stack& stack);
-  void read_arguments(Call& call, const torch::jit::Stack& stack);
+  void read_arguments(Call& call, c10::ArrayRef<c10::IValue> values);
   Argument read_argument(Call& call, size_t index, const c10::IValue& value);
   Argument read_tensors(Call& call, size_t index, const c10::IValue& list);
   SlotId read_tensor(Call& call, size_t index, const at::Tensor& tensor);
-  void read_results(Call& call, const torch::jit::Stack& stack);
+  void read_results(Call& call, c10::ArrayRef<c10::IValue> values);
   Result read_result(const Call& call, const c10::IValue& value);
   SlotId add_result(const Call& call, const at::Tensor& tensor);
   void append(Call& call);

@@ -9,6 +9,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "core/state_dict.h"
+#include "core/torch_compat.h"
 
 namespace rondo {
 
@@ -28,7 +29,7 @@ void set_generator_state(const at::Tensor& state) {
 
 at::Tensor bytes_of(const c10::Storage& storage) {
   return at::from_blob(
-      storage.unsafeGetStorageImpl()->data(), {static_cast<int64_t>(storage.nbytes())}, at::kByte);
+      compat::mutable_data(storage), {static_cast<int64_t>(storage.nbytes())}, at::kByte);
 }
 
 }  // namespace

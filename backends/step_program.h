@@ -48,9 +48,11 @@ struct Argument {
   c10::IValue constant;
   std::vector<SlotId> slots;  ///< one for Tensor
 
-  static Argument of(c10::IValue constant) { return {Kind::Constant, std::move(constant), {}}; }
+  static Argument constant_of(c10::IValue constant) {
+    return {Kind::Constant, std::move(constant), {}};
+  }
 
-  static Argument of(SlotId slot) { return {Kind::Tensor, c10::IValue(), {slot}}; }
+  static Argument tensor_of(SlotId slot) { return {Kind::Tensor, c10::IValue(), {slot}}; }
 };
 
 /// One result: like an argument. A Constant is a number on the host that follows from shapes.

@@ -3,6 +3,7 @@
 // The one place where LibTorch versions differ. Include it from .cpp files only.
 
 #include <ATen/autocast_mode.h>
+#include <c10/core/Storage.h>
 #include <torch/version.h>
 
 namespace rondo::compat {
@@ -33,6 +34,20 @@ inline void set_cpu_autocast(bool on) {
 
 inline void set_cpu_autocast_dtype(at::ScalarType dtype) {
   at::autocast::set_autocast_cpu_dtype(dtype);
+}
+
+#endif
+
+#if TORCH_VERSION_MAJOR >= 2
+
+inline void* mutable_data(const c10::Storage& storage) {
+  return storage.unsafeGetStorageImpl()->mutable_data();
+}
+
+#else
+
+inline void* mutable_data(const c10::Storage& storage) {
+  return storage.unsafeGetStorageImpl()->data();
 }
 
 #endif

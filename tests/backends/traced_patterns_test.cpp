@@ -122,6 +122,12 @@ std::vector<Pattern> arithmetic_patterns() {
          const at::Tensor loss = logits(x, w, b).mean();
          return loss * 0.5 + 1 / (loss * loss + 2.0) - 3 * loss;
        }},
+      {"a number that is made weak after it was made",
+       [](const auto& x, const auto&, const auto& w, const auto& b) {
+         const at::Tensor number = torch::scalar_tensor(0.1, at::kDouble);
+         number.unsafeGetTensorImpl()->set_wrapped_number(true);
+         return logits(x, w, b).mean().mul(number);
+       }},
       {"literals and a vector of the host",
        [](const auto& x, const auto&, const auto& w, const auto& b) {
          const at::Tensor scale = torch::tensor({0.5f, 1.5f, 2.5f});

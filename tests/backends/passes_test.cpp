@@ -1,0 +1,194 @@
+#include "backends/passes/passes.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "backends/capture.h"
+#include "backends/jit_executor.h"
+#include "core/state_dict.h"
+#include "support/step_probe.h"
+
+TEST_SUITE_BEGIN("backends/passes");
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+using Steps = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& state)>;
+
+// What a body of tensor operators records, with `state` [6] as captured state.
+struct Recorded {
+  at::Tensor state = torch::arange(6, at::kFloat);
+  std::vector<StepClosure> queue;
+  BodyRequests* requests = nullptr;
+  StepProgram program;
+
+  explicit Recorded(const Steps& steps,
+                    const std::function<void(BodyRequests&, at::Tensor)>& after = {}) {
+    const StepBody body = [&](const Batch& batch) {
+      const at::Tensor y = steps(batch["x"], state);
+      if (after) {
+        after(*requests, y);
+      }
+      return Outputs{{"y", y}};
+    };
+    const std::function<CapturedState()> provide = [&] { return CapturedState{{"state", state}}; };
+    const Batch batch = random_batch(0);
+    const IsDue always;
+    program = capture_step("test", {batch, body, always, queue, provide, requests}).program;
+  }
+
+  // The same bytes before and after a pass, from the same state.
+  void check_same(const StepProgram& passed) {
+    const at::Tensor before = state.clone();
+    const auto run = [&](const StepProgram& p) {
+      state.copy_(before);
+      torch::manual_seed(5);
+      std::vector<at::Tensor> results = JitExecutor(p).run(random_batch(1));
+      results.push_back(state.clone());
+      results.push_back(torch::rand({2}));
+      return results;
+    };
+    const auto expected = run(program);
+    const auto got = run(passed);
+    REQUIRE(expected.size() == got.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      CHECK(equal_bytes(expected[i], got[i]));
+    }
+  }
+};
+
+int64_t count(const StepProgram& program, const std::string& op) {
+  return std::count_if(program.instructions.begin(),
+                       program.instructions.end(),
+                       [&](const auto& i) { return i.op.schema().name() == op; });
+}
+
+at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& var) {
+  return std::get<0>(at::native_batch_norm(x, {}, {}, mean, var, true, 0.1, 1e-5));
+}
+
+}  // namespace
+
+TEST_CASE("dead code goes; writes, random draws and what they need stay") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    x.sin().cos();           // dead
+    torch::rand({3}).exp();  // the draw stays, exp goes
+    const at::Tensor t = x.clone();
+    t.select(0, 0).mul_(2);  // written, and read below
+    state.add_(x.mean(0));   // outlives the step
+    x.clone().add_(1);       // a write that nothing sees
+    return t.sum();
+  });
+  const StepProgram passed = remove_dead_code(recorded.program);
+  CHECK(count(passed, "aten::sin") == 0);
+  CHECK(count(passed, "aten::cos") == 0);
+  CHECK(count(passed, "aten::exp") == 0);
+  CHECK(count(passed, "aten::rand") == 1);
+  CHECK(count(passed, "aten::mul_") == 1);
+  CHECK(count(passed, "aten::clone") == 1);
+  CHECK(count(passed, "aten::add_") == 1);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("a batch norm whose result nothing uses still moves its statistics") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    batch_norm(x, state, torch::ones({6}));
+    return x.sum();
+  });
+  const StepProgram passed = remove_dead_code(recorded.program);
+  CHECK(count(passed, "aten::native_batch_norm") == 1);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("equal computations are done once") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
+    return (x.t().mm(x.sin()) + x.t().mm(x.sin())).sum() + x.sum(0).sum() + x.sum(1).sum();
+  });
+  const StepProgram passed = merge_common_subexpressions(recorded.program);
+  CHECK(count(recorded.program, "aten::sin") == 2);
+  CHECK(count(passed, "aten::sin") == 1);
+  CHECK(count(passed, "aten::mm") == 1);
+  CHECK(count(passed, "aten::sum") == count(recorded.program, "aten::sum"));
+  recorded.check_same(passed);
+}
+
+TEST_CASE("what writes, draws, or is written in between is not merged") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor a = torch::rand({6}) + torch::rand({6});
+    const at::Tensor before = state.exp();
+    state.add_(1);
+    const at::Tensor after = state.exp();
+    at::Tensor ones = torch::ones({6});
+    ones.add_(a);
+    const at::Tensor other = torch::ones({6});
+    const at::Tensor norms = batch_norm(x, state, ones) + batch_norm(x, state, ones);
+    return norms.sum() + (before + after + other).sum();
+  });
+  const StepProgram passed = merge_common_subexpressions(recorded.program);
+  CHECK(count(passed, "aten::rand") == 2);
+  CHECK(count(passed, "aten::exp") == 2);
+  CHECK(count(passed, "aten::ones") == 2);
+  CHECK(count(passed, "aten::native_batch_norm") == 2);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("views of the whole of a tensor in its own shape go") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor same = x.detach().t().t().alias();
+    const at::Tensor wide = state.expand({6}).unsqueeze(0);
+    return (same * wide).sum();
+  });
+  const StepProgram passed = remove_identity_views(recorded.program);
+  CHECK(count(passed, "aten::detach") == 0);
+  CHECK(count(passed, "aten::alias") == 0);
+  CHECK(count(passed, "aten::expand") == 0);
+  CHECK(count(passed, "aten::t") == 1);
+  CHECK(count(passed, "aten::unsqueeze") == 1);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("copies go unless someone writes into the copy or the source, or gets the copy") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor needless = x.clone().narrow(0, 1, 2).exp();
+    at::Tensor written = x.clone();
+    written.mul_(2);
+    const at::Tensor kept = state.clone();
+    state.add_(1);
+    const at::Tensor out = written.sum() + (kept * state).sum() + needless.sum();
+    return out.clone();
+  });
+  const StepProgram passed = remove_needless_copies(recorded.program);
+  CHECK(count(recorded.program, "aten::clone") == 4);
+  CHECK(count(passed, "aten::clone") == 3);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("the clean-up of a whole step leaves the same bytes") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor w = state.detach().clone().view({6, 1}).requires_grad_(true);
+    const at::Tensor loss = torch::dropout(x.mm(w), 0.5, true).square().mean();
+    const at::Tensor grad = torch::autograd::grad({loss}, {w})[0];
+    state.sub_(grad.view({6}) * 0.1);
+    return loss;
+  });
+  const StepProgram passed = clean_up(recorded.program);
+  CHECK(passed.instructions.size() < recorded.program.instructions.size());
+  recorded.check_same(passed);
+}
+
+TEST_CASE("what only closures need that are not due goes with them") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) { return x.sum(); },
+                    [](BodyRequests& requests, const at::Tensor& y) {
+                      requests.defer({{y.exp()}, {}, {}});
+                      requests.defer({{y.sin(), y}, {}, {}});
+                    });
+  REQUIRE(recorded.program.closures.size() == 2);
+  const StepProgram passed = keep_due_closures(recorded.program, {false, true});
+  REQUIRE(passed.closures.size() == 1);
+  CHECK(passed.closures[0].index == 1);
+  CHECK(count(passed, "aten::exp") == 0);
+  CHECK(count(passed, "aten::sin") == 1);
+}

@@ -1,0 +1,53 @@
+#include "backends/state_snapshot.h"
+
+#include "core/state_dict.h"
+
+TEST_SUITE_BEGIN("backends/state_snapshot");
+
+using namespace rondo;
+
+TEST_CASE("a swap brings back what was there, and again what came after") {
+  const at::Tensor flat = torch::arange(6, at::kFloat);
+  const at::Tensor view = flat.narrow(0, 2, 2);
+  const at::Tensor count = torch::zeros({}, at::kLong);
+  const Batch batch{{"x", torch::ones({2})}};
+  torch::manual_seed(1);
+  StateSnapshot snapshot({{"flat", flat}, {"view", view}, {"count", count}}, batch);
+  CHECK(snapshot.first_difference() == "");
+
+  view.fill_(9);
+  count.add_(1);
+  batch["x"].zero_();
+  const at::Tensor drawn = torch::rand({3});
+  CHECK(snapshot.first_difference() == "flat");
+
+  snapshot.swap();
+  CHECK(equal_bytes(flat, torch::arange(6, at::kFloat)));
+  CHECK(equal_bytes(batch["x"], torch::ones({2})));
+  CHECK(count.item<int64_t>() == 0);
+  CHECK(equal_bytes(torch::rand({3}), drawn));
+
+  view.fill_(9);
+  count.add_(1);
+  batch["x"].zero_();
+  CHECK(snapshot.first_difference() == "");
+}
+
+TEST_CASE("a difference in a batch, in a sign of zero or in the generator is one") {
+  const Batch batch{{"x", torch::zeros({2})}};
+  torch::manual_seed(1);
+  const StateSnapshot snapshot({}, batch);
+  SUBCASE("batch") {
+    batch["x"].neg_();
+    CHECK(snapshot.first_difference() == "batch entry x");
+  }
+  SUBCASE("generator") {
+    torch::rand({1});
+    CHECK(snapshot.first_difference() == "the random number generator");
+  }
+}
+
+TEST_CASE("undefined and empty tensors of the state are nothing to copy") {
+  const StateSnapshot snapshot({{"grad", at::Tensor()}, {"empty", torch::empty({0})}}, {});
+  CHECK(snapshot.first_difference() == "");
+}

@@ -1,0 +1,404 @@
+#include "backends/traced_backend.h"
+
+#include <ATen/record_function.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "support/step_probe.h"
+
+TEST_SUITE_BEGIN("backends/traced_backend");
+
+using namespace rondo;
+using namespace rondo::test;
+namespace F = torch::nn::functional;
+
+namespace {
+
+at::Tensor plain_loss(const at::Tensor& x,
+                      const at::Tensor& label,
+                      const at::Tensor& w,
+                      const at::Tensor& b) {
+  return F::cross_entropy(torch::addmm(b, x, w), label);
+}
+
+StepProbe plain() {
+  return descent(plain_loss);
+}
+
+// The plain step that also queues closures: each notes its number in `order`.
+StepProbe deferring(std::vector<int>& order, std::vector<Cadence> cadences) {
+  StepProbe probe = plain();
+  const at::Tensor w = probe.state[0].second;
+  const auto body = probe.body;
+  probe.body = [=, &order](Backend& backend, const Batch& batch) {
+    Outputs outputs = body(backend, batch);
+    for (size_t i = 0; i < cadences.size(); ++i) {
+      const auto note = [&order, i](const std::vector<at::Tensor>&) {
+        order.push_back(static_cast<int>(i));
+      };
+      backend.defer({{w.grad().norm() * (1.0 + static_cast<double>(i)), w}, note, cadences[i]});
+    }
+    return outputs;
+  };
+  return probe;
+}
+
+// The plain step that lets the host set its learning rate.
+StepProbe scheduled(int& calls) {
+  StepProbe probe = plain();
+  const at::Tensor lr = probe.state[2].second;
+  const auto body = probe.body;
+  probe.body = [=, &calls](Backend& backend, const Batch& batch) {
+    backend.host_call("schedule", {lr}, [&calls](const std::vector<at::Tensor>& tensors) {
+      tensors[0].fill_(0.1 / ++calls);
+    });
+    return body(backend, batch);
+  };
+  return probe;
+}
+
+const Cadence kAlways;
+const Cadence kLogSteps{true, 1};
+const Cadence kEveryThree{false, 3};
+
+}  // namespace
+
+TEST_CASE("closures run in order after every step that they are due after, captured or replayed") {
+  std::vector<int> eager_order;
+  std::vector<int> traced_order;
+  const auto due = [](int step, const Cadence& cadence) {
+    return cadence == kAlways || (cadence == kLogSteps ? step % 2 == 0 : step % 3 == 0);
+  };
+  const auto run = [&](const char* mode, std::vector<int>& order) {
+    const auto backend = backend_of(mode);
+    return run_probe(
+        [&] {
+          StepProbe probe = deferring(order, {kAlways, kLogSteps, kEveryThree});
+          probe.is_due = due;
+          return probe;
+        },
+        *backend,
+        12);
+  };
+  const ProbeRun eager = run("eager", eager_order);
+  const ProbeRun traced = run("traced", traced_order);
+  CHECK(first_difference(eager.bytes, traced.bytes) == "");
+  CHECK(eager_order == traced_order);
+  CHECK(std::vector<int>(eager_order.begin(), eager_order.begin() + 6) ==
+        std::vector<int>{0, 1, 2, 0, 0, 1});
+}
+
+TEST_CASE("the verification fires no closure and calls no host function a second time") {
+  int calls = 0;
+  std::vector<int> order;
+  const auto backend = backend_of("traced", "1");
+  run_probe(
+      [&] {
+        StepProbe probe = scheduled(calls);
+        const auto body = probe.body;
+        probe.body = [=, &order](Backend& b, const Batch& batch) {
+          b.defer({{}, [&order](const std::vector<at::Tensor>&) { order.push_back(1); }, {}});
+          return body(b, batch);
+        };
+        return probe;
+      },
+      *backend,
+      8);
+  CHECK(calls == 8);
+  CHECK(order.size() == 8);
+}
+
+TEST_CASE("closures queued while capturing first run once; those of the second repeat") {
+  std::vector<int> order;
+  int body_runs = 0;
+  const auto backend = backend_of("traced", "off");
+  run_probe(
+      [&] {
+        StepProbe probe;
+        probe.body = [&](Backend& b, const Batch&) {
+          const int run = body_runs++;
+          b.defer(
+              {{}, [&order, run](const std::vector<at::Tensor>&) { order.push_back(run); }, {}});
+          return Outputs();
+        };
+        return probe;
+      },
+      *backend,
+      4);
+  CHECK(order == std::vector<int>{0, 1, 1, 1});
+}
+
+TEST_CASE("a host call runs at its point of every replay and may write state") {
+  int eager_calls = 0;
+  int traced_calls = 0;
+  const auto eager = backend_of("eager");
+  const auto traced = backend_of("traced");
+  const ProbeRun expected = run_probe([&] { return scheduled(eager_calls); }, *eager, 8);
+  const ProbeRun got = run_probe([&] { return scheduled(traced_calls); }, *traced, 8);
+  CHECK(first_difference(expected.bytes, got.bytes) == "");
+  CHECK(traced_calls == 8);
+}
+
+TEST_CASE("what a host function throws in a replay arrives as it was thrown") {
+  struct Stop : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+
+  int calls = 0;
+  const auto backend = backend_of("traced", "off");
+  const auto make = [&] {
+    StepProbe probe = plain();
+    const auto body = probe.body;
+    probe.body = [=, &calls](Backend& b, const Batch& batch) {
+      b.host_call("fuse", {}, [&calls](const std::vector<at::Tensor>&) {
+        if (++calls == 4) {
+          throw Stop("blown");
+        }
+      });
+      return body(b, batch);
+    };
+    return probe;
+  };
+  CHECK_THROWS_AS(run_probe(make, *backend, 8), Stop);
+  CHECK(calls == 4);
+  CHECK_FALSE(backend->is_in_step());
+}
+
+TEST_CASE("operators that feed only closures that are not due are skipped") {
+  static int norms = 0;
+  const auto count_norms = [](const at::RecordFunction& function) {
+    norms += std::string(function.name()) == "aten::norm" ? 1 : 0;
+    return std::unique_ptr<at::ObserverContext>();
+  };
+  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count_norms));
+  std::vector<int> norms_of_steps;
+  std::vector<int> order;
+  const auto backend = backend_of("traced", "off");
+  run_probe(
+      [&] {
+        StepProbe probe = deferring(order, {kLogSteps});
+        probe.is_due = [](int step, const Cadence&) { return step == 3 || step == 5; };
+        probe.batch = [&](int step) {
+          norms_of_steps.push_back(std::exchange(norms, 0));
+          return random_batch(step);
+        };
+        return probe;
+      },
+      *backend,
+      7);
+  at::removeCallback(handle);
+  CHECK(order == std::vector<int>{0, 0});
+  // Step 2 begins the replays; what a step did is read at the next one.
+  CHECK(norms_of_steps[3] == 0);
+  CHECK(norms_of_steps[4] > 0);
+  CHECK(norms_of_steps[5] == 0);
+  CHECK(norms_of_steps[6] > 0);
+}
+
+TEST_CASE("a batch of another structure is a step of its own") {
+  const auto make = [] {
+    StepProbe probe = plain();
+    probe.batch = [](int step) { return random_batch(step, step % 4 == 3 ? 5 : 8); };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 16, 4) == "");
+}
+
+TEST_CASE("inputs that share memory are told from those that do not") {
+  const auto make = [] {
+    StepProbe probe;
+    probe.batch = [](int step) {
+      const at::Tensor x = random_batch(step)["x"];
+      return step % 2 == 0 ? Batch{{"a", x}, {"b", x}} : Batch{{"a", x}, {"b", x + 1}};
+    };
+    probe.body = [](Backend&, const Batch& batch) {
+      return Outputs{{"sum", (batch["a"] * batch["b"]).sum()}};
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 12, 4) == "");
+}
+
+TEST_CASE("different keys are different steps") {
+  const auto make = [] {
+    StepProbe probe = plain();
+    probe.key = [](int step) { return StepKey{"train", {}, step % 2 == 0 ? "fp32" : "bf16"}; };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 10, 4) == "");
+}
+
+TEST_CASE("after an invalidation every step is captured anew") {
+  const auto backend = backend_of("traced");
+  int body_runs = 0;
+  double scale = 1.0;
+  StepProbe probe = plain();
+  const auto body = probe.body;
+  const StepBody counted = [&](const Batch& batch) {
+    ++body_runs;
+    Outputs outputs = body(*backend, batch);
+    outputs.set("scaled", outputs["loss"].detach() * scale);
+    return outputs;
+  };
+  backend->set_state([&] { return probe.state; });
+  std::vector<StepClosure> queue;
+  for (int step = 0; step < 4; ++step) {
+    backend->run({"train", {}, "fp32"}, random_batch(step), counted, IsDue(), queue);
+  }
+  CHECK(body_runs == 3);  // two captures and a verification
+  scale = 2.0;
+  backend->invalidate("the scale changed");
+  Outputs last;
+  for (int step = 4; step < 8; ++step) {
+    last = backend->run({"train", {}, "fp32"}, random_batch(step), counted, IsDue(), queue);
+  }
+  CHECK(body_runs == 6);
+  CHECK(last["scaled"].item<float>() == 2 * last["loss"].item<float>());
+  const auto reports = backend->reports();
+  REQUIRE(reports.size() == 2);
+  CHECK(reports[0].name == "train_update.0");
+  CHECK(reports[1].name == "train_update.1");
+}
+
+TEST_CASE("state that moves to other memory starts the captures anew") {
+  const auto make = [] {
+    StepProbe probe = plain();
+    auto count = std::make_shared<int>(0);
+    const at::Tensor w = probe.state[0].second;
+    probe.batch = [=](int step) {
+      if (step == 5) {
+        w.set_data(w.data().clone());
+      }
+      return random_batch(step);
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 12, 4) == "");
+}
+
+TEST_CASE("state that moves after every capture is an error that names it") {
+  const std::string message = capture_error(
+      [] {
+        StepProbe probe = plain();
+        const at::Tensor w = probe.state[0].second;
+        probe.batch = [=](int step) {
+          if (step % 2 == 0) {
+            w.set_data(w.data().clone());
+          }
+          return random_batch(step);
+        };
+        return probe;
+      },
+      20);
+  CHECK(message.find("\"w\"") != std::string::npos);
+}
+
+TEST_CASE("keys without end are an error with advice") {
+  const std::string message = capture_error(
+      [] {
+        StepProbe probe = plain();
+        probe.batch = [](int step) { return random_batch(step, step + 1); };
+        return probe;
+      },
+      80);
+  CHECK(message.find("drop_last") != std::string::npos);
+}
+
+TEST_CASE("steps that are thrown away before they are replayed are warned about") {
+  std::vector<std::string> warnings;
+  const auto log = TextLog::to([&](LogLevel level, std::string_view message) {
+    if (level == LogLevel::Warning) {
+      warnings.emplace_back(message);
+    }
+  });
+  const auto backend = make_backend(BackendOptions(), log);
+  const StepBody nothing = [](const Batch&) { return Outputs(); };
+  std::vector<StepClosure> queue;
+  for (int i = 0; i < 12; ++i) {
+    backend->run({"train", {}, "fp32"}, {}, nothing, IsDue(), queue);
+    backend->invalidate("the moon rose");
+  }
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("the moon rose") != std::string::npos);
+}
+
+TEST_CASE("two traced backends in one process do not meet") {
+  const auto first = backend_of("traced");
+  const auto second = backend_of("traced");
+  std::vector<StepClosure> queue;
+  const auto run = [&](Backend& backend, StepProbe& probe, int step) {
+    return backend
+        .run(
+            {"train", {}, "fp32"},
+            random_batch(step),
+            [&](const Batch& batch) { return probe.body(backend, batch); },
+            IsDue(),
+            queue)["loss"]
+        .clone();
+  };
+  torch::manual_seed(3);
+  StepProbe a = plain();
+  torch::manual_seed(3);
+  StepProbe b = plain();
+  first->set_state([&] { return a.state; });
+  second->set_state([&] { return b.state; });
+  for (int step = 0; step < 8; ++step) {
+    const at::Tensor loss = run(*first, a, step);
+    CHECK(equal_bytes(loss, run(*second, b, step)));
+  }
+}
+
+TEST_CASE("a report holds the program, the graph, and what they cost") {
+  const auto backend = backend_of("traced");
+  const ProbeRun run = run_probe(&plain, *backend, 5);
+  REQUIRE(run.reports.size() == 1);
+  const StepReport& report = run.reports[0];
+  CHECK(report.name == "train_update.0");
+  CHECK(report.program.find("aten::addmm") != std::string::npos);
+  CHECK(report.graph.find("aten::addmm") != std::string::npos);
+  CHECK(report.stats.replays == 3);
+  CHECK(report.stats.captured_bytes == (6 * 3 + 3) * 4 + 8);
+  CHECK(report.stats.operators_replayed < report.stats.operators_recorded);
+  CHECK(report.stats.capture_s > 0);
+  CHECK(report.stats.build_s > 0);
+  CHECK(report.stats.verify_s > 0);
+}
+
+TEST_CASE("the backend knows whether it is in a step, and whether it captures") {
+  const auto backend = backend_of("traced");
+  std::vector<StepClosure> queue;
+  const StepBody body = [&](const Batch&) {
+    CHECK(backend->is_in_step());
+    CHECK(backend->is_capturing());
+    CHECK_THROWS_AS(backend->run({}, {}, StepBody(), IsDue(), queue), UsageError);
+    CHECK_THROWS_AS(backend->invalidate("now"), UsageError);
+    return Outputs();
+  };
+  backend->run({"train", {}, "fp32"}, {}, body, IsDue(), queue);
+  CHECK_FALSE(backend->is_in_step());
+  CHECK_FALSE(backend->is_capturing());
+  CHECK_THROWS_AS(backend->defer({}), UsageError);
+  CHECK_THROWS_AS(backend->host_call("f", {}, HostFunction()), UsageError);
+}
+
+TEST_CASE("a body that throws its own error is left as it is, and can be captured later") {
+  const auto backend = backend_of("traced");
+  std::vector<StepClosure> queue;
+  bool is_broken = true;
+  const StepBody body = [&](const Batch& batch) {
+    if (is_broken) {
+      throw std::out_of_range("mine");
+    }
+    return Outputs{{"y", batch["x"] * 2}};
+  };
+  CHECK_THROWS_AS(backend->run({"train", {}, "fp32"}, random_batch(0), body, IsDue(), queue),
+                  std::out_of_range);
+  is_broken = false;
+  for (int step = 0; step < 4; ++step) {
+    const Outputs outputs =
+        backend->run({"train", {}, "fp32"}, random_batch(step), body, IsDue(), queue);
+    CHECK(equal_bytes(outputs["y"], random_batch(step)["x"] * 2));
+  }
+}
