@@ -19,7 +19,7 @@ const SourcePosition kCommandLine{"command line", 0, 0};
 constexpr size_t kDeepest = 64;  // as in files
 
 [[noreturn]] void fail(std::string_view path, const std::string& message) {
-  throw ConfigError({{kCommandLine, std::string(path), message}});
+  throw ConfigError(Fault{kCommandLine, std::string(path), message});
 }
 
 /// The names between dots; `[0]` after a name is a name of its own.

@@ -83,6 +83,7 @@ std::string to_string(const Fault& fault);
 /// Everything that is wrong with a config, in file order, one fault a line.
 struct ConfigError : Error {
   explicit ConfigError(std::vector<Fault> faults);
+  explicit ConfigError(Fault fault);
 
   std::vector<Fault> faults;
 };

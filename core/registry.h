@@ -25,6 +25,8 @@ class Registry {
     std::string doc;
     std::type_index type;
     std::shared_ptr<KeyList> keys;
+    /// Writes the keys of default options, for docs.
+    std::function<ConfigTable()> defaults;
     /// Builds a description from config keys; what is wrong goes to `faults`.
     std::function<Factory<Base>(const ConfigTable&, const SourcePosition&, FaultSink&)> read;
   };
@@ -89,7 +91,12 @@ KeyTable<typename T::Options>& Registry<Base>::add(std::string name, std::string
     return Factory<Base>(
         name, typeid(T), std::make_shared<const Options>(options), [made] { return made.make(); });
   };
-  entries_.push_back({std::move(name), std::move(doc), typeid(T), keys, std::move(read)});
+  auto defaults = [keys] {
+    const Options options{};
+    return keys->write(&options);
+  };
+  entries_.push_back(
+      {std::move(name), std::move(doc), typeid(T), keys, std::move(defaults), std::move(read)});
   return *keys;
 }
 

@@ -246,6 +246,35 @@ std::string first_difference(const StateDict& a, const StateDict& b) {
   return first_difference(a, b, "");
 }
 
+namespace {
+
+StateValue deep_copy(const StateValue& value) {
+  if (value.is_dict()) {
+    return rondo::deep_copy(value.as_dict());
+  }
+  if (value.is_tensor()) {
+    return value.as_tensor().defined() ? value.as_tensor().detach().clone() : at::Tensor();
+  }
+  if (!std::holds_alternative<StateList>(value.variant())) {
+    return value;
+  }
+  StateList copy;
+  for (const StateValue& element : value.as_list()) {
+    copy.push_back(deep_copy(element));
+  }
+  return copy;
+}
+
+}  // namespace
+
+StateDict deep_copy(const StateDict& state) {
+  StateDict copy;
+  for (const StateDict::Item& item : state.items()) {
+    copy.set(item.first, deep_copy(item.second));
+  }
+  return copy;
+}
+
 bool equal_bytes(const at::Tensor& a, const at::Tensor& b) {
   if (a.defined() != b.defined()) {
     return false;

@@ -110,6 +110,9 @@ class StateValue {
 /// "" when they are equal.
 std::string first_difference(const StateDict& a, const StateDict& b);
 
+/// The same dictionaries with tensors of their own memory.
+StateDict deep_copy(const StateDict& state);
+
 /// Same dtype, shape, device type and bytes.
 bool equal_bytes(const at::Tensor& a, const at::Tensor& b);
 

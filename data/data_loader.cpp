@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "data/internal/batch_streams.h"
-#include "data/internal/require.h"
+#include "core/internal/require.h"
 
 namespace rondo {
 

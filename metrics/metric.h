@@ -11,8 +11,8 @@
 
 namespace rondo {
 
-/// A number gathered over the batches of a validation. Its state is tensors that `update` changes in
-/// place inside the validation step, so that it is recorded with the step.
+/// A number gathered over the batches of a validation. Its state is tensors that `update` changes
+/// in place inside the validation step, so that it is recorded with the step.
 class Metric {
  public:
   using Component = Metric;
@@ -31,7 +31,8 @@ class Metric {
   /// \capture safe: in-place tensor work on the state
   virtual void update(const Outputs& outputs, const Batch& batch) = 0;
 
-  /// The value over everything added since the last reset; NaN when nothing was.  \capture host only
+  /// The value over everything added since the last reset; NaN when nothing was.  \capture host
+  /// only
   virtual double compute() const = 0;
 
   /// The tensors of the state, by name, the same ones for the life of the metric.

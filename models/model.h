@@ -26,8 +26,8 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
-  /// Owner of parameters and buffers: what a checkpoint's "model" holds. The same object for the life
-  /// of the model.
+  /// Owner of parameters and buffers: what a checkpoint's "model" holds. The same object for the
+  /// life of the model.
   virtual torch::nn::Module& module() = 0;
 
   /// One forward pass. Training needs a 0-dim floating "loss" among the outputs.

@@ -1,0 +1,108 @@
+#include "callbacks/backend_callback.h"
+
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+
+#include <fstream>
+
+#include "backends/numeric_environment.h"
+#include "callbacks/loss_accum_callback.h"
+#include "callbacks/sparsity_callback.h"
+#include "core/error.h"
+#include "core/file_system.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+void append(CapturedState& all, const std::string& prefix, const NamedTensors& tensors) {
+  for (const NamedTensor& tensor : tensors) {
+    all.emplace_back(prefix + tensor.first, tensor.second);
+  }
+}
+
+/// Everything that a step may read or write besides its batch.
+CapturedState captured_state(Trainer& trainer) {
+  CapturedState all;
+  const torch::nn::Module& module = trainer.state().model->module();
+  for (const auto& parameter : module.named_parameters()) {
+    all.emplace_back("model." + parameter.key(), parameter.value());
+  }
+  for (const auto& buffer : module.named_buffers()) {
+    all.emplace_back("model." + buffer.key(), buffer.value());
+  }
+  if (trainer.state().optimizer) {
+    append(all, "optimizer.", trainer.state().optimizer->captured_state());
+  }
+  if (const MagnitudeMask* mask = trainer.slot<SparsityCallback>("sparsity").mask()) {
+    append(all, "sparsity.", mask->captured_state());
+  }
+  append(all, "", trainer.slot<LossAccumCallback>("loss_accum").captured_state());
+  return all;
+}
+
+std::string json_of(const StepStats& stats) {
+  return fmt::format(
+      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"captured_bytes\": {}, "
+      "\"capture_s\": {:.6f}, "
+      "\"build_s\": {:.6f}, \"verify_s\": {:.6f}, \"replays\": {}}}",
+      stats.operators_recorded,
+      stats.operators_replayed,
+      stats.captured_bytes,
+      stats.capture_s,
+      stats.build_s,
+      stats.verify_s,
+      stats.replays);
+}
+
+/// Writes what was recorded once the scope is left.
+void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
+  cleanup.push([&trainer](const std::exception_ptr&) {
+    const std::filesystem::path directory = trainer.state().artifact_dir / "steps";
+    for (const StepReport& report : trainer.state().backend->reports()) {
+      real_file_system()->create_directories(directory);
+      std::ofstream(directory / (report.name + ".txt")) << report.program << "\n" << report.graph;
+      std::ofstream(directory / (report.name + ".json")) << json_of(report.stats) << "\n";
+    }
+  });
+}
+
+}  // namespace
+
+void BackendCallback::pre_setup(Trainer& trainer) {
+  trainer.state().backend = make_backend(trainer.options().backend, trainer.log());
+}
+
+void BackendCallback::post_setup(Trainer& trainer) {
+  trainer.state().backend->set_state([&trainer] { return captured_state(trainer); });
+}
+
+void BackendCallback::on_enter_fit(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
+  is_fitting_ = true;
+  cleanup.push([this](const std::exception_ptr&) { is_fitting_ = false; });
+  write_steps_at_end(trainer, cleanup);
+}
+
+void BackendCallback::on_enter_validate_all(
+    Trainer& trainer, Cleanup& cleanup, const Loaders&, Loop&, const Paths&) {
+  write_steps_at_end(trainer, cleanup);
+}
+
+void BackendCallback::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
+  const StateValue* saved = state.find("__metadata__/environment");
+  if (saved == nullptr || !is_fitting_ || trainer.options().backend.environment == "new") {
+    return;
+  }
+  const std::string what = difference(environment_from(saved->as_dict()), current_environment());
+  if (!what.empty()) {
+    throw CheckpointError(
+        fmt::format("the checkpoint was trained in another numeric environment, so the run would "
+                    "not go on with the same "
+                    "bits: {}; reproduce it, or set backend.environment = \"new\"",
+                    what));
+  }
+}
+
+}  // namespace rondo

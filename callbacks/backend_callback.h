@@ -1,0 +1,26 @@
+#pragma once
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Builds the backend, tells it what steps may touch, and holds the numeric environment to what a
+/// checkpoint was trained in; fills slot `backend`.
+class BackendCallback : public CoreCallback {
+ public:
+  void pre_setup(Trainer& trainer) override;
+  void post_setup(Trainer& trainer) override;
+
+  /// Writes what was recorded to `<artifact_dir>/steps/`.
+  void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_enter_validate_all(
+      Trainer& trainer, Cleanup&, const Loaders&, Loop&, const Paths&) override;
+
+  /// \throws CheckpointError  when a fit would go on in another numeric environment
+  void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;
+
+ private:
+  bool is_fitting_ = false;  // a validation may run anywhere
+};
+
+}  // namespace rondo

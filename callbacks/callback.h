@@ -1,0 +1,194 @@
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "callbacks/cleanup.h"
+#include "core/factory.h"
+#include "core/state_dict.h"
+#include "core/tensor_map.h"
+#include "data/data_loader.h"
+
+namespace rondo {
+
+class Loop;
+class Model;
+class Optimizer;
+class Scheduler;
+class Trainer;
+
+using Paths = std::vector<std::filesystem::path>;
+
+/// Named values handed to a hook of a user's own.
+using HookArgs = std::map<std::string, std::any>;
+
+/// A part of a run that is told of everything that happens. Derive from it and override the hooks
+/// that you need; each does nothing by default. Hooks run on the trainer's thread, callback by
+/// callback in the Trainer's order. What a hook throws ends the run as a HookError that names
+/// callback and hook. docs/hooks.md shows every hook at its place in the loop.
+///
+/// Hooks marked "in the step" run inside the recorded step: under the eager backend in every step,
+/// under the traced one only while a step is recorded. Their tensor work becomes part of the step;
+/// host work goes through `Trainer::log_metrics`, `defer` or `host_call`.
+/// Source: the callback of Cerebras' ModelZoo trainer.
+class Callback {
+ public:
+  using Component = Callback;
+  using Options = NoOptions;
+
+  Callback() = default;
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+  virtual ~Callback() = default;
+
+  /// \name While the Trainer is constructed: each for all callbacks before the next
+  /// @{
+  virtual void pre_setup(Trainer&) {}
+
+  virtual void setup(Trainer&) {}
+
+  virtual void post_setup(Trainer&) {}
+
+  /// When the Trainer is destroyed; must not throw.
+  virtual void finalize() {}
+
+  /// @}
+
+  /// \name Around a fit. `on_enter_fit` comes before the checkpoint is loaded, `on_fit_start` after
+  /// @{
+  virtual void on_enter_fit(
+      Trainer&, Cleanup&, const DataLoader& /*train*/, const Loaders& /*val*/, Loop&) {}
+
+  virtual void on_fit_start(Trainer&, const DataLoader& /*train*/, const Loaders& /*val*/, Loop&) {}
+
+  virtual void on_fit_end(Trainer&, Loop&) {}
+
+  virtual void on_fit_exception(Trainer&, std::exception_ptr) {}
+
+  /// @}
+
+  /// \name Around a stretch of training between two validations; `loop_idx` counts them from 0
+  /// @{
+  virtual void on_enter_train(Trainer&, Cleanup&, const DataLoader&, Loop&, int64_t /*loop_idx*/) {}
+
+  virtual void on_train_start(Trainer&, Model&, const DataLoader&, Loop&, int64_t /*loop_idx*/) {}
+
+  virtual void on_train_end(Trainer&, Model&, Loop&, int64_t /*loop_idx*/) {}
+
+  virtual void on_train_exception(Trainer&, std::exception_ptr) {}
+
+  /// @}
+
+  /// \name Around a batch of training, every time; counters have moved at the end
+  /// @{
+  virtual void on_train_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}
+
+  virtual void on_train_batch_end(
+      Trainer&, Model&, const Outputs&, const Batch&, int64_t /*batch_idx*/) {}
+
+  /// @}
+
+  /// \name Around validations. `run_validation` is called once for each checkpoint, after the
+  /// loaders
+  /// @{
+  virtual void on_enter_validate_all(
+      Trainer&, Cleanup&, const Loaders&, Loop&, const Paths& /*checkpoints*/) {}
+
+  virtual void run_validation(Trainer&, std::optional<int64_t> /*loop_idx*/, bool /*is_last*/) {}
+
+  virtual void on_enter_validate(Trainer&, Cleanup&, const DataLoader&, Loop&) {}
+
+  virtual void on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {}
+
+  virtual void on_validate_end(Trainer&, Model&, Loop&) {}
+
+  virtual void on_validate_exception(Trainer&, std::exception_ptr) {}
+
+  virtual void on_validate_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}
+
+  virtual void on_validate_batch_end(
+      Trainer&, Model&, const Outputs&, const Batch&, int64_t /*batch_idx*/) {}
+
+  /// @}
+
+  /// \name In the step: recorded once, repeated with every replay
+  /// @{
+  virtual void on_train_step_start(Trainer&, Model&, const Batch&) {}
+
+  virtual void on_train_step_end(Trainer&, Model&, const Outputs&, const Batch&) {}
+
+  virtual void on_validate_step_start(Trainer&, Model&, const Batch&) {}
+
+  virtual void on_validate_step_end(Trainer&, Model&, const Outputs&, const Batch&) {}
+
+  /// `input` is what the model will see; it may be changed.
+  virtual void on_before_forward(Trainer&, Model&, const Batch&, Batch& /*input*/) {}
+
+  /// `outputs` may be changed; the loss in it is the one that goes backward.
+  virtual void on_after_forward(Trainer&, Model&, Outputs&, const Batch&) {}
+
+  virtual void on_before_backward(Trainer&, Model&, Outputs&) {}
+
+  virtual void on_after_backward(Trainer&, Model&, Outputs&) {}
+
+  /// Gradients are unscaled and not yet clipped.
+  virtual void on_before_optimizer_step(Trainer&, Model&, Optimizer&) {}
+
+  /// Gradients still exist and numbers such as lr are those just used.
+  virtual void on_after_optimizer_step(Trainer&, Model&, Optimizer&) {}
+
+  virtual void on_before_optimizer_zero_grad(Trainer&, Model&, Optimizer&) {}
+
+  virtual void on_after_optimizer_zero_grad(Trainer&, Model&, Optimizer&) {}
+
+  virtual void on_before_scheduler_step(Trainer&, Model&, Optimizer&, Scheduler&) {}
+
+  virtual void on_after_scheduler_step(Trainer&, Model&, Optimizer&, Scheduler&) {}
+
+  /// @}
+
+  /// \name Checkpoints. State of your own goes under a name of your own in `save_state`
+  /// @{
+  /// Adds to what is saved.
+  virtual void on_save_checkpoint(Trainer&, StateDict&) {}
+
+  /// The last chance to edit it.
+  virtual void postprocess_checkpoint(Trainer&, StateDict&) {}
+
+  virtual void on_after_save_checkpoint(Trainer&, const std::filesystem::path&) {}
+
+  /// Every attempt to load; null when there is nothing to load.
+  virtual void on_before_load_checkpoint(Trainer&, const std::filesystem::path*) {}
+
+  /// What was read, before it is given out; keys may be deleted.
+  virtual void preprocess_checkpoint(Trainer&, StateDict&) {}
+
+  virtual void on_load_checkpoint(Trainer&, const StateDict&) {}
+
+  /// The callback's own state, saved under `callbacks/<its name in the Trainer>`; empty: nothing.
+  virtual StateDict save_state() const { return {}; }
+
+  virtual void load_state(const StateDict&) {}
+
+  /// @}
+
+  /// A hook of a user's own, dispatched by `Trainer::call(name, args)`.
+  /// \return true when this callback has such a hook
+  virtual bool on_custom(Trainer&, std::string_view /*hook*/, HookArgs&) { return false; }
+};
+
+/// A callback that only the framework adds: it fills a slot of the Trainer's fixed order. A slot is
+/// replaced by `TrainerOptions::slots`.
+class CoreCallback : public Callback {
+ public:
+  using Component = CoreCallback;
+};
+
+}  // namespace rondo

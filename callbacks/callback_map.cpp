@@ -1,0 +1,57 @@
+#include "callbacks/callback_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace rondo {
+
+void CallbackMap::add_slot(std::string slot,
+                           std::string class_name,
+                           std::unique_ptr<CoreCallback> callback) {
+  ++used_[slot];
+  entries_.push_back({std::move(slot), std::move(class_name), std::move(callback)});
+}
+
+void CallbackMap::add(std::string class_name, std::unique_ptr<Callback> callback) {
+  if (dynamic_cast<const CoreCallback*>(callback.get()) != nullptr) {
+    throw UsageError(
+        fmt::format("{} is a core callback and cannot be overridden among the callbacks; give it "
+                    "in TrainerOptions::slots",
+                    class_name));
+  }
+  const int count = ++used_[class_name];
+  std::string name = count == 1 ? class_name : fmt::format("{}_{}", class_name, count);
+  entries_.push_back({std::move(name), std::move(class_name), std::move(callback)});
+}
+
+void CallbackMap::move_to_end(const std::string& name) {
+  const auto at = std::find_if(
+      entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.name == name; });
+  if (at != entries_.end()) {
+    std::rotate(at, at + 1, entries_.end());
+  }
+}
+
+Callback* CallbackMap::find(const std::string& name) const {
+  for (const Entry& entry : entries_) {
+    if (entry.name == name) {
+      return entry.callback.get();
+    }
+  }
+  return nullptr;
+}
+
+const std::string& CallbackMap::name_of(const Callback& callback) const {
+  for (const Entry& entry : entries_) {
+    if (entry.callback.get() == &callback) {
+      return entry.name;
+    }
+  }
+  throw UsageError(fmt::format("this {} is not one of the Trainer's own callbacks",
+                               class_name(typeid(callback))));
+}
+
+}  // namespace rondo

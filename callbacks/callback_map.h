@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// The ordered map name -> callback of a Trainer: core slots, then users' callbacks and loggers.
+class CallbackMap {
+ public:
+  struct Entry {
+    std::string name;        ///< the slot's, or the class name with `_2`, `_3` …
+    std::string class_name;  ///< for messages
+    std::unique_ptr<Callback> callback;
+  };
+
+  /// Adds a core callback under its slot's name.
+  void add_slot(std::string slot, std::string class_name, std::unique_ptr<CoreCallback> callback);
+
+  /// Adds a user's callback or a logger at the end, named after its class: `X`, `X_2`, `X_3` …
+  /// \throws UsageError  for a core callback, which has its own place
+  void add(std::string class_name, std::unique_ptr<Callback> callback);
+
+  /// Moves an entry behind all others.
+  void move_to_end(const std::string& name);
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  /// The callback of this name, or null.
+  Callback* find(const std::string& name) const;
+
+  /// The name under which `callback` stands here.
+  /// \throws UsageError  when it does not
+  const std::string& name_of(const Callback& callback) const;
+
+ private:
+  std::vector<Entry> entries_;
+  std::map<std::string, int> used_;  // how often each class name was given
+};
+
+}  // namespace rondo

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "callbacks/callback.h"
+#include "data/grouped_stream.h"
+
+namespace rondo {
+
+/// Holds the training data for the time of a fit; fills slot `dataloader`. The position that is
+/// saved counts what was consumed, not what was read ahead.
+class DataloaderCallback : public CoreCallback {
+ public:
+  void on_enter_fit(Trainer&, Cleanup&, const DataLoader& train, const Loaders&, Loop&) override;
+  void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+  /// The next batch of training, with its place in its group.
+  GroupedBatch next_batch();
+
+ private:
+  std::optional<DataLoader> loader_;
+  std::unique_ptr<GroupedStream> stream_;
+  LoaderPosition start_;  // where the fit begins to read
+};
+
+}  // namespace rondo

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Ends a run early but in order: end hooks run, what is left of training and validation does not.
+/// Fills slot `early_exit`.
+class EarlyExitCallback : public CoreCallback {
+ public:
+  using Handle = int64_t;
+
+  /// Adds a function that is asked after every batch until the running fit or validation ends.
+  /// \return what `remove` takes
+  Handle add(std::function<bool()> should_exit);
+
+  void remove(Handle handle) { functions_.erase(handle); }
+
+  /// True once any function was true, until the outermost run ends.
+  bool should_exit();
+
+  void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_enter_validate_all(Trainer&, Cleanup&, const Loaders&, Loop&, const Paths&) override;
+  void on_enter_validate(Trainer&, Cleanup&, const DataLoader&, Loop&) override;
+
+ private:
+  void forget_at_end(Cleanup& cleanup);
+
+  std::map<Handle, std::function<bool()>> functions_;
+  Handle next_handle_ = 0;
+  bool was_true_ = false;
+  int depth_ = 0;  // of nested runs
+};
+
+}  // namespace rondo

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Keeps the newest `n` checkpoints of this run and deletes older ones, never those of earlier
+/// runs.
+class KeepNCheckpoints final : public Callback {
+ public:
+  struct Options {
+    int64_t n = 1;  ///< checkpoints, >= 1
+  };
+
+  explicit KeepNCheckpoints(const Options& options);
+
+  void on_after_save_checkpoint(Trainer& trainer, const std::filesystem::path& path) override;
+  StateDict save_state() const override;
+  void load_state(const StateDict& state) override;
+
+ private:
+  Options options_;
+  std::deque<std::filesystem::path> saved_;  // by this run, oldest first
+};
+
+}  // namespace rondo

@@ -1,0 +1,97 @@
+#include "callbacks/logging_callback.h"
+
+#include <fmt/format.h>
+
+#include "callbacks/artifact_dir_callback.h"
+#include "core/error.h"
+#include "loops/run_plan.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+LogLevel level_of(const std::string& name) {
+  if (name == "debug") {
+    return LogLevel::Debug;
+  }
+  if (name == "info") {
+    return LogLevel::Info;
+  }
+  if (name == "warning") {
+    return LogLevel::Warning;
+  }
+  if (name == "error") {
+    return LogLevel::Error;
+  }
+  throw UsageError(fmt::format(
+      "logging.log_level: expected \"debug\", \"info\", \"warning\" or \"error\", got \"{}\"",
+      name));
+}
+
+void flush_at_end(Trainer& trainer, Cleanup& cleanup) {
+  cleanup.push([&trainer](const std::exception_ptr&) {
+    trainer.flush_loggers();
+    trainer.log().flush();
+  });
+}
+
+}  // namespace
+
+void LoggingCallback::pre_setup(Trainer& trainer) {
+  const LoggingOptions& options = trainer.options().logging;
+  if (options.log_steps < 0) {
+    throw UsageError(
+        fmt::format("logging.log_steps: expected an integer >= 0, got {}", options.log_steps));
+  }
+  log_steps_ = options.log_steps;
+  trainer.log().set_level(level_of(options.log_level));
+  file_ = trainer.state().artifact_dir / "run.log";
+  trainer.log().add_file(file_);
+  trainer_ = &trainer;
+  link_relative(trainer.options().model_dir / "latest_run.log", file_);
+}
+
+void LoggingCallback::finalize() {
+  if (trainer_ != nullptr) {
+    trainer_->log().remove_file(file_);
+  }
+}
+
+void LoggingCallback::on_enter_fit(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
+  flush_at_end(trainer, cleanup);
+}
+
+void LoggingCallback::on_enter_train(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&, int64_t) {
+  flush_at_end(trainer, cleanup);
+}
+
+void LoggingCallback::on_enter_validate(Trainer& trainer,
+                                        Cleanup& cleanup,
+                                        const DataLoader&,
+                                        Loop&) {
+  flush_at_end(trainer, cleanup);
+}
+
+void LoggingCallback::on_fit_exception(Trainer& trainer, std::exception_ptr error) {
+  trainer.log().error(fmt::format("fit failed: {}", describe(error)));
+}
+
+void LoggingCallback::on_validate_exception(Trainer& trainer, std::exception_ptr error) {
+  trainer.log().error(fmt::format("validation failed: {}", describe(error)));
+}
+
+bool LoggingCallback::is_log_update(const Trainer& trainer, const Timestamp& time) const {
+  const bool is_last = trainer.state().plan != nullptr && trainer.state().plan->is_over(time);
+  return is_last || (log_steps_ > 0 && time.update % log_steps_ == 0);
+}
+
+bool LoggingCallback::is_log_batch(const Trainer& trainer) const {
+  const DataExecutor& executor = *trainer.state().executor;
+  return executor.is_final_iteration() ||
+         (log_steps_ > 0 && (executor.iteration() + 1) % log_steps_ == 0);
+}
+
+}  // namespace rondo

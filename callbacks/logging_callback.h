@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "callbacks/callback.h"
+#include "core/timestamp.h"
+
+namespace rondo {
+
+/// The text log of the run and the steps on which metrics are logged; fills slot `logging`. Flushes
+/// the loggers when fit, train and validate are left, also by an exception.
+class LoggingCallback : public CoreCallback {
+ public:
+  /// Opens `<artifact_dir>/run.log`, linked from `<model_dir>/latest_run.log`.
+  void pre_setup(Trainer& trainer) override;
+  void finalize() override;
+  void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_enter_train(Trainer& trainer, Cleanup&, const DataLoader&, Loop&, int64_t) override;
+  void on_enter_validate(Trainer& trainer, Cleanup&, const DataLoader&, Loop&) override;
+
+  /// Records the cause in the log file.
+  void on_fit_exception(Trainer& trainer, std::exception_ptr error) override;
+  void on_validate_exception(Trainer& trainer, std::exception_ptr error) override;
+
+  /// True for every `log_steps`-th update and the last one of the run.
+  bool is_log_update(const Trainer& trainer, const Timestamp& time) const;
+
+  /// True for every `log_steps`-th batch of a validation and its last one.
+  bool is_log_batch(const Trainer& trainer) const;
+
+ private:
+  int64_t log_steps_ = 1;
+  Trainer* trainer_ = nullptr;  // whose log file is open; it owns this callback
+  std::filesystem::path file_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,106 @@
+#include "callbacks/loss_accum_callback.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "metrics/mean.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+void require_finite(const at::Tensor& loss, int64_t update) {
+  const double value = loss.item<double>();
+  if (!std::isfinite(value)) {
+    throw NonFiniteLossError(fmt::format(
+        "the loss of update {} is {}; lower lr, clip gradients (precision.max_gradient_norm), "
+        "or look at the data of that update",
+        update,
+        value));
+  }
+}
+
+}  // namespace
+
+void LossAccumCallback::setup(Trainer& trainer) {
+  const c10::Device device = trainer.state().backend->device();
+  group_loss_ = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
+  metrics_.push_back(use<Mean>({"loss"}).make());
+  for (const Factory<Metric>& metric : trainer.state().model->metrics()) {
+    metrics_.push_back(metric.make());
+  }
+  for (const auto& metric : metrics_) {
+    metric->to(device);
+  }
+}
+
+void LossAccumCallback::on_train_start(Trainer&, Model&, const DataLoader&, Loop&, int64_t) {
+  group_loss_.zero_();
+}
+
+void LossAccumCallback::on_train_step_end(Trainer& trainer,
+                                          Model&,
+                                          const Outputs& outputs,
+                                          const Batch&) {
+  const GroupPhase& phase = trainer.state().phase;
+  at::Tensor loss = outputs["loss"].detach();
+  if (phase.size > 1) {
+    group_loss_.add_(loss);
+    if (!phase.is_last) {
+      return;
+    }
+    loss = group_loss_.clone();
+    group_loss_.zero_();
+  }
+  trainer.defer({loss}, [&trainer](const std::vector<at::Tensor>& values) {
+    require_finite(values[0], trainer.state().global_step());
+  });
+  trainer.log_metrics({{"loss", loss}});
+}
+
+void LossAccumCallback::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
+  for (const auto& metric : metrics_) {
+    metric->reset();
+  }
+}
+
+void LossAccumCallback::on_validate_step_end(Trainer& trainer,
+                                             Model&,
+                                             const Outputs& outputs,
+                                             const Batch& batch) {
+  const at::Tensor* loss = outputs.find("loss");
+  if (loss == nullptr) {
+    return;  // a model without labels to compare with
+  }
+  for (const auto& metric : metrics_) {
+    metric->update(outputs, batch);
+  }
+  trainer.log_metrics({{"val_loss", *loss}});
+}
+
+void LossAccumCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
+  Metrics values;
+  for (const auto& metric : metrics_) {
+    const double value = metric->compute();
+    if (!std::isnan(value)) {
+      values.set(metric->name(), value);
+    }
+  }
+  trainer.log_metrics(values);
+}
+
+std::vector<Metric::NamedTensor> LossAccumCallback::captured_state() {
+  std::vector<Metric::NamedTensor> tensors{{"loss_accum.group_loss", group_loss_}};
+  for (const auto& metric : metrics_) {
+    for (const Metric::NamedTensor& tensor : metric->state()) {
+      tensors.emplace_back("metrics." + metric->name() + "." + tensor.first, tensor.second);
+    }
+  }
+  return tensors;
+}
+
+}  // namespace rondo

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "callbacks/callback.h"
+#include "metrics/metric.h"
+
+namespace rondo {
+
+/// Gathers losses and metrics and logs them; fills slot `loss_accum`. Training: `loss` of each
+/// update, summed over its batches; one that is not finite ends the run. Validation: `val_loss` of
+/// each batch, and at the end `loss` and the model's metrics over all samples. Tensors in the step
+/// do the sums.
+class LossAccumCallback : public CoreCallback {
+ public:
+  void setup(Trainer& trainer) override;
+  void on_train_start(Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) override;
+  void on_train_step_end(Trainer& trainer, Model&, const Outputs& outputs, const Batch&) override;
+  void on_validate_start(Trainer& trainer, Model&, const DataLoader&, Loop&) override;
+  void on_validate_step_end(Trainer& trainer,
+                            Model&,
+                            const Outputs& outputs,
+                            const Batch&) override;
+  void on_validate_end(Trainer& trainer, Model&, Loop&) override;
+
+  /// The tensors that the steps change.
+  std::vector<Metric::NamedTensor> captured_state();
+
+ private:
+  at::Tensor group_loss_;  // float32, 0-dim: sum over the batches of the running group
+  std::vector<std::unique_ptr<Metric>> metrics_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,47 @@
+#include "callbacks/optimizer_callback.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include "core/error.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+void OptimizerCallback::setup(Trainer& trainer) {
+  if (!trainer.options().optimizer) {
+    return;
+  }
+  NamedTensors parameters;
+  for (const auto& parameter : trainer.state().model->module().named_parameters()) {
+    parameters.emplace_back(parameter.key(), parameter.value());
+  }
+  trainer.state().optimizer = trainer.options().optimizer.make();
+  trainer.state().optimizer->attach(parameters);
+}
+
+void OptimizerCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  if (!trainer.state().optimizer) {
+    throw UsageError(
+        "fit needs an optimizer: set TrainerOptions::optimizer ([trainer.init.optimizer.AdamW])");
+  }
+}
+
+void OptimizerCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+  if (trainer.state().optimizer) {
+    state.set("optimizer", trainer.state().optimizer->state_dict());
+  }
+}
+
+void OptimizerCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  if (!trainer.state().optimizer) {
+    return;
+  }
+  if (const StateValue* saved = state.find("optimizer")) {
+    trainer.state().optimizer->load(saved->as_dict());
+  } else {
+    trainer.log().info("the checkpoint holds no optimizer state: the optimizer starts afresh");
+  }
+}
+
+}  // namespace rondo

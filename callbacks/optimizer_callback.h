@@ -1,0 +1,19 @@
+#pragma once
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Builds the optimizer over the model's parameters; fills slot `optimizer`. Without one the
+/// Trainer only evaluates.
+class OptimizerCallback : public CoreCallback {
+ public:
+  void setup(Trainer& trainer) override;
+
+  /// \throws UsageError  without an optimizer
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+};
+
+}  // namespace rondo

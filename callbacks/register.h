@@ -1,0 +1,19 @@
+#pragma once
+
+#include "callbacks/callback.h"
+#include "core/registry.h"
+
+namespace rondo {
+
+void register_keep_n_checkpoints(Registry<Callback>& registry);
+void register_log_optimizer_param_group(Registry<Callback>& registry);
+void register_sample_text(Registry<Callback>& registry);
+
+/// Adds every callback that a config can name.
+inline void register_builtin_callbacks(Registry<Callback>& registry) {
+  register_keep_n_checkpoints(registry);
+  register_log_optimizer_param_group(registry);
+  register_sample_text(registry);
+}
+
+}  // namespace rondo

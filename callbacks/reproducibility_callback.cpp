@@ -1,0 +1,96 @@
+#include "callbacks/reproducibility_callback.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include <random>
+
+#include "core/error.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+at::Tensor generator_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_generator_state(const at::Tensor& state) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
+}  // namespace
+
+ReproducibilityCallback::~ReproducibilityCallback() {
+  if (depth_ > 0) {
+    set_generator_state(outer_);
+  }
+}
+
+void ReproducibilityCallback::pre_setup(Trainer& trainer) {
+  if (trainer.options().seed) {
+    trainer.state().seed = *trainer.options().seed;
+  } else {
+    trainer.state().seed = std::random_device{}();
+    trainer.log().warning(
+        fmt::format("no seed was given: this run drew seed {}; set seed to make runs repeatable",
+                    trainer.state().seed));
+  }
+  enter();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(trainer.state().seed);
+}
+
+void ReproducibilityCallback::enter() {
+  if (depth_++ > 0) {
+    return;
+  }
+  outer_ = generator_state();
+  if (own_.defined()) {
+    set_generator_state(own_);
+  }
+}
+
+void ReproducibilityCallback::leave() {
+  if (--depth_ > 0) {
+    return;
+  }
+  own_ = generator_state();
+  set_generator_state(outer_);
+}
+
+void ReproducibilityCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+  const RngScope inside(trainer);
+  state.set(
+      "rng",
+      StateDict{{"cpu", generator_state()}, {"seed", static_cast<int64_t>(trainer.state().seed)}});
+}
+
+void ReproducibilityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* saved = state.find("rng");
+  if (saved == nullptr) {
+    trainer.log().info("the checkpoint holds no random state: the run goes on with its own");
+    return;
+  }
+  const StateDict& rng = saved->as_dict();
+  const RngScope inside(trainer);
+  set_generator_state(rng.at("cpu").as_tensor());
+  trainer.state().seed = static_cast<uint64_t>(rng.at("seed").as_int());
+}
+
+RngScope::RngScope(Trainer& trainer)
+    : random_(trainer.slot<ReproducibilityCallback>("reproducibility")) {
+  random_.enter();
+}
+
+RngScope::~RngScope() {
+  random_.leave();
+}
+
+}  // namespace rondo

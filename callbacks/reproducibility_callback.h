@@ -1,0 +1,44 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Seeds the run and keeps its random state apart from the rest of the process; fills slot
+/// `reproducibility`. LibTorch's default generator holds the Trainer's numbers only while an
+/// RngScope is open.
+class ReproducibilityCallback : public CoreCallback {
+ public:
+  ~ReproducibilityCallback() override;
+
+  /// Chooses the seed and opens the first scope, which the Trainer's constructor closes.
+  void pre_setup(Trainer& trainer) override;
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+  /// Puts the Trainer's random state into the default generator. Nests.
+  void enter();
+  /// Gives the generator back as it was.
+  void leave();
+
+ private:
+  int depth_ = 0;
+  at::Tensor own_;    // the Trainer's state while nobody is inside
+  at::Tensor outer_;  // the process's state while somebody is
+};
+
+/// The Trainer's random numbers for as long as it lives.
+class RngScope {
+ public:
+  explicit RngScope(Trainer& trainer);
+  RngScope(const RngScope&) = delete;
+  RngScope& operator=(const RngScope&) = delete;
+  ~RngScope();
+
+ private:
+  ReproducibilityCallback& random_;
+};
+
+}  // namespace rondo

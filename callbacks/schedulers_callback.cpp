@@ -1,0 +1,82 @@
+#include "callbacks/schedulers_callback.h"
+
+#include <fmt/format.h>
+
+#include "callbacks/hooks.h"
+#include "core/error.h"
+#include "loops/run_plan.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+/// The tensors that a scheduler writes.
+std::vector<at::Tensor> driven(const Scheduler& scheduler, Optimizer& optimizer) {
+  std::vector<at::Tensor> numbers;
+  for (ParamGroup& group : optimizer.groups()) {
+    if (scheduler.drives(group)) {
+      numbers.push_back(group[scheduler.target().param_group_key]);
+    }
+  }
+  return numbers;
+}
+
+}  // namespace
+
+void SchedulersCallback::setup(Trainer& trainer) {
+  State& state = trainer.state();
+  if (!state.optimizer) {
+    return;
+  }
+  for (const Factory<Scheduler>& factory : trainer.options().schedulers) {
+    state.schedulers.push_back(factory.make());
+  }
+  check_schedulers(state.schedulers, *state.optimizer);
+}
+
+void SchedulersCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  State& state = trainer.state();
+  for (const auto& scheduler : state.schedulers) {
+    scheduler->resolve(state.plan->length());
+    scheduler->write(state.timestamp.update, *state.optimizer);
+  }
+}
+
+void SchedulersCallback::step(Trainer& trainer) {
+  State& state = trainer.state();
+  for (const auto& owned : state.schedulers) {
+    Scheduler& scheduler = *owned;
+    trainer.call(hooks::on_before_scheduler_step, *state.model, *state.optimizer, scheduler);
+    trainer.host_call(
+        "scheduler", driven(scheduler, *state.optimizer), [&](const std::vector<at::Tensor>&) {
+          scheduler.write(state.timestamp.update + 1, *state.optimizer);
+        });
+    trainer.call(hooks::on_after_scheduler_step, *state.model, *state.optimizer, scheduler);
+  }
+}
+
+void SchedulersCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+  StateList saved;
+  for (size_t i = 0; i < trainer.state().schedulers.size(); ++i) {
+    saved.push_back(StateDict{{"updates", trainer.state().timestamp.update}});
+  }
+  if (!saved.empty()) {
+    state.set("schedulers", std::move(saved));
+  }
+}
+
+void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* saved = state.find("schedulers");
+  const size_t now = trainer.state().schedulers.size();
+  const size_t then = saved != nullptr ? saved->as_list().size() : 0;
+  if (saved != nullptr && then != now) {
+    trainer.log().warning(fmt::format(
+        "the checkpoint was saved with {} schedulers, this run has {}; each follows from the "
+        "count of updates alone",
+        then,
+        now));
+  }
+}
+
+}  // namespace rondo

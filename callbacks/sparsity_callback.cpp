@@ -1,0 +1,56 @@
+#include "callbacks/sparsity_callback.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+SparsityCallback::SparsityCallback() = default;
+
+SparsityCallback::~SparsityCallback() = default;
+
+void SparsityCallback::setup(Trainer& trainer) {
+  const SparsityOptions& options = trainer.options().sparsity;
+  if (options.sparsity == 0.0) {
+    return;
+  }
+  NamedTensors parameters;
+  for (const auto& parameter : trainer.state().model->module().named_parameters()) {
+    parameters.emplace_back(parameter.key(), parameter.value());
+  }
+  mask_ = std::make_unique<MagnitudeMask>(options);
+  mask_->apply(parameters);
+}
+
+void SparsityCallback::before_update() {
+  if (mask_) {
+    mask_->mask_gradients();
+  }
+}
+
+void SparsityCallback::after_update() {
+  if (mask_) {
+    mask_->after_update();
+  }
+}
+
+void SparsityCallback::on_save_checkpoint(Trainer&, StateDict& state) {
+  if (mask_) {
+    state.set("sparsity", mask_->state_dict());
+  }
+}
+
+void SparsityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  if (!mask_) {
+    return;
+  }
+  if (const StateValue* saved = state.find("sparsity")) {
+    mask_->load(saved->as_dict());
+  } else {
+    trainer.log().warning("the checkpoint holds no sparsity masks: this run keeps its own");
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "cli/command_line.h"
+#include "trainer/registries.h"
+
+namespace rondo {
+
+/// Each runs one command of the program and returns its exit code (RULINGS of the project's docs:
+/// 0 done, 1 failed, 2 usage or config, 130 and 143 after a signal). What users read goes to
+/// standard error; results that programs read go to standard output. \throws whatever ends the
+/// command; `cli_main` turns it into a message and a code
+int run_fit(const CommandLine& line, Registries& registries);
+int run_validate(const CommandLine& line, Registries& registries);
+int run_validate_all(const CommandLine& line, Registries& registries);
+int run_describe(const CommandLine& line, Registries& registries);
+int run_inspect(const CommandLine& line, Registries& registries);
+int run_version(const CommandLine& line, Registries& registries);
+
+}  // namespace rondo

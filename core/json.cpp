@@ -1,0 +1,46 @@
+#include "core/json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace rondo {
+
+namespace {
+
+struct JsonOf {
+  std::string operator()(double value) const { return json_number(value); }
+
+  std::string operator()(int64_t value) const { return std::to_string(value); }
+
+  std::string operator()(const std::string& value) const { return json_string(value); }
+
+  std::string operator()(const at::Tensor&) const { return "null"; }
+};
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string json_number(double number) {
+  return std::isfinite(number) ? fmt::format("{}", number) : "null";
+}
+
+std::string json_value(const MetricValue& value) {
+  return std::visit(JsonOf{}, value);
+}
+
+}  // namespace rondo

@@ -1,0 +1,76 @@
+#include "data/data_executor.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rondo {
+
+namespace {
+
+/// Sets a flag for as long as it lives.
+class FlagScope {
+ public:
+  explicit FlagScope(bool& flag) : flag_(flag) { flag_ = true; }
+
+  FlagScope(const FlagScope&) = delete;
+  FlagScope& operator=(const FlagScope&) = delete;
+
+  ~FlagScope() { flag_ = false; }
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
+DataExecutor::DataExecutor(Backend& backend, Source source, std::optional<int64_t> num_batches)
+    : backend_(backend), source_(std::move(source)), num_batches_(num_batches) {}
+
+std::optional<Batch> DataExecutor::next() {
+  if (is_final_iteration()) {
+    return std::nullopt;
+  }
+  std::optional<Batch> host = source_();
+  if (!host) {
+    return std::nullopt;
+  }
+  ++iteration_;
+  return backend_.stage(*host);
+}
+
+Outputs DataExecutor::run(const StepKey& key,
+                          const Batch& batch,
+                          const StepBody& body,
+                          const IsDue& is_due) {
+  const auto before = static_cast<std::ptrdiff_t>(queue_.size());
+  Outputs outputs = backend_.run(key, batch, body, is_due, queue_);
+  queue_.erase(std::remove_if(queue_.begin() + before,
+                              queue_.end(),
+                              [&](const StepClosure& closure) { return !is_due(closure.cadence); }),
+               queue_.end());
+  return outputs;
+}
+
+void DataExecutor::defer(StepClosure closure) {
+  if (is_running_closures_) {
+    closure.run(closure.tensors);
+  } else {
+    queue_.push_back(std::move(closure));
+  }
+}
+
+void DataExecutor::finish() {
+  if (queue_.empty()) {
+    return;
+  }
+  const FlagScope running(is_running_closures_);
+  std::vector<StepClosure> queued;
+  queued.swap(queue_);
+  for (const StepClosure& closure : queued) {
+    closure.run(closure.tensors);
+  }
+  queued.clear();
+  queue_.swap(queued);  // keeps the memory for the next iteration
+}
+
+}  // namespace rondo

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "backends/backend.h"
+
+namespace rondo {
+
+/// Drives batches through a step: fetches and stages them, counts, and runs step closures after
+/// each iteration, in the order in which they were queued. Lives on the stack of the loop that uses
+/// it.
+class DataExecutor {
+ public:
+  using Source = std::function<std::optional<Batch>()>;
+
+  /// \param backend      borrowed
+  /// \param source       yields host batches; nothing at the end
+  /// \param num_batches  iterations after which it ends, where that is known
+  DataExecutor(Backend& backend, Source source, std::optional<int64_t> num_batches);
+  DataExecutor(const DataExecutor&) = delete;
+  DataExecutor& operator=(const DataExecutor&) = delete;
+
+  /// The next batch on the device; nothing when the iterations are over.
+  std::optional<Batch> next();
+
+  /// Runs the step; the closures that are due are queued.
+  Outputs run(const StepKey& key, const Batch& batch, const StepBody& body, const IsDue& is_due);
+
+  /// Queues host work for the end of this iteration; from within a closure it runs at once.
+  void defer(StepClosure closure);
+
+  /// Ends the iteration: runs what was queued. What a closure throws comes out as it is.
+  void finish();
+
+  /// Iterations that were begun, minus one: the 0-based number of the current one.
+  int64_t iteration() const { return iteration_; }
+
+  /// True in the last iteration, where it can be known.
+  bool is_final_iteration() const { return num_batches_ && iteration_ + 1 >= *num_batches_; }
+
+  std::optional<int64_t> num_batches() const { return num_batches_; }
+
+ private:
+  Backend& backend_;
+  Source source_;
+  std::optional<int64_t> num_batches_;
+  int64_t iteration_ = -1;
+  std::vector<StepClosure> queue_;
+  bool is_running_closures_ = false;
+};
+
+}  // namespace rondo

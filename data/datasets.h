@@ -1,0 +1,11 @@
+#pragma once
+
+// Every data set.
+
+#include "data/cifar_binary.h"
+#include "data/csv_table.h"
+#include "data/glyphs.h"
+#include "data/idx_images.h"
+#include "data/tensor_dataset.h"
+#include "data/text_tokens.h"
+#include "data/token_bin.h"

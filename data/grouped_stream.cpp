@@ -1,0 +1,52 @@
+#include "data/grouped_stream.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace rondo {
+
+GroupedStream::GroupedStream(DataLoader loader,
+                             int64_t group_size,
+                             uint64_t run_seed,
+                             LoaderPosition position)
+    : loader_(std::move(loader)), group_size_(group_size), run_seed_(run_seed) {
+  start_epoch(position);
+}
+
+GroupedBatch GroupedStream::next() {
+  if (group_.empty()) {
+    read_group();
+  }
+  GroupedBatch batch = std::move(group_.front());
+  group_.pop_front();
+  return batch;
+}
+
+void GroupedStream::start_epoch(const LoaderPosition& position) {
+  epoch_ = position.epoch;
+  stream_ = loader_.stream(position, run_seed_);
+  ahead_ = stream_->next();
+}
+
+void GroupedStream::read_group() {
+  if (!ahead_) {
+    start_epoch({epoch_ + 1, 0});
+  }
+  if (!ahead_) {
+    throw DataError(fmt::format("the training data of epoch {} yields no batch", epoch_));
+  }
+  while (ahead_ && static_cast<int64_t>(group_.size()) < group_size_) {
+    group_.push_back({std::move(*ahead_), {}, false});
+    ahead_ = stream_->next();
+  }
+  const auto size = static_cast<int64_t>(group_.size());
+  for (int64_t i = 0; i < size; ++i) {
+    group_[static_cast<size_t>(i)].phase = {i == 0, i + 1 == size, size};
+  }
+  group_.back().ends_epoch = !ahead_.has_value();
+}
+
+}  // namespace rondo

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backends/step.h"
+#include "data/data_loader.h"
+
+namespace rondo {
+
+/// A batch of training with its place in its group of accumulated batches.
+struct GroupedBatch {
+  Batch batch;
+  GroupPhase phase;
+  bool ends_epoch = false;
+};
+
+/// The endless batches of training, epoch after epoch, in groups that never cross an epoch: the
+/// last group of an epoch may be smaller. A group is read whole before its first batch is given
+/// out, so its size is known from the beginning.
+class GroupedStream {
+ public:
+  /// \param group_size  batches of one update, >= 1
+  /// \param run_seed    seed of the shuffle when the loader has none
+  GroupedStream(DataLoader loader, int64_t group_size, uint64_t run_seed, LoaderPosition position);
+
+  /// \throws DataError  when a whole epoch yields no batch
+  GroupedBatch next();
+
+ private:
+  void read_group();
+  void start_epoch(const LoaderPosition& position);
+
+  DataLoader loader_;
+  int64_t group_size_;
+  uint64_t run_seed_;
+  int64_t epoch_ = 0;
+  std::unique_ptr<BatchStream> stream_;
+  std::optional<Batch> ahead_;  // the first batch of the next group of this epoch
+  std::deque<GroupedBatch> group_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,107 @@
+#include "loggers/event_file.h"
+
+#include <fmt/format.h>
+#include <tensorboard_event.pb.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+
+#include "core/error.h"
+#include "core/file_system.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr uint32_t kPolynomial = 0x82f63b78;  // CRC-32C, reflected
+constexpr uint32_t kMaskDelta = 0xa282ead8;  // TFRecord's mask, so that a CRC of a CRC stays useful
+
+std::array<uint32_t, 256> crc_table() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    }
+    table[i] = crc;
+  }
+  return table;
+}
+
+uint32_t masked_crc(const void* bytes, size_t size) {
+  const uint32_t crc = crc32c(bytes, size);
+  return ((crc >> 15) | (crc << 17)) + kMaskDelta;
+}
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+template <class Integer>
+void append_little_endian(std::string& bytes, Integer value) {
+  for (size_t i = 0; i < sizeof(Integer); ++i) {
+    bytes += static_cast<char>(value >> (8 * i) & 0xff);
+  }
+}
+
+}  // namespace
+
+uint32_t crc32c(const void* bytes, size_t size) {
+  static const std::array<uint32_t, 256> kTable = crc_table();
+  const auto* next = static_cast<const unsigned char*>(bytes);
+  uint32_t crc = 0xffffffff;
+  for (size_t i = 0; i < size; ++i) {
+    crc = kTable[(crc ^ next[i]) & 0xff] ^ (crc >> 8);
+  }
+  return ~crc;
+}
+
+EventFile::EventFile(const std::filesystem::path& directory) {
+  static std::atomic<int> files{0};  // tells files of one second and process apart
+  real_file_system()->create_directories(directory);
+  path_ = directory / fmt::format("events.out.tfevents.{}.rondo.{}.{}",
+                                  static_cast<int64_t>(wall_time()),
+                                  ::getpid(),
+                                  files.fetch_add(1));
+  out_.open(path_, std::ios::binary);
+  if (!out_) {
+    throw IoError(fmt::format("cannot create {}", path_.string()), errno);
+  }
+  tensorboard::Event version;
+  version.set_wall_time(wall_time());
+  version.set_file_version("brain.Event:2");
+  write_record(version.SerializeAsString());
+}
+
+void EventFile::add_scalars(int64_t step,
+                            const std::vector<std::pair<std::string, float>>& scalars) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time());
+  event.set_step(step);
+  for (const auto& scalar : scalars) {
+    tensorboard::Summary::Value* value = event.mutable_summary()->add_value();
+    value->set_tag(scalar.first);
+    value->set_simple_value(scalar.second);
+  }
+  write_record(event.SerializeAsString());
+}
+
+void EventFile::write_record(const std::string& payload) {
+  std::string record;
+  append_little_endian(record, static_cast<uint64_t>(payload.size()));
+  append_little_endian(record, masked_crc(record.data(), sizeof(uint64_t)));
+  record += payload;
+  append_little_endian(record, masked_crc(payload.data(), payload.size()));
+  out_.write(record.data(), static_cast<std::streamsize>(record.size()));
+}
+
+void EventFile::flush() {
+  if (!out_.flush()) {
+    throw IoError(fmt::format("cannot write {}", path_.string()), errno);
+  }
+}
+
+}  // namespace rondo

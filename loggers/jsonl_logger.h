@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+
+#include "loggers/logger.h"
+#include "loggers/text_file.h"
+
+namespace rondo {
+
+/// Appends one JSON object a value: `{"step":250,"name":"val/accuracy","value":0.9731}`. A value
+/// that is not finite is null.
+class JsonlLogger final : public Logger {
+ public:
+  struct Options {
+    std::filesystem::path path = "metrics.jsonl";  ///< relative to model_dir
+  };
+
+  explicit JsonlLogger(const Options& options) : options_(options) {}
+
+  void pre_setup(Trainer& trainer) override;
+  void log(const Metrics& values, int64_t update) override;
+
+  void flush() override { file_.flush(); }
+
+ private:
+  Options options_;
+  TextFile file_;
+};
+
+}  // namespace rondo

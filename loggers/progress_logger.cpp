@@ -1,0 +1,144 @@
+#include "loggers/progress_logger.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "core/registry.h"
+#include "loops/run_plan.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+/// Two decimals, or three significant digits below one.
+std::string rate_text(double rate) {
+  return rate >= 1.0 ? fmt::format("{:.2f}", rate) : fmt::format("{:.3g}", rate);
+}
+
+std::string time_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+double seconds_between(std::chrono::steady_clock::time_point from,
+                       std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+void ProgressLogger::on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) {
+  is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+  total_samples_ = 0;
+  train_seconds_ = 0.0;
+}
+
+void ProgressLogger::on_train_start(Trainer&, Model&, const DataLoader&, Loop&, int64_t) {
+  samples_ = 0;
+  since_ = Clock::now();
+}
+
+void ProgressLogger::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t) {
+  samples_ += batch.size();
+  if (trainer.state().phase.is_last && trainer.is_log_step()) {
+    trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { print_train(trainer); });
+  }
+}
+
+void ProgressLogger::print_train(Trainer& trainer) {
+  const State& state = trainer.state();
+  const Clock::time_point now = Clock::now();
+  const double seconds = seconds_between(since_, now);
+  total_samples_ += samples_;
+  train_seconds_ += seconds;
+  std::string line = fmt::format(
+      "| Train Device={}, Step={}", trainer.options().backend.device, state.global_step());
+  if (loss_) {
+    line += fmt::format(", Loss={:.5f}", *loss_);
+  }
+  line += fmt::format(", Rate={} samples/sec, GlobalRate={} samples/sec",
+                      rate_text(static_cast<double>(samples_) / seconds),
+                      rate_text(static_cast<double>(total_samples_) / train_seconds_));
+  const auto total = state.plan->length().total_updates;
+  if (total && state.timestamp.update > 0) {
+    const double per_update =
+        state.timestamp.total_seconds / static_cast<double>(state.timestamp.update);
+    line += ", TimeRemaining=" +
+            time_text(per_update * static_cast<double>(*total - state.timestamp.update));
+  }
+  print(line, /*may_be_rewritten=*/true);
+  samples_ = 0;
+  since_ = now;
+}
+
+void ProgressLogger::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
+  samples_ = 0;
+  since_ = Clock::now();
+}
+
+void ProgressLogger::on_validate_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t batch_idx) {
+  samples_ += batch.size();
+  if (trainer.is_log_step()) {
+    const int64_t number = batch_idx + 1;
+    trainer.defer({}, [this, &trainer, number](const std::vector<at::Tensor>&) {
+      const double rate = static_cast<double>(samples_) / seconds_between(since_, Clock::now());
+      print(fmt::format("| Eval Device={}, GlobalStep={}, Batch={}{}, Rate={} samples/sec",
+                        trainer.options().backend.device,
+                        trainer.state().global_step(),
+                        number,
+                        loss_ ? fmt::format(", Loss={:.5f}", *loss_) : std::string(),
+                        rate_text(rate)),
+            /*may_be_rewritten=*/true);
+    });
+  }
+}
+
+void ProgressLogger::on_validate_end(Trainer& trainer, Model&, Loop&) {
+  std::string line = "| " + trainer.name_scope_path();
+  line.back() = ':';
+  for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
+    const std::string scope = trainer.name_scope_path();
+    if (item.first.compare(0, scope.size(), scope) == 0 &&
+        item.first.find("val_loss") == std::string::npos) {
+      line += fmt::format(" {} {:.5g}",
+                          item.first.substr(scope.size()),
+                          trainer.state().last_metrics.number(item.first).value_or(0.0));
+    }
+  }
+  print(line, /*may_be_rewritten=*/false);
+}
+
+void ProgressLogger::on_fit_end(Trainer&, Loop&) {
+  print(fmt::format("| Trained {} samples in {:.2f} s", total_samples_, train_seconds_),
+        /*may_be_rewritten=*/false);
+}
+
+void ProgressLogger::log(const Metrics& values, int64_t) {
+  for (const Metrics::Item& item : values.items()) {
+    const size_t slash = item.first.rfind('/');
+    const std::string name = slash == std::string::npos ? item.first : item.first.substr(slash + 1);
+    if (name == "loss" || name == "val_loss") {
+      loss_ = values.number(item.first);
+    }
+  }
+}
+
+void ProgressLogger::print(const std::string& line, bool may_be_rewritten) {
+  const bool rewrites = is_terminal_ && line_is_open_;
+  line_is_open_ = may_be_rewritten && is_terminal_;
+  std::fprintf(
+      stderr, "%s%s%s", rewrites ? "\r\x1b[K" : "", line.c_str(), line_is_open_ ? "" : "\n");
+  std::fflush(stderr);
+}
+
+void register_progress_logger(Registry<Logger>& registry) {
+  registry.add<ProgressLogger>("ProgressLogger",
+                               "Prints a line with loss and rates on each log step.");
+}
+
+}  // namespace rondo

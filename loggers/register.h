@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/registry.h"
+#include "loggers/logger.h"
+
+namespace rondo {
+
+void register_csv_logger(Registry<Logger>& registry);
+void register_jsonl_logger(Registry<Logger>& registry);
+void register_progress_logger(Registry<Logger>& registry);
+void register_tensorboard_logger(Registry<Logger>& registry);
+
+/// Adds every logger that a config can name.
+inline void register_builtin_loggers(Registry<Logger>& registry) {
+  register_csv_logger(registry);
+  register_jsonl_logger(registry);
+  register_progress_logger(registry);
+  register_tensorboard_logger(registry);
+}
+
+}  // namespace rondo

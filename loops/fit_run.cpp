@@ -1,0 +1,193 @@
+#include "loops/fit_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "callbacks/grad_accum_callback.h"
+#include "callbacks/reproducibility_callback.h"
+#include "core/error.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+std::optional<int64_t> updates_per_epoch(const DataLoader& loader, int64_t batches_per_update) {
+  const std::optional<int64_t> batches = loader.size();
+  return batches ? std::optional<int64_t>((*batches + batches_per_update - 1) / batches_per_update)
+                 : std::nullopt;
+}
+
+}  // namespace
+
+FitRun::FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& from)
+    : trainer_(trainer),
+      train_(std::move(train)),
+      val_(std::move(val)),
+      loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>("loop"))),
+      start_(std::chrono::steady_clock::now()) {
+  if (loop_ == nullptr) {
+    is_done_ = true;
+    throw UsageError(
+        "this Trainer's loop can validate but not fit: its slot \"loop\" holds no TrainingLoop");
+  }
+  guarded([&] { enter(from); });
+}
+
+FitRun::~FitRun() {
+  if (is_done_) {
+    return;
+  }
+  if (std::exception_ptr error = leave(nullptr)) {
+    trainer_.log().error(fmt::format("while leaving an unfinished fit: {}", describe(error)));
+  }
+}
+
+void FitRun::enter(const LoadFrom& from) {
+  trainer_.call(hooks::on_enter_fit, cleanup_, train_, val_, *loop_);
+  trainer_.load_checkpoint(from);
+  make_plan();
+  trainer_.call(hooks::on_fit_start, train_, val_, *loop_);
+  const State& state = trainer_.state();
+  first_update_ = state.timestamp.update;
+  seconds_before_ = state.timestamp.total_seconds;
+  was_already_done_ = plan_->is_over(state.timestamp) && !state.validation_is_due;
+  if (state.validation_is_due && plan_->validates()) {
+    start_validation();
+  }
+}
+
+void FitRun::make_plan() {
+  const LoopOptions& options = loop_->options();
+  if (options.eval_frequency.is_zero() && !val_.empty()) {
+    trainer_.log().warning(
+        "there are validation loaders, but loop.eval_frequency is 0: they are not used");
+  }
+  if (options.num_steps && trainer_.state().timestamp.update > 0) {
+    trainer_.log().warning(
+        "loop.num_steps counts from the checkpoint: a run that resumes by itself never ends; use "
+        "max_steps");
+  }
+  plan_.emplace(
+      options, trainer_.state().timestamp, updates_per_epoch(train_, options.grad_accum_steps));
+  trainer_.state().plan = &*plan_;
+}
+
+bool FitRun::advance() {
+  if (!is_done_) {
+    guarded([&] { step(); });
+  }
+  return !is_done_;
+}
+
+bool FitRun::advance_for(std::chrono::nanoseconds budget) {
+  const auto deadline = std::chrono::steady_clock::now() + budget;
+  const RngScope rng(trainer_);
+  while (advance()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void FitRun::guarded(const std::function<void()>& work) {
+  std::exception_ptr error;
+  try {
+    const RngScope rng(trainer_);
+    work();
+  } catch (...) {
+    error = leave(std::current_exception());
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
+}
+
+void FitRun::step() {
+  if (validation_) {
+    if (!validation_->advance()) {
+      validation_.reset();
+      trainer_.state().validation_is_due = false;
+      if (std::exception_ptr error = validation_cleanup_.close(nullptr)) {
+        std::rethrow_exception(error);
+      }
+    }
+  } else if (stretch_) {
+    if (!stretch_->advance()) {
+      end_stretch();
+    }
+  } else if (trainer_.stops_now() || plan_->is_over(trainer_.state().timestamp)) {
+    finish();
+  } else {
+    start_stretch();
+  }
+}
+
+void FitRun::start_stretch() {
+  stretch_idx_ = plan_->loop_idx(trainer_.state().timestamp);
+  stretch_ = std::make_unique<TrainStage>(trainer_, train_, *loop_, stretch_idx_);
+  stretch_->begin();
+}
+
+void FitRun::end_stretch() {
+  stretch_->end();
+  stretch_.reset();
+  if (trainer_.state().validation_is_due && !trainer_.stops_now()) {
+    start_validation();
+  }
+}
+
+void FitRun::start_validation() {
+  Loop& loop = loop_->validation_loop();
+  trainer_.call(hooks::on_enter_validate_all, validation_cleanup_, val_, loop, Paths{});
+  trainer_.call(hooks::on_before_load_checkpoint,
+                static_cast<const std::filesystem::path*>(nullptr));
+  const int64_t loop_idx =
+      stretch_idx_ >= 0 ? stretch_idx_ : plan_->loop_idx(trainer_.state().timestamp) - 1;
+  validation_ = std::make_unique<ValidationRun>(
+      trainer_, val_, loop, loop_idx, plan_->is_over(trainer_.state().timestamp));
+}
+
+void FitRun::finish() {
+  trainer_.call(hooks::on_fit_end, *loop_);
+  if (std::exception_ptr error = leave(nullptr)) {
+    std::rethrow_exception(error);
+  }
+}
+
+std::exception_ptr FitRun::leave(std::exception_ptr error) {
+  is_done_ = true;
+  if (stretch_) {
+    error = stretch_->fail(std::move(error));
+    stretch_.reset();
+  }
+  if (validation_) {
+    error = validation_->fail(std::move(error));
+    validation_.reset();
+  }
+  error = validation_cleanup_.close(std::move(error));
+  error = cleanup_.close(std::move(error));
+  trainer_.state().plan = nullptr;
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  return error;
+}
+
+FitResult FitRun::result() const {
+  const State& state = trainer_.state();
+  FitResult result;
+  result.steps = state.timestamp.update;
+  result.steps_now = state.timestamp.update - first_update_;
+  result.seconds = seconds_;
+  const double training = state.timestamp.total_seconds - seconds_before_;
+  result.steps_per_s = training > 0.0 ? static_cast<double>(result.steps_now) / training : 0.0;
+  result.was_already_done = was_already_done_;
+  result.stop_reason = trainer_.stop_reason() != nullptr ? trainer_.stop_reason() : "";
+  result.metrics = state.last_metrics;
+  result.artifact_dir = state.artifact_dir;
+  result.last_checkpoint = state.last_checkpoint;
+  return result;
+}
+
+}  // namespace rondo

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "callbacks/checkpoint_options.h"
+#include "callbacks/cleanup.h"
+#include "data/data_loader.h"
+#include "loops/run_plan.h"
+#include "loops/train_stage.h"
+#include "loops/validation_run.h"
+#include "trainer/results.h"
+
+namespace rondo {
+
+/// A fit that goes batch by batch: `Trainer::fit` is `while (run.advance()) {}`. For programs that
+/// have a loop of their own, such as games and simulations. At most one per Trainer at a time; it
+/// borrows the Trainer.
+class FitRun {
+ public:
+  /// Enters the fit and loads the checkpoint.
+  FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& from);
+  FitRun(const FitRun&) = delete;
+  FitRun& operator=(const FitRun&) = delete;
+
+  /// Leaves a fit that was not finished, quietly: its errors are logged.
+  ~FitRun();
+
+  /// Trains or evaluates one batch. After an exception the fit is over.
+  /// \return false when the run is done
+  bool advance();
+
+  /// Goes on until `budget` is used; overshoots by one batch at most.
+  /// \return false when the run is done
+  bool advance_for(std::chrono::nanoseconds budget);
+
+  /// What was done so far.
+  FitResult result() const;
+
+ private:
+  void enter(const LoadFrom& from);
+  void make_plan();
+  void step();
+  void start_stretch();
+  void end_stretch();
+  void start_validation();
+  void finish();
+  void guarded(const std::function<void()>& work);
+  std::exception_ptr leave(std::exception_ptr error);
+
+  Trainer& trainer_;
+  DataLoader train_;
+  Loaders val_;
+  TrainingLoop* loop_ = nullptr;
+  std::optional<RunPlan> plan_;
+  std::unique_ptr<TrainStage> stretch_;
+  std::unique_ptr<ValidationRun> validation_;
+  Cleanup cleanup_;             // of the fit
+  Cleanup validation_cleanup_;  // of the interleaved validate_all
+  int64_t stretch_idx_ = -1;    // of the newest stretch; -1 before the first one of this process
+  bool is_done_ = false;
+  bool was_already_done_ = false;
+  int64_t first_update_ = 0;
+  double seconds_before_ = 0.0;  // training seconds of earlier processes
+  std::chrono::steady_clock::time_point start_;
+  double seconds_ = 0.0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,110 @@
+#include "loops/loop.h"
+
+#include <fmt/format.h>
+
+#include "callbacks/hooks.h"
+#include "core/error.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+void require_positive(const char* name, const std::optional<int64_t>& value) {
+  if (value && *value <= 0) {
+    throw UsageError(fmt::format("loop.{}: expected an integer >= 1, got {}", name, *value));
+  }
+}
+
+void require_frequency(const Time& frequency) {
+  const bool is_fraction = frequency.unit() == TimeUnit::Fraction;
+  if (frequency.value() < 0.0 || (is_fraction && frequency.value() > 1.0)) {
+    throw UsageError(fmt::format(
+        "loop.eval_frequency: expected an integer >= 0, a fraction in [0, 1] or a Time like "
+        "\"2ep\", got {}",
+        frequency.to_string()));
+  }
+}
+
+/// Tells callbacks of the exception that ends a scope.
+void guard(Trainer& trainer, Cleanup& cleanup, const Hook<std::exception_ptr>& hook) {
+  cleanup.push([&trainer, &hook](const std::exception_ptr& error) {
+    if (error) {
+      trainer.call(hook, error);
+    }
+  });
+}
+
+}  // namespace
+
+TrainingLoop::TrainingLoop(const Options& options)
+    : options_(options), validation_({options.eval_steps, "validate"}) {
+  require_positive("max_steps", options.max_steps);
+  require_positive("num_steps", options.num_steps);
+  require_positive("num_epochs", options.num_epochs);
+  require_positive("steps_per_epoch", options.steps_per_epoch);
+  require_positive("eval_steps", options.eval_steps);
+  require_positive("grad_accum_steps", options.grad_accum_steps);
+  require_frequency(options.eval_frequency);
+  if (options.num_epochs && options.num_steps) {
+    throw UsageError("loop: num_epochs and num_steps exclude each other; give one of them");
+  }
+  if (options.max_duration && (options.max_duration->unit() == TimeUnit::Fraction ||
+                               options.max_duration->value() <= 0.0)) {
+    throw UsageError(
+        fmt::format("loop.max_duration: expected a Time > 0 that is no fraction, got {}",
+                    options.max_duration->to_string()));
+  }
+}
+
+void TrainingLoop::on_enter_fit(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop& loop) {
+  if (&loop == this) {
+    guard(trainer, cleanup, hooks::on_fit_exception);
+  }
+}
+
+void TrainingLoop::on_enter_train(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop& loop, int64_t) {
+  if (&loop == this) {
+    guard(trainer, cleanup, hooks::on_train_exception);
+  }
+}
+
+void TrainingLoop::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+  state.set("global_step", trainer.state().timestamp.update);
+  StateDict time = trainer.state().timestamp.state_dict();
+  time.set("validation_is_due", trainer.state().validation_is_due);
+  state.set("timestamp", std::move(time));
+}
+
+void TrainingLoop::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  Timestamp& time = trainer.state().timestamp;
+  trainer.state().validation_is_due = false;
+  if (const StateValue* saved = state.find("timestamp")) {
+    time.load(saved->as_dict());
+    const StateValue* due = saved->as_dict().find("validation_is_due");
+    trainer.state().validation_is_due = due != nullptr && due->as_bool();
+  } else if (const StateValue* step = state.find("global_step")) {
+    time = {};
+    time.update = step->as_int();
+  }
+}
+
+ValidationLoop::ValidationLoop(const Options& options) : options_(options) {
+  require_positive("eval_steps", options.eval_steps);
+  if (options.hook.empty()) {
+    throw UsageError("loop.hook: expected a name, got \"\"");
+  }
+}
+
+void ValidationLoop::on_enter_validate(Trainer& trainer,
+                                       Cleanup& cleanup,
+                                       const DataLoader&,
+                                       Loop& loop) {
+  if (&loop == this) {
+    guard(trainer, cleanup, hooks::on_validate_exception);
+  }
+}
+
+}  // namespace rondo

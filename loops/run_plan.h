@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/time.h"
+#include "core/timestamp.h"
+#include "loops/loop.h"
+
+namespace rondo {
+
+/// When a run ends and when it validates: pure functions of the absolute time, so that a resumed
+/// run does what an uninterrupted one does.
+class RunPlan {
+ public:
+  /// \param start              where the run begins or resumes
+  /// \param updates_per_epoch  of the training loader, where known
+  /// \throws UsageError  when a duration cannot be converted
+  RunPlan(const LoopOptions& options,
+          const Timestamp& start,
+          std::optional<int64_t> updates_per_epoch);
+
+  const RunLength& length() const { return length_; }
+
+  bool is_over(const Timestamp& time) const;
+
+  /// True when a stretch of training ends between the two: a validation is due, or the run is over.
+  bool ends_stretch(const Timestamp& before, const Timestamp& after) const;
+
+  bool validates() const { return eval_frequency_.value() > 0.0; }
+
+  /// Number of validations due up to `time`: the index of the stretch that begins there.
+  int64_t loop_idx(const Timestamp& time) const;
+
+  /// Updates of the stretch that begins at `time`, where they can be told.
+  std::optional<int64_t> updates_of_stretch(const Timestamp& time) const;
+
+ private:
+  bool validates_only_at_end() const;
+
+  std::vector<Time> limits_;  // any of them ends the run
+  RunLength length_;
+  Time eval_frequency_;
+};
+
+}  // namespace rondo

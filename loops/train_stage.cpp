@@ -1,0 +1,115 @@
+#include "loops/train_stage.h"
+
+#include <chrono>
+
+#include "callbacks/dataloader_callback.h"
+#include "callbacks/hooks.h"
+#include "callbacks/precision_callback.h"
+#include "loops/run_plan.h"
+#include "loops/train_step.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What a batch adds to the time. Tokens: the elements of "tokens", where there is such a tensor.
+Timestamp advanced(
+    Timestamp time, const Batch& batch, bool is_update, bool ends_epoch, double seconds) {
+  const at::Tensor* tokens = batch.find("tokens");
+  time.advance_batch({batch.size(), tokens != nullptr ? tokens->numel() : 0, seconds, is_update});
+  if (ends_epoch) {
+    time.advance_epoch();
+  }
+  return time;
+}
+
+}  // namespace
+
+TrainStage::TrainStage(Trainer& trainer, const DataLoader& loader, Loop& loop, int64_t loop_idx)
+    : trainer_(trainer), loader_(loader), loop_(loop), loop_idx_(loop_idx) {}
+
+TrainStage::~TrainStage() {
+  if (executor_) {
+    trainer_.state().executor = nullptr;
+    trainer_.state().is_training = false;
+  }
+}
+
+void TrainStage::begin() {
+  trainer_.state().is_training = true;
+  trainer_.call(hooks::on_enter_train, cleanup_, loader_, loop_, loop_idx_);
+  trainer_.call(hooks::on_train_start, *trainer_.state().model, loader_, loop_, loop_idx_);
+  executor_ = std::make_unique<DataExecutor>(
+      *trainer_.state().backend, [this] { return fetch(); }, std::nullopt);
+  trainer_.state().executor = executor_.get();
+}
+
+std::optional<Batch> TrainStage::fetch() {
+  GroupedBatch grouped = trainer_.slot<DataloaderCallback>("dataloader").next_batch();
+  trainer_.state().phase = grouped.phase;
+  ends_epoch_ = grouped.ends_epoch;
+  return std::move(grouped.batch);
+}
+
+bool TrainStage::advance() {
+  State& state = trainer_.state();
+  const Clock::time_point start = Clock::now();
+  const std::optional<Batch> batch = executor_->next();
+  if (state.phase.is_first) {
+    state.previous = state.timestamp;
+  }
+  Model& model = *state.model;
+  trainer_.call(hooks::on_train_batch_start, model, *batch, batch_idx_);
+  const Outputs outputs = run_step(*batch);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  state.timestamp = advanced(state.timestamp, *batch, state.phase.is_last, ends_epoch_, seconds);
+  const bool is_over =
+      state.phase.is_last && state.plan->ends_stretch(state.previous, state.timestamp);
+  state.validation_is_due = is_over && state.plan->validates();
+  trainer_.call(hooks::on_train_batch_end, model, outputs, *batch, batch_idx_);
+  executor_->finish();
+  ++batch_idx_;
+  return !is_over && !(state.phase.is_last && trainer_.stops_now());
+}
+
+Outputs TrainStage::run_step(const Batch& batch) {
+  State& state = trainer_.state();
+  const StepKey key{"train", state.phase, trainer_.slot<PrecisionCallback>("precision").dtype()};
+  const Timestamp after = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, 0.0);
+  const bool logs = state.phase.is_last && trainer_.is_log_step_at(after);
+  // Every batch of a group belongs to the update that the group makes.
+  Timestamp group_end = after;
+  group_end.update = state.timestamp.update + 1;
+  const auto is_due = [&](const Cadence& cadence) {
+    return cadence.only_log_steps
+               ? logs
+               : crosses(cadence.every, state.timestamp, group_end, state.plan->length());
+  };
+  trainer_.begin_step();
+  Outputs outputs = executor_->run(
+      key, batch, [this](const Batch& staged) { return train_step(trainer_, staged); }, is_due);
+  if (state.phase.size > 1) {
+    state.optimizer->bind_grads(!state.phase.is_last);
+  }
+  return outputs;
+}
+
+void TrainStage::end() {
+  trainer_.call(hooks::on_train_end, *trainer_.state().model, loop_, loop_idx_);
+  if (std::exception_ptr error = fail(nullptr)) {
+    std::rethrow_exception(error);
+  }
+}
+
+std::exception_ptr TrainStage::fail(std::exception_ptr error) {
+  error = cleanup_.close(std::move(error));
+  executor_.reset();
+  trainer_.state().executor = nullptr;
+  trainer_.state().is_training = false;
+  return error;
+}
+
+}  // namespace rondo

@@ -1,0 +1,102 @@
+#include "loops/train_step.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "callbacks/precision_callback.h"
+#include "callbacks/schedulers_callback.h"
+#include "callbacks/sparsity_callback.h"
+#include "core/error.h"
+#include "loops/validation_hooks.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+Outputs forward(Trainer& trainer, const Batch& batch) {
+  Model& model = *trainer.state().model;
+  const auto autocast = trainer.slot<PrecisionCallback>("precision").autocast();
+  Batch input = batch;
+  trainer.call(hooks::on_before_forward, model, batch, input);
+  Outputs outputs = model.forward(input);
+  trainer.call(hooks::on_after_forward, model, outputs, batch);
+  return outputs;
+}
+
+const at::Tensor& loss_of(const Outputs& outputs) {
+  const at::Tensor* loss = outputs.find("loss");
+  if (loss == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& item : outputs.items()) {
+      names.push_back(item.first);
+    }
+    throw UsageError(
+        fmt::format("the model returned no \"loss\", which training needs; it returned: {}",
+                    fmt::join(names, ", ")));
+  }
+  if (!loss->defined() || loss->numel() != 1) {
+    throw ShapeError(fmt::format("the model's \"loss\" must be one number, got {} elements",
+                                 loss->defined() ? loss->numel() : 0));
+  }
+  return *loss;
+}
+
+void backward(Trainer& trainer, Outputs& outputs) {
+  Model& model = *trainer.state().model;
+  trainer.call(hooks::on_before_backward, model, outputs);
+  loss_of(outputs).backward();
+  const GroupPhase& phase = trainer.state().phase;
+  if (Optimizer* optimizer = trainer.state().optimizer.get();
+      optimizer != nullptr && !phase.is_last) {
+    optimizer->keep_grads();
+  }
+  trainer.call(hooks::on_after_backward, model, outputs);
+}
+
+void update(Trainer& trainer, Optimizer& optimizer) {
+  Model& model = *trainer.state().model;
+  trainer.call(hooks::on_before_optimizer_step, model, optimizer);
+  auto& sparsity = trainer.slot<SparsityCallback>("sparsity");
+  sparsity.before_update();
+  trainer.slot<PrecisionCallback>("precision").clip_gradients(optimizer);
+  optimizer.step();
+  sparsity.after_update();
+  trainer.call(hooks::on_after_optimizer_step, model, optimizer);
+  trainer.call(hooks::on_before_optimizer_zero_grad, model, optimizer);
+  optimizer.zero_grad();
+  trainer.call(hooks::on_after_optimizer_zero_grad, model, optimizer);
+  trainer.slot<SchedulersCallback>("schedulers").step(trainer);
+}
+
+}  // namespace
+
+Outputs train_step(Trainer& trainer, const Batch& batch) {
+  Model& model = *trainer.state().model;
+  Optimizer* const optimizer = trainer.state().optimizer.get();
+  const GroupPhase phase = trainer.state().phase;
+  if (phase.is_first) {
+    optimizer->zero_grad();
+  }
+  trainer.call(hooks::on_train_step_start, model, batch);
+  Outputs outputs = forward(trainer, batch);
+  backward(trainer, outputs);
+  if (phase.is_last) {
+    update(trainer, *optimizer);
+  }
+  trainer.call(hooks::on_train_step_end, model, outputs, batch);
+  return outputs;
+}
+
+Outputs validate_step(Trainer& trainer, const Batch& batch, const std::string& hook) {
+  const at::NoGradGuard no_grad;
+  Model& model = *trainer.state().model;
+  const ValidationHooks fire(trainer, hook);
+  fire.step_start(model, batch);
+  Outputs outputs = forward(trainer, batch);
+  fire.step_end(model, outputs, batch);
+  return outputs;
+}
+
+}  // namespace rondo

@@ -1,0 +1,165 @@
+#include "loops/validate_all.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file_system.h"
+#include "core/glob.h"
+#include "loops/validation_run.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The loop of validations: the Trainer's own, or that of its training loop.
+Loop& validation_loop(Trainer& trainer) {
+  Loop& own = trainer.slot<Loop>("loop");
+  auto* training = dynamic_cast<TrainingLoop*>(&own);
+  return training != nullptr ? training->validation_loop() : own;
+}
+
+/// The values that carry the scope of one of the loaders.
+Metrics of_scopes(const Metrics& all, const std::vector<std::string>& scopes) {
+  Metrics found;
+  for (const Metrics::Item& item : all.items()) {
+    const bool is_meant = std::any_of(scopes.begin(), scopes.end(), [&](const std::string& scope) {
+      return item.first.compare(0, scope.size() + 1, scope + "/") == 0;
+    });
+    if (is_meant && item.first.find("/val_loss") == std::string::npos) {
+      found.set(item.first, item.second);
+    }
+  }
+  return found;
+}
+
+/// Runs every loader with the model as it is.
+void run(Trainer& trainer, const Loaders& loaders, Loop& loop) {
+  ValidationRun validation(trainer, loaders, loop, std::nullopt, /*is_last=*/true);
+  std::exception_ptr error;
+  try {
+    while (validation.advance()) {
+    }
+  } catch (...) {
+    error = validation.fail(std::current_exception());
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
+}
+
+ValidationRow row_of(Trainer& trainer, const Loaders& loaders, const LoadFrom& from, Loop& loop) {
+  trainer.state().last_metrics = {};
+  trainer.load_checkpoint(from);
+  run(trainer, loaders, loop);
+  std::vector<std::string> scopes;
+  for (const DataLoader& loader : loaders) {
+    scopes.push_back(trainer.scope_of(loader));
+  }
+  return {trainer.state().last_checkpoint,
+          trainer.state().global_step(),
+          of_scopes(trainer.state().last_metrics, scopes)};
+}
+
+/// The number in a file's name that tells its step; -1 when there is none.
+int64_t step_in_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const size_t begin = name.find_first_of("0123456789");
+  if (begin == std::string::npos) {
+    return -1;
+  }
+  const size_t end = std::min(name.find_first_not_of("0123456789", begin), begin + 18);
+  return std::stoll(name.substr(begin, end - begin));
+}
+
+}  // namespace
+
+Metrics validate(Trainer& trainer, const DataLoader& loader, const LoadFrom& from) {
+  Loop& loop = validation_loop(trainer);
+  trainer.state().last_metrics = {};
+  ValidateStage stage(trainer, loader, loop, from);
+  std::exception_ptr error;
+  try {
+    stage.begin();
+    while (stage.advance()) {
+    }
+    stage.end();
+  } catch (...) {
+    error = stage.fail(std::current_exception());
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  return of_scopes(trainer.state().last_metrics, {trainer.scope_of(loader)});
+}
+
+ValidationTable validate_all(Trainer& trainer,
+                             const Loaders& loaders,
+                             const std::vector<LoadFrom>& checkpoints) {
+  ValidationTable table;
+  if (loaders.empty() || checkpoints.empty()) {
+    trainer.log().warning(
+        "validate_all has no loader or no checkpoint: there is nothing to evaluate");
+    return table;
+  }
+  Loop& loop = validation_loop(trainer);
+  Paths paths;
+  for (const LoadFrom& from : checkpoints) {
+    if (from.path()) {
+      paths.push_back(*from.path());
+    }
+  }
+  Cleanup cleanup;
+  std::exception_ptr error;
+  try {
+    trainer.call(hooks::on_enter_validate_all, cleanup, loaders, loop, paths);
+    for (const LoadFrom& from : checkpoints) {
+      if (trainer.stops_now()) {
+        break;
+      }
+      table.rows.push_back(row_of(trainer, loaders, from, loop));
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  error = cleanup.close(std::move(error));
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  return table;
+}
+
+Paths matching_checkpoints(const std::vector<std::string>& globs) {
+  Paths found;
+  for (const std::string& glob : globs) {
+    const fs::path pattern(glob);
+    const fs::path directory = pattern.has_parent_path() ? pattern.parent_path() : fs::path(".");
+    const size_t before = found.size();
+    for (const std::string& name : real_file_system()->list(directory)) {
+      const bool is_file = fs::is_regular_file(directory / name);
+      if (is_file && glob_match(pattern.filename().string(), name)) {
+        found.push_back(pattern.has_parent_path() ? directory / name : fs::path(name));
+      }
+    }
+    if (found.size() == before) {
+      throw IoError(
+          fmt::format("no checkpoint matches \"{}\" (wildcards stand in the last part only)", glob),
+          0);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
+    const int64_t x = step_in_name(a);
+    const int64_t y = step_in_name(b);
+    return x != y ? x < y : a < b;
+  });
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+}  // namespace rondo

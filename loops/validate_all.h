@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "callbacks/callback.h"
+#include "callbacks/checkpoint_options.h"
+#include "trainer/results.h"
+
+namespace rondo {
+
+/// Evaluates one loader, after loading a checkpoint where there is one.
+/// \return its metrics, with their scope
+Metrics validate(Trainer& trainer, const DataLoader& loader, const LoadFrom& from);
+
+/// Evaluates every loader with each checkpoint in turn. A warning and an empty table when there is
+/// nothing to evaluate.
+ValidationTable validate_all(Trainer& trainer,
+                             const Loaders& loaders,
+                             const std::vector<LoadFrom>& checkpoints);
+
+/// The files that match the globs, each once, by the number in their name, then by name. Wildcards
+/// stand in the last component of a path only.
+/// \throws IoError  naming the pattern that matches nothing
+Paths matching_checkpoints(const std::vector<std::string>& globs);
+
+}  // namespace rondo

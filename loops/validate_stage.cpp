@@ -1,0 +1,90 @@
+#include "loops/validate_stage.h"
+
+#include <algorithm>
+
+#include "callbacks/precision_callback.h"
+#include "loops/train_step.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+ValidateStage::ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& loop, LoadFrom from)
+    : trainer_(trainer),
+      loader_(loader),
+      loop_(loop),
+      from_(std::move(from)),
+      fire_(trainer, loop.validation_hook()) {}
+
+ValidateStage::~ValidateStage() {
+  if (executor_) {
+    trainer_.state().executor = nullptr;
+  }
+}
+
+void ValidateStage::begin() {
+  scope_.emplace(trainer_.name_scopes(), trainer_.scope_of(loader_));
+  if (!trainer_.owns(loop_)) {
+    global_loop_.emplace(loop_);
+  }
+  fire_.allow();
+  trainer_.call(hooks::on_enter_validate, cleanup_, loader_, loop_);
+  if (!from_.is_nothing()) {
+    trainer_.load_checkpoint(from_);
+  }
+  fire_.start(*trainer_.state().model, loader_, loop_);
+  stream_ = loader_.stream({}, trainer_.state().seed);
+  executor_ = std::make_unique<DataExecutor>(
+      *trainer_.state().backend, [this] { return stream_->next(); }, num_batches());
+  trainer_.state().executor = executor_.get();
+}
+
+std::optional<int64_t> ValidateStage::num_batches() const {
+  const std::optional<int64_t> whole = loader_.size();
+  const std::optional<int64_t> wanted = loop_.eval_steps();
+  return whole && wanted ? std::min(*whole, *wanted) : (wanted ? wanted : whole);
+}
+
+bool ValidateStage::advance() {
+  const std::optional<Batch> batch = executor_->next();
+  if (!batch || trainer_.stops_now()) {
+    return false;
+  }
+  Model& model = *trainer_.state().model;
+  fire_.batch_start(model, *batch, batch_idx_);
+  const Outputs outputs = run_step(*batch);
+  fire_.batch_end(model, outputs, *batch, batch_idx_);
+  executor_->finish();
+  ++batch_idx_;
+  return !executor_->is_final_iteration();
+}
+
+Outputs ValidateStage::run_step(const Batch& batch) {
+  const StepKey key{
+      loop_.validation_hook(), {}, trainer_.slot<PrecisionCallback>("precision").dtype()};
+  const bool logs = trainer_.is_log_step();
+  const auto is_due = [logs](const Cadence& cadence) { return logs || !cadence.only_log_steps; };
+  const auto body = [this](const Batch& staged) {
+    return validate_step(trainer_, staged, loop_.validation_hook());
+  };
+  trainer_.begin_step();
+  return executor_->run(key, batch, body, is_due);
+}
+
+void ValidateStage::end() {
+  fire_.end(*trainer_.state().model, loop_);
+  if (std::exception_ptr error = fail(nullptr)) {
+    std::rethrow_exception(error);
+  }
+}
+
+std::exception_ptr ValidateStage::fail(std::exception_ptr error) {
+  error = cleanup_.close(std::move(error));
+  fire_.disallow();
+  executor_.reset();
+  trainer_.state().executor = nullptr;
+  global_loop_.reset();
+  scope_.reset();
+  return error;
+}
+
+}  // namespace rondo

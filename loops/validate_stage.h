@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "callbacks/checkpoint_options.h"
+#include "callbacks/cleanup.h"
+#include "callbacks/global_callbacks.h"
+#include "data/data_executor.h"
+#include "data/data_loader.h"
+#include "loops/loop.h"
+#include "loops/validation_hooks.h"
+#include "trainer/name_scopes.h"
+
+namespace rondo {
+
+class Trainer;
+
+/// The validation of one loader.
+class ValidateStage {
+ public:
+  /// \param loop  one that is not the Trainer's own is registered globally for the time of the
+  /// stage
+  ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& loop, LoadFrom from);
+  ~ValidateStage();
+
+  /// Fires the enter and start hooks and loads the checkpoint.
+  void begin();
+
+  /// Evaluates one batch.
+  /// \return false when the stage is over
+  bool advance();
+
+  /// Fires the end hook and leaves the stage.
+  void end();
+
+  /// Leaves the stage because of `error`.
+  /// \return the exception to go on with
+  std::exception_ptr fail(std::exception_ptr error);
+
+ private:
+  Outputs run_step(const Batch& batch);
+  std::optional<int64_t> num_batches() const;
+
+  Trainer& trainer_;
+  const DataLoader& loader_;
+  Loop& loop_;
+  LoadFrom from_;
+  ValidationHooks fire_;
+  int64_t batch_idx_ = 0;
+  std::optional<NameScope> scope_;
+  std::optional<GlobalCallbackScope> global_loop_;
+  Cleanup cleanup_;
+  std::unique_ptr<BatchStream> stream_;
+  std::unique_ptr<DataExecutor> executor_;
+};
+
+}  // namespace rondo

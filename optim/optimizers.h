@@ -1,0 +1,6 @@
+#pragma once
+
+// Every optimizer.
+
+#include "optim/adam.h"
+#include "optim/sgd.h"

@@ -1,0 +1,6 @@
+#pragma once
+
+// Every scheduler.
+
+#include "optim/lr_schedulers.h"
+#include "optim/sequential_lr.h"

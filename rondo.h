@@ -1,0 +1,18 @@
+#pragma once
+
+// Everything that a program needs which trains with rondo. Reaches <ATen/core/Tensor.h>, nothing
+// heavier; models that are torch modules include <rondo/models/module_model.h>.
+
+#include "callbacks/early_exit_callback.h"
+#include "callbacks/keep_n_checkpoints.h"
+#include "callbacks/log_optimizer_param_group.h"
+#include "core/error.h"
+#include "core/time.h"
+#include "data/data_loader.h"
+#include "data/datasets.h"
+#include "loggers/loggers.h"
+#include "loops/fit_run.h"
+#include "models/models.h"
+#include "optim/optimizers.h"
+#include "optim/schedulers.h"
+#include "trainer/trainer.h"

@@ -1,0 +1,233 @@
+#include "loops/fit_run.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "callbacks/early_exit_callback.h"
+#include "core/error.h"
+#include "support/recording_callback.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+using Entries = std::vector<MemoryLogger::Entry>;
+
+TrainerOptions logged_options(const TempDir& dir, Entries& entries) {
+  TrainerOptions options = tiny_options(dir / "run");
+  MemoryLogger::Options memory;
+  memory.entries = &entries;
+  options.loggers = {use<MemoryLogger>(memory)};
+  return options;
+}
+
+/// Updates at which `name` was logged.
+std::vector<int64_t> updates_of(const Entries& entries, const std::string& name) {
+  std::vector<int64_t> updates;
+  for (const auto& value : values_of(entries, name)) {
+    updates.push_back(value.first);
+  }
+  return updates;
+}
+
+using Updates = std::vector<int64_t>;
+
+}  // namespace
+
+TEST_SUITE_BEGIN("loops/fit_run");
+
+TEST_CASE("T93: log_steps 3 over 7 updates logs at 3, 6 and 7; 0 logs only at 7") {
+  for (const int64_t log_steps : {3, 0}) {
+    const TempDir dir;
+    Entries entries;
+    TrainerOptions options = logged_options(dir, entries);
+    options.loop.max_steps = 7;
+    options.logging.log_steps = log_steps;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    CHECK(updates_of(entries, "loss") == (log_steps == 3 ? Updates{3, 6, 7} : Updates{7}));
+  }
+}
+
+TEST_CASE("T66: a run longer than its data begins the next epoch") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 12;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));  // 5 batches a pass
+  CHECK(trainer.state().timestamp.epoch == 2);
+  CHECK(trainer.state().timestamp.batch_in_epoch == 2);
+  CHECK(trainer.state().timestamp.sample == 24);
+}
+
+TEST_CASE("T71: a group of 5 batches makes the update of one large batch; its loss is the mean") {
+  const auto train = [](int64_t batch_size, int64_t accumulation, Entries& entries) {
+    const TempDir dir;
+    TrainerOptions options = logged_options(dir, entries);
+    options.loop.max_steps = 3;
+    options.loop.grad_accum_steps = accumulation;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 10, batch_size));
+    return bits_of(trainer).at("model").as_dict();
+  };
+  constexpr double kTolerance = 1e-6;  // float32 sums in another order
+  Entries one;
+  Entries five;
+  const StateDict whole = train(10, 1, one);
+  const StateDict grouped = train(2, 5, five);
+  for (const StateDict::Item& item : whole.items()) {
+    const at::Tensor difference = item.second.as_tensor() - grouped.at(item.first).as_tensor();
+    CHECK(difference.abs().max().item<double>() < kTolerance);
+  }
+  REQUIRE(values_of(five, "loss").size() == 3);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(std::abs(values_of(one, "loss")[i].second - values_of(five, "loss")[i].second) <
+          kTolerance);
+  }
+}
+
+TEST_CASE("T74: a short last group is averaged by its own size and leaks nothing") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 4;
+  options.loop.grad_accum_steps = 2;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));  // groups of 2, 2, 1, then 2
+  CHECK(trainer.state().timestamp.batch == 7);
+  CHECK(trainer.state().timestamp.epoch == 1);
+}
+
+TEST_CASE("T73: a validation loss is not divided by the group") {
+  const auto loss = [](int64_t accumulation) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.grad_accum_steps = accumulation;
+    Trainer trainer(options, quiet_log());
+    return *trainer.validate(tiny_loader("val")).number("val/loss");
+  };
+  CHECK(loss(1) == loss(4));
+}
+
+TEST_CASE("T116: an early exit after the second batch ends the fit in order, without validation") {
+  const TempDir dir;
+  std::vector<std::string> hooks;
+  TrainerOptions options = tiny_options(dir / "run");
+  RecordingCallback::Options recording;
+  recording.hooks = &hooks;
+  options.callbacks = {use<RecordingCallback>(recording)};
+  options.loop.max_steps = 9;
+  Trainer trainer(options, quiet_log());
+  trainer.slot<EarlyExitCallback>("early_exit").add([&] {
+    return trainer.state().global_step() >= 2;
+  });
+  const FitResult result = trainer.fit(tiny_loader("train"), {tiny_loader("val")});
+  CHECK(result.steps == 2);
+  CHECK(hooks.back() == "on_fit_end");
+  CHECK(std::count(hooks.begin(), hooks.end(), "on_train_end") == 1);
+  CHECK(std::count(hooks.begin(), hooks.end(), "on_enter_validate") == 0);
+  CHECK(trainer.fit(tiny_loader("train")).steps == 9);  // T117: a second run starts clean
+}
+
+TEST_CASE("request_stop ends the fit after the current update and says why") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 9;
+  options.loop.grad_accum_steps = 2;
+  Trainer trainer(options, quiet_log());
+  FitRun run(trainer, tiny_loader("train"), {}, {});
+  run.advance();  // enters the stretch
+  run.advance();  // the first batch of a group
+  trainer.request_stop("enough");
+  while (run.advance()) {
+  }
+  CHECK(run.result().steps == 1);
+  CHECK(run.result().stop_reason == "enough");
+}
+
+TEST_CASE("a run that has reached its total says so and does nothing") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 3;
+  Trainer trainer(options, quiet_log());
+  CHECK_FALSE(trainer.fit(tiny_loader("train")).was_already_done);
+  const FitResult again = trainer.fit(tiny_loader("train"));
+  CHECK(again.was_already_done);
+  CHECK(again.steps == 3);
+  CHECK(again.steps_now == 0);
+}
+
+TEST_CASE("T120: a loss that is not finite ends the run with its own type") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.optimizer = use<Sgd>({std::numeric_limits<double>::max()});
+  options.loop.max_steps = 20;
+  Trainer trainer(options, quiet_log());
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train")), NonFiniteLossError);
+}
+
+TEST_CASE("T31: a fit without optimizer fails in on_fit_start") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.optimizer = {};
+  Trainer trainer(options, quiet_log());
+  try {
+    trainer.fit(tiny_loader("train"));
+    FAIL("nothing was thrown");
+  } catch (const HookError& error) {
+    CHECK(std::string(error.what()).find("on_fit_start") != std::string::npos);
+  }
+}
+
+TEST_CASE("T39: loggers are flushed on leaving fit and train, also after a failure") {
+  const TempDir dir;
+  Entries entries;
+  int flushes = 0;
+  TrainerOptions options = tiny_options(dir / "run");
+  MemoryLogger::Options memory;
+  memory.entries = &entries;
+  memory.flushes = &flushes;
+  options.loggers = {use<MemoryLogger>(memory)};
+  std::vector<std::string> hooks;
+  RecordingCallback::Options throwing;
+  throwing.hooks = &hooks;
+  throwing.throws_in = "on_train_batch_end";
+  options.callbacks = {use<RecordingCallback>(throwing)};
+  Trainer trainer(options, quiet_log());
+  CHECK_THROWS(trainer.fit(tiny_loader("train")));
+  CHECK(flushes == 2);
+}
+
+TEST_CASE("two Trainers in one process do not touch each other's numbers") {
+  const auto alone = [] {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = 4;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    return bits_of(trainer);
+  };
+  const StateDict expected = alone();
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "a");
+  options.loop.max_steps = 4;
+  TrainerOptions other = tiny_options(dir / "b");
+  other.seed = 99;
+  Trainer first(options, quiet_log());
+  Trainer second(other, quiet_log());
+  FitRun one(first, tiny_loader("train"), {}, {});
+  FitRun two(second, tiny_loader("train"), {}, {});
+  while (one.advance()) {
+    two.advance();
+  }
+  CHECK(first_difference(bits_of(first), expected).empty());
+}
+
+TEST_SUITE_END();

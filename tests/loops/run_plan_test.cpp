@@ -1,0 +1,95 @@
+#include "loops/run_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "core/error.h"
+
+using namespace rondo;
+
+namespace {
+
+/// Lengths of the stretches of a run that begins at update `start`.
+std::vector<int64_t> stretches(const LoopOptions& options,
+                               int64_t start = 0,
+                               int64_t updates_per_epoch = 100) {
+  Timestamp time;
+  time.update = start;
+  const RunPlan plan(options, time, updates_per_epoch);
+  std::vector<int64_t> lengths;
+  int64_t length = 0;
+  while (!plan.is_over(time)) {
+    const Timestamp before = time;
+    time.advance_batch({});
+    if (time.update % updates_per_epoch == 0) {
+      time.advance_epoch();
+    }
+    ++length;
+    if (plan.ends_stretch(before, time)) {
+      lengths.push_back(length);
+      length = 0;
+    }
+  }
+  return lengths;
+}
+
+LoopOptions steps(int64_t max_steps, Time eval_frequency) {
+  LoopOptions options;
+  options.max_steps = max_steps;
+  options.eval_frequency = eval_frequency;
+  return options;
+}
+
+using Lengths = std::vector<int64_t>;
+
+}  // namespace
+
+TEST_SUITE_BEGIN("loops/run_plan");
+
+TEST_CASE("T58: a whole number counts updates, a fraction is of the run") {
+  CHECK(stretches(steps(4, 1)) == Lengths{1, 1, 1, 1});
+  CHECK(stretches(steps(4, 1.0)) == Lengths{4});
+  CHECK(stretches(steps(4, 0.5)) == Lengths{2, 2});
+  CHECK(stretches(steps(4, 3)) == Lengths{3, 1});
+}
+
+TEST_CASE("T59: a fraction is rounded up") {
+  CHECK(stretches(steps(10, 0.3)) == Lengths{3, 3, 3, 1});
+  CHECK(stretches(steps(10, 0.25)) == Lengths{3, 3, 3, 1});
+}
+
+TEST_CASE("T64: max_steps is the total of the run, num_steps that many more") {
+  CHECK(stretches(steps(10, 1.0), 6) == Lengths{4});
+  LoopOptions more;
+  more.num_steps = 10;
+  CHECK(stretches(more, 6) == Lengths{10});
+}
+
+TEST_CASE("a resumed run validates where the uninterrupted one does") {
+  CHECK(stretches(steps(10, 4), 0) == Lengths{4, 4, 2});
+  CHECK(stretches(steps(10, 4), 3) == Lengths{1, 4, 2});
+  CHECK(stretches(steps(10, 4), 8) == Lengths{2});
+}
+
+TEST_CASE("epochs and Time strings set length and cadence") {
+  LoopOptions options;
+  options.num_epochs = 3;
+  options.eval_frequency = "1ep";
+  CHECK(stretches(options, 0, 4) == Lengths{4, 4, 4});
+  options.max_duration = Time("5ba");
+  CHECK(stretches(options, 0, 4) == Lengths{4, 1});
+}
+
+TEST_CASE("T4: without a length a run is one epoch, validated at its end") {
+  CHECK(stretches({}, 0, 7) == Lengths{7});
+}
+
+TEST_CASE("C37: a fraction of a run whose length is unknown is refused") {
+  LoopOptions options;
+  options.num_epochs = 2;
+  options.eval_frequency = 0.5;
+  CHECK_THROWS_AS(RunPlan(options, {}, std::nullopt), UsageError);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,94 @@
+#include "loops/validate_all.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+TEST_SUITE_BEGIN("loops/validate_all");
+
+TEST_CASE(
+    "T53: the matches of a glob are visited by step; wildcards in directories do not expand") {
+  const TempDir dir;
+  for (const char* name :
+       {"checkpoint_100.pt", "checkpoint_20.pt", "checkpoint_3.pt", "notes.txt"}) {
+    std::ofstream(dir / name) << "x";
+  }
+  const Paths found = matching_checkpoints({(dir / "checkpoint_*.pt").string()});
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].filename() == "checkpoint_3.pt");
+  CHECK(found[1].filename() == "checkpoint_20.pt");
+  CHECK(found[2].filename() == "checkpoint_100.pt");
+  CHECK_THROWS_AS(
+      matching_checkpoints({(dir.path().parent_path() / "*" / "checkpoint_3.pt").string()}),
+      IoError);
+}
+
+TEST_CASE("T51: a glob without a match is an error that names it, before anything is validated") {
+  const TempDir dir;
+  Trainer trainer(tiny_options(dir / "run"), quiet_log());
+  const std::string glob = (dir / "nothing_*.pt").string();
+  try {
+    trainer.validate_all({tiny_loader("val")}, {glob});
+    FAIL("nothing was thrown");
+  } catch (const IoError& error) {
+    CHECK(std::string(error.what()).find(glob) != std::string::npos);
+  }
+}
+
+TEST_CASE("T52: two checkpoints and two loaders make two rows with the metrics of both loaders") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 6;
+  options.checkpoint.steps = 3;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  const Loaders loaders = {tiny_loader("a"), tiny_loader("b", 6, 2, 9)};
+  const ValidationTable table =
+      trainer.validate_all(loaders, {(dir / "run/checkpoint_*.pt").string()});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0].step == 3);
+  CHECK(table.rows[1].step == 6);
+  for (const ValidationRow& row : table.rows) {
+    CHECK(row.metrics.number("a/loss"));
+    CHECK(row.metrics.number("b/loss"));
+  }
+  CHECK(*table.rows[0].metrics.number("a/loss") != *table.rows[1].metrics.number("a/loss"));
+}
+
+TEST_CASE("T54: without loaders there is a warning and nothing else") {
+  const TempDir dir;
+  std::vector<std::string> warnings;
+  Trainer trainer(tiny_options(dir / "run"), quiet_log(&warnings));
+  CHECK(trainer.validate_all({}).rows.empty());
+  CHECK_FALSE(warnings.empty());
+}
+
+TEST_CASE("T22: loaders without label are validate_0 and validate_1, the same ones again later") {
+  const TempDir dir;
+  Trainer trainer(tiny_options(dir / "run"), quiet_log());
+  const DataLoader first = tiny_loader();
+  const DataLoader second = tiny_loader();
+  CHECK(trainer.validate(first).number("validate_0/loss"));
+  CHECK(trainer.validate(second).number("validate_1/loss"));
+  CHECK(trainer.validate(first).number("validate_0/loss"));
+}
+
+TEST_CASE("a validation loss is the mean over samples, not over batches") {
+  const TempDir dir;
+  Trainer trainer(tiny_options(dir / "run"), quiet_log());
+  const double whole = *trainer.validate(tiny_loader("a", 10, 10)).number("a/loss");
+  const double uneven = *trainer.validate(tiny_loader("b", 10, 4)).number("b/loss");
+  CHECK(std::abs(whole - uneven) < 1e-6);  // float32 sums in another order
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,167 @@
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+#include "data/tensor_dataset.h"
+#include "models/models.h"
+#include "optim/adam.h"
+#include "optim/sgd.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+#include <torch/torch.h>
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+constexpr int64_t kUpdates = 50;
+
+/// A small model of each kind with data of its shape.
+struct Subject {
+  std::string name;
+  Factory<Model> (*model)(double dropout);
+  Factory<DataSource> (*data)();
+};
+
+at::Tensor uniform(at::IntArrayRef sizes) {
+  KeyedRandom random(5);
+  at::Tensor values = at::empty(sizes);
+  float* const data = values.data_ptr<float>();
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    data[i] = static_cast<float>(random.uniform());
+  }
+  return values;
+}
+
+at::Tensor integers(at::IntArrayRef sizes, uint64_t bound, uint64_t seed) {
+  KeyedRandom random(seed);
+  at::Tensor values = at::empty(sizes, at::kLong);
+  int64_t* const data = values.data_ptr<int64_t>();
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    data[i] = static_cast<int64_t>(random.below(bound));
+  }
+  return values;
+}
+
+Factory<DataSource> tokens() {
+  return from_tensors(
+      {{"tokens", integers({12, 6}, 11, 1)}, {"targets", integers({12, 6}, 11, 2)}});
+}
+
+Factory<DataSource> images(int64_t channels, int64_t size) {
+  return from_tensors(
+      {{"image", uniform({12, channels, size, size})}, {"label", integers({12}, 10, 3)}});
+}
+
+Factory<Model> mlp(double dropout) {
+  Mlp::Options options;
+  options.sizes = {64, 16, 10};
+  options.dropout = dropout;
+  return use<Mlp>(options);
+}
+
+Factory<Model> cnn(double dropout) {
+  Cnn::Options options;
+  options.image_size = 8;
+  options.widths = {3, 5};
+  options.dropout = dropout;
+  return use<Cnn>(options);
+}
+
+Factory<Model> gpt(double dropout) {
+  Gpt::Options options;
+  options.layers = 1;
+  options.heads = 2;
+  options.width = 8;
+  options.context = 6;
+  options.vocabulary = 11;
+  options.dropout = dropout;
+  return use<Gpt>(options);
+}
+
+const Subject kSubjects[] = {
+    {"Mlp", mlp, [] { return images(1, 8); }},
+    {"Cnn", cnn, [] { return images(1, 8); }},
+    {"Gpt", gpt, tokens},
+};
+
+Factory<Optimizer> optimizer(const std::string& name) {
+  Sgd::Options momentum;
+  momentum.lr = 0.05;
+  momentum.momentum = 0.9;
+  return name == "SGD"    ? use<Sgd>(momentum)
+         : name == "Adam" ? use<Adam>({1e-3})
+                          : use<AdamW>({1e-3});
+}
+
+struct Case {
+  const Subject* subject;
+  std::string optimizer;
+  int64_t accumulation;
+  bool dropout;
+  bool clipping;
+  std::string dtype = "fp32";
+};
+
+StateDict trained(const Case& c, const std::string& mode) {
+  const TempDir dir;
+  TrainerOptions options;
+  options.model_dir = dir / "run";
+  options.seed = 3;
+  options.model = c.subject->model(c.dropout ? 0.2 : 0.0);
+  options.optimizer = optimizer(c.optimizer);
+  options.backend.mode = mode;
+  options.precision.dtype = c.dtype;
+  options.loop.max_steps = kUpdates;
+  options.loop.grad_accum_steps = c.accumulation;
+  if (c.clipping) {
+    options.precision.max_gradient_norm = 0.5;
+  }
+  LoaderOptions batches;
+  batches.batch_size = 3;
+  batches.shuffle = true;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(DataLoader("train", c.subject->data(), batches));
+  return bits_of(trainer);
+}
+
+void check_equal(const Case& c) {
+  CAPTURE(c.subject->name);
+  CAPTURE(c.optimizer);
+  CAPTURE(c.accumulation);
+  CAPTURE(c.dropout);
+  CAPTURE(c.clipping);
+  CAPTURE(c.dtype);
+  CHECK(first_difference(trained(c, "eager"), trained(c, "traced")) == "");
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("trainer/equality");
+
+TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every model and setting") {
+  for (const Subject& subject : kSubjects) {
+    for (const char* name : {"SGD", "Adam", "AdamW"}) {
+      for (const int64_t accumulation : {1, 3}) {
+        for (const bool dropout : {false, true}) {
+          for (const bool clipping : {false, true}) {
+            check_equal({&subject, name, accumulation, dropout, clipping});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("traced equals eager under bf16 autocast") {
+  for (const Subject& subject : kSubjects) {
+    check_equal({&subject, "AdamW", 3, true, true, "bf16"});
+  }
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,175 @@
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+using Entries = std::vector<MemoryLogger::Entry>;
+
+/// The callback of the README: the joint norm of the gradients.
+struct GradNorm final : Callback {
+  void on_before_optimizer_step(Trainer& trainer, Model&, Optimizer& optimizer) override {
+    std::vector<at::Tensor> norms;
+    for (const at::Tensor& grad : optimizer.grads()) {
+      norms.push_back(grad.norm());
+    }
+    trainer.log_metrics({{"grad_norm", at::stack(norms).norm()}});
+  }
+};
+
+struct Scoped final : Callback {
+  void on_after_forward(Trainer& trainer, Model&, Outputs& outputs, const Batch&) override {
+    const NameScope scope = trainer.name_scope("inner");
+    trainer.log_metrics({{"value", outputs["loss"].detach()}});
+  }
+};
+
+TrainerOptions logged_options(const TempDir& dir, Entries& entries, const std::string& mode) {
+  TrainerOptions options = tiny_options(dir / mode.c_str());
+  MemoryLogger::Options memory;
+  memory.entries = &entries;
+  options.loggers = {use<MemoryLogger>(memory)};
+  options.backend.mode = mode;
+  options.loop.max_steps = 7;
+  return options;
+}
+
+Entries trained_with(const Factory<Callback>& callback,
+                     const std::string& mode,
+                     int64_t log_steps = 1) {
+  const TempDir dir;
+  Entries entries;
+  TrainerOptions options = logged_options(dir, entries, mode);
+  options.callbacks = {callback};
+  options.logging.log_steps = log_steps;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  return entries;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("trainer/metric_log");
+
+TEST_CASE(
+    "T24: what a step logs reaches loggers after it, with the incremented update, under both "
+    "backends") {
+  const auto eager = values_of(trained_with(use<GradNorm>(), "eager"), "grad_norm");
+  const auto traced = values_of(trained_with(use<GradNorm>(), "traced"), "grad_norm");
+  REQUIRE(eager.size() == 7);
+  CHECK(eager.front().first == 1);
+  CHECK(eager.back().first == 7);
+  CHECK(std::isfinite(eager.back().second));
+  CHECK(eager == traced);
+}
+
+TEST_CASE("T23: off log steps nothing reaches a logger, under both backends") {
+  for (const char* mode : {"eager", "traced"}) {
+    const auto values = values_of(trained_with(use<GradNorm>(), mode, 3), "grad_norm");
+    REQUIRE(values.size() == 3);
+    CHECK(values[0].first == 3);
+    CHECK(values[1].first == 6);
+    CHECK(values[2].first == 7);
+  }
+}
+
+TEST_CASE("a scope that is open inside the step is part of the name") {
+  for (const char* mode : {"eager", "traced"}) {
+    CHECK(values_of(trained_with(use<Scoped>(), mode), "inner/value").size() == 7);
+  }
+}
+
+TEST_CASE("T25: without loggers nothing fails; T28: an explicit step overrides the count") {
+  const TempDir dir;
+  Trainer silent(tiny_options(dir / "a"), quiet_log());
+  silent.log_metrics({{"x", 1.0}});
+  Entries entries;
+  Trainer trainer(logged_options(dir, entries, "eager"), quiet_log());
+  LogOptions options;
+  options.step = 42;
+  trainer.log_metrics({{"x", 1.0}}, options);
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].update == 42);
+}
+
+TEST_CASE("T26, T27: loggers are chosen by name; a name that nobody has warns") {
+  const TempDir dir;
+  Entries entries;
+  std::vector<std::string> warnings;
+  Trainer trainer(logged_options(dir, entries, "eager"), quiet_log(&warnings));
+  LogOptions options;
+  options.loggers = {"MemoryLogger"};
+  trainer.log_metrics({{"x", 1.0}}, options);
+  CHECK(entries.size() == 1);
+  options.loggers = {"MemoryLoger"};
+  trainer.log_metrics({{"x", 1.0}}, options);
+  CHECK(entries.size() == 1);
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("T17: what a closure throws comes out as it is") {
+  struct Thrower final : Callback {
+    void on_train_batch_end(
+        Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
+      trainer.defer({}, [](const std::vector<at::Tensor>&) { throw std::out_of_range("planted"); });
+    }
+  };
+
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<Thrower>()};
+  Trainer trainer(options, quiet_log());
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train")), std::out_of_range);
+}
+
+TEST_CASE("T68, T69: closures run in queue order, before the next batch, and see the new count") {
+  struct Queue final : Callback {
+    struct Options {
+      std::vector<std::string>* events = nullptr;
+    };
+
+    explicit Queue(const Options& o) : events(o.events) {}
+
+    void on_train_batch_start(Trainer&, Model&, const Batch&, int64_t) override {
+      events->push_back("batch");
+    }
+
+    void on_train_batch_end(
+        Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
+      for (const char* name : {"first", "second"}) {
+        trainer.defer({}, [this, name, &trainer](const std::vector<at::Tensor>&) {
+          events->push_back(name + std::to_string(trainer.state().global_step()));
+        });
+      }
+    }
+
+    void on_train_end(Trainer&, Model&, Loop&, int64_t) override { events->push_back("end"); }
+
+    std::vector<std::string>* events;
+  };
+
+  const TempDir dir;
+  std::vector<std::string> events;
+  TrainerOptions options = tiny_options(dir / "run");
+  Queue::Options queue;
+  queue.events = &events;
+  options.callbacks = {use<Queue>(queue)};
+  options.loop.max_steps = 2;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  CHECK(events == std::vector<std::string>{
+                      "batch", "first1", "second1", "batch", "first2", "second2", "end"});
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,224 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "checkpoint/checkpoint_file.h"
+#include "core/random.h"
+#include "models/mlp.h"
+#include "optim/adam.h"
+#include "optim/lr_schedulers.h"
+#include "optim/sgd.h"
+#include "support/campaign.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+/// One run drawn at random: everything that could be forgotten in a checkpoint.
+struct Drawn {
+  TrainerOptions options;
+  LoaderOptions batches;
+  int64_t samples = 0;
+  int64_t total = 0;
+  int64_t interrupted_at = 0;
+  std::string text;
+};
+
+Drawn draw(uint64_t seed) {
+  KeyedRandom random(seed);
+  const auto flip = [&] { return random.below(2) == 1; };
+  Drawn drawn;
+  Mlp::Options model;
+  model.sizes = {4, 6, 3};
+  model.input = "x";
+  model.dropout = flip() ? 0.3 : 0.0;
+  drawn.options = tiny_options("");
+  drawn.options.model = use<Mlp>(model);
+  const uint64_t optimizer = random.below(3);
+  if (optimizer == 0) {
+    Sgd::Options sgd;
+    sgd.lr = 0.1;
+    sgd.momentum = 0.9;
+    drawn.options.optimizer = use<Sgd>(sgd);
+  } else if (optimizer == 1) {
+    drawn.options.optimizer = use<Adam>({1e-2});
+  } else {
+    drawn.options.optimizer = use<AdamW>({1e-2});
+  }
+  drawn.total = 4 + static_cast<int64_t>(random.below(12));
+  drawn.interrupted_at =
+      1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(drawn.total - 1)));
+  if (flip()) {
+    CosineDecayLR::Options cosine;
+    cosine.initial_learning_rate = 0.1;
+    cosine.end_learning_rate = 0.01;
+    cosine.total_iters = static_cast<int64_t>(drawn.total);
+    drawn.options.schedulers = {use<CosineDecayLR>(cosine)};
+  }
+  if (flip()) {
+    drawn.options.precision.max_gradient_norm = 0.1;
+  }
+  if (flip()) {
+    drawn.options.sparsity.sparsity = 0.5;
+  }
+  drawn.options.backend.mode = flip() ? "traced" : "eager";
+  drawn.options.loop.grad_accum_steps = 1 + static_cast<int64_t>(random.below(3));
+  drawn.options.loop.eval_frequency = static_cast<int64_t>(1 + random.below(5));
+  drawn.options.loop.max_steps = drawn.total;
+  drawn.batches.shuffle = flip();
+  drawn.batches.batch_size = 1 + static_cast<int64_t>(random.below(4));
+  drawn.batches.prefetch = static_cast<int64_t>(random.below(3));
+  drawn.samples = 5 + static_cast<int64_t>(random.below(12));
+  drawn.text = drawn.options.backend.mode + ", accumulation " +
+               std::to_string(drawn.options.loop.grad_accum_steps) + ", " +
+               std::to_string(drawn.total) + " updates, interrupted at " +
+               std::to_string(drawn.interrupted_at);
+  return drawn;
+}
+
+/// Runs to `until` in `model_dir`, going on from what is there.
+StateDict run_to(const Drawn& drawn, const std::filesystem::path& model_dir, int64_t until) {
+  TrainerOptions options = drawn.options;
+  options.model_dir = model_dir;
+  options.checkpoint.steps = drawn.interrupted_at;
+  Trainer trainer(options, quiet_log());
+  const DataLoader train = tiny_loader("train", drawn.samples, drawn.batches);
+  if (until == drawn.total) {
+    trainer.fit(train, {tiny_loader("val", 6)});
+  } else {
+    FitRun run(trainer, train, {tiny_loader("val", 6)}, {});
+    while (trainer.state().global_step() < until && run.advance()) {
+    }
+  }
+  return bits_of(trainer);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("trainer/resume");
+
+TEST_CASE(
+    "C59: a run that is interrupted anywhere and resumed equals the uninterrupted one, bit for "
+    "bit") {
+  for (int64_t seed = 0; seed < 12 * campaign_scale(); ++seed) {
+    const Drawn drawn = draw(static_cast<uint64_t>(seed));
+    CAPTURE(seed);
+    CAPTURE(drawn.text);
+    const TempDir dir;
+    const StateDict straight = run_to(drawn, dir / "straight", drawn.total);
+    run_to(drawn, dir / "resumed", drawn.interrupted_at);
+    const StateDict resumed = run_to(drawn, dir / "resumed", drawn.total);
+    CHECK(first_difference(straight, resumed) == "");
+  }
+}
+
+TEST_CASE(
+    "T99: checkpoints of every 10 updates with validations every 7 are at 10, 20 and the last") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 25;
+  options.loop.eval_frequency = 7;
+  options.checkpoint.steps = 10;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"), {tiny_loader("val")});
+  for (const int64_t step : {10, 20, 25}) {
+    CHECK(std::filesystem::exists(dir.path() / ("run/checkpoint_" + std::to_string(step) + ".pt")));
+  }
+  CHECK(trainer.validate_all_indexed({tiny_loader("val")}).rows.size() == 3);
+}
+
+TEST_CASE("T100: a cadence longer than the run saves once, at its end; 0 saves nothing") {
+  for (const int64_t steps : {100, 0}) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = 5;
+    options.checkpoint.steps = steps;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    CHECK(std::filesystem::exists(dir.path() / "run/checkpoint_5.pt") == (steps == 100));
+  }
+}
+
+TEST_CASE("T102: a checkpoint holds the keys of what the run has, and no others") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 2;
+  options.checkpoint.steps = 2;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  std::vector<std::string> names = read_checkpoint(dir.path() / "run/checkpoint_2.pt").names();
+  std::sort(names.begin(), names.end());
+  CHECK(names ==
+        std::vector<std::string>{
+            "__metadata__", "dataloader", "global_step", "model", "optimizer", "rng", "timestamp"});
+}
+
+TEST_CASE("T108: loading nothing fires only on_before_load_checkpoint and starts afresh") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 2;
+  options.checkpoint.steps = 2;
+  {
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+  }
+  Trainer again(options, quiet_log());
+  CHECK(again.fit(tiny_loader("train"), {}, LoadFrom::nothing()).steps_now == 2);
+  Trainer resumed(options, quiet_log());
+  CHECK(resumed.fit(tiny_loader("train")).was_already_done);
+}
+
+TEST_CASE("T110: a model with other parameters is refused, and left as it was") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 2;
+  options.checkpoint.steps = 2;
+  {
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+  }
+  Mlp::Options model;
+  model.sizes = {4, 3};
+  model.input = "x";
+  options.model = use<Mlp>(model);
+  Trainer other(options, quiet_log());
+  const StateDict before = bits_of(other);
+  CHECK_THROWS_AS(other.load_checkpoint({}), Error);
+  CHECK(
+      first_difference(before.at("model").as_dict(), bits_of(other).at("model").as_dict()).empty());
+}
+
+TEST_CASE("T114: KeepNCheckpoints leaves the newest ones, also across a resume") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 5;
+  options.checkpoint.steps = 1;
+  options.callbacks = {use<KeepNCheckpoints>({2})};
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "run")) {
+    files += entry.path().extension() == ".pt" ? 1 : 0;
+  }
+  CHECK(files == 2);
+  CHECK(std::filesystem::exists(dir / "run/checkpoint_4.pt"));
+  CHECK(std::filesystem::exists(dir / "run/checkpoint_5.pt"));
+  CHECK(trainer.validate_all_indexed({tiny_loader("val")}).rows.size() == 2);
+}
+
+TEST_CASE("T112: save_initial_checkpoint writes checkpoint_0 before the first batch") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 2;
+  options.checkpoint.save_initial_checkpoint = true;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  CHECK(std::filesystem::exists(dir / "run/checkpoint_0.pt"));
+}
+
+TEST_SUITE_END();

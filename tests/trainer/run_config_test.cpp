@@ -1,0 +1,218 @@
+#include "trainer/run_config.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "configs/overrides.h"
+#include "configs/toml_file.h"
+#include "core/error.h"
+#include "core/file_system.h"
+#include "core/random.h"
+#include "support/campaign.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+
+namespace {
+
+Registries& registries() {
+  static Registries all;
+  static const bool filled = [] {
+    register_builtins(all);
+    return true;
+  }();
+  (void)filled;
+  return all;
+}
+
+std::vector<std::filesystem::path> recipes() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/configs/recipes")) {
+    files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+const char* const kRun = R"(
+[trainer.init]
+model_dir = "runs/x"
+seed = 1
+model = { name = "Mlp", sizes = [784, 10] }
+loop = { max_steps = 10 }
+[trainer.init.optimizer.SGD]
+lr = 0.1
+[trainer.fit]
+train_dataloader = { label = "train", dataset = "Glyphs", size = 20, batch_size = 4 }
+)";
+
+RunConfig read(const std::string& text) {
+  return read_run_config(parse_toml(text, "run.toml"), registries());
+}
+
+std::vector<Fault> faults_of(const std::string& text) {
+  try {
+    read(text);
+  } catch (const ConfigError& error) {
+    return error.faults;
+  }
+  return {};
+}
+
+/// `kRun` with one assignment from the command line.
+std::vector<Fault> faults_with(const std::string& assignment) {
+  ConfigValue root = parse_toml(kRun, "run.toml");
+  try {
+    apply_override(root, assignment);
+    read_run_config(root, registries());
+  } catch (const ConfigError& error) {
+    return error.faults;
+  }
+  return {};
+}
+
+std::string mutated(const std::string& text, KeyedRandom& random) {
+  std::string out = text;
+  const auto position = [&] { return static_cast<size_t>(random.below(out.size())); };
+  for (uint64_t i = 0; i <= random.below(4) && !out.empty(); ++i) {
+    switch (random.below(5)) {
+      case 0:
+        out[position()] = static_cast<char>(random.below(256));
+        break;
+      case 1:
+        out.erase(position(), 1 + random.below(12));
+        break;
+      case 2: {
+        const std::string piece = out.substr(position(), 1 + random.below(40));
+        out.insert(position(), piece);
+        break;
+      }
+      case 3: {
+        static const char* const kWords[] = {"-1",
+                                             "1e999",
+                                             "\"x\"",
+                                             "[]",
+                                             "{}",
+                                             "true",
+                                             "[[",
+                                             "9223372036854775808",
+                                             "nan",
+                                             "1979-05-27"};
+        out.insert(position(), kWords[random.below(10)]);
+        break;
+      }
+      default: {
+        const size_t digit = out.find_first_of("0123456789", position());
+        if (digit != std::string::npos) {
+          out.replace(digit, 1, "-7");
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("trainer/run_config");
+
+TEST_CASE("every recipe is without fault, and its resolved form reads back to the same") {
+  REQUIRE(recipes().size() >= 3);
+  for (const std::filesystem::path& file : recipes()) {
+    CAPTURE(file.string());
+    const RunConfig run = read_run_config(read_toml_file(file), registries());
+    const RunConfig again = read(run.init.config_text);
+    CHECK(again.init.config_text == run.init.config_text);
+  }
+}
+
+TEST_CASE("T132: what is missing is said, each in its own words") {
+  CHECK(faults_of("").size() == 1);
+  CHECK(faults_of("[trainer]\n").size() == 1);
+  const std::vector<Fault> no_model = faults_of("[trainer.init]\nmodel_dir = \"x\"\n");
+  REQUIRE(no_model.size() == 1);
+  CHECK(no_model[0].message.find("\"model\"") != std::string::npos);
+  CHECK(faults_of("[trainer.init]\nmodel_dir = \"x\"\nmodel = { sizes = [3, 2] }\n").size() == 1);
+}
+
+TEST_CASE("all faults of a file come at once, with their places and a suggestion") {
+  const std::vector<Fault> faults = faults_of(
+      "[trainer.init]\nmodel_dir = \"x\"\nmodel = { name = \"Mlp\", sizes = [784, 10] }\n"
+      "loop = { eval_frequency = -3 }\n[trainer.init.optimizer.AdamW]\nlrr = 1\n");
+  REQUIRE(faults.size() == 2);
+  CHECK(faults[0].position.line == 4);
+  CHECK(faults[0].path == "trainer.init.loop.eval_frequency");
+  CHECK(faults[1].position.line == 6);
+  CHECK(faults[1].position.column == 1);
+  CHECK(faults[1].message.find("\"lr\"") != std::string::npos);
+}
+
+TEST_CASE(
+    "T131, T132: entries of lists name one component each, whatever its case; false takes a "
+    "default away") {
+  CHECK(faults_with("trainer.init.callbacks=[{KeepNCheckpoints={n=2}, Other=true}]").size() == 1);
+  CHECK(faults_with("trainer.init.callbacks=[{keepncheckpoints={n=2}}]").empty());
+  CHECK(faults_with("trainer.init.loggers=[{NoSuchLogger=true}]").size() == 1);
+  const RunConfig with_defaults = read(kRun);
+  CHECK(with_defaults.init.loggers.size() == 2);
+  ConfigValue root = parse_toml(kRun, "run.toml");
+  apply_override(root, "trainer.init.loggers=[{JsonlLogger=false}]");
+  CHECK(read_run_config(root, registries()).init.loggers.size() == 1);
+}
+
+TEST_CASE("T133: 1 and 1.0 differ; false loads nothing, absent the newest") {
+  ConfigValue root = parse_toml(kRun, "run.toml");
+  apply_override(root, "trainer.init.loop.eval_frequency=1");
+  CHECK(read_run_config(root, registries()).init.loop.eval_frequency.unit() == TimeUnit::Update);
+  apply_override(root, "trainer.init.loop.eval_frequency=1.0");
+  CHECK(read_run_config(root, registries()).init.loop.eval_frequency.unit() == TimeUnit::Fraction);
+  CHECK_FALSE(read(kRun).fit->from.is_nothing());
+  apply_override(root, "trainer.fit.ckpt_path=false");
+  CHECK(read_run_config(root, registries()).fit->from.is_nothing());
+}
+
+TEST_CASE("an override is read as TOML, else as a string; its faults name the command line") {
+  CHECK(faults_with("trainer.init.model_dir=runs/a").empty());
+  CHECK(faults_with("trainer.init.loop.max_steps=20").empty());
+  const std::vector<Fault> faults = faults_with("trainer.init.loop.max_steps=many");
+  REQUIRE(faults.size() == 1);
+  CHECK(faults[0].position.file == "command line");
+  CHECK(faults_with("trainer.init.seed.deep=1").size() == 1);
+  CHECK(faults_with("nothing").size() == 1);
+  CHECK(faults_with("trainer..init=1").size() == 1);
+}
+
+TEST_CASE(
+    "T87: a device beside the tables is short for backend.device; two that differ are refused") {
+  CHECK(faults_with("trainer.init.device=cpu").empty());
+  ConfigValue root = parse_toml(kRun, "run.toml");
+  apply_override(root, "trainer.init.device=cpu");
+  apply_override(root, "trainer.init.backend={device=\"cuda\"}");
+  CHECK_THROWS_AS(read_run_config(root, registries()), ConfigError);
+  CHECK(faults_with("trainer.init.device=TPU").size() == 1);
+}
+
+TEST_CASE("a mutated recipe is read, or refused with a ConfigError: nothing else") {
+  const int rounds = 1700 * rondo::test::campaign_scale();
+  for (const std::filesystem::path& file : recipes()) {
+    const std::string text = real_file_system()->read(file);
+    for (int seed = 0; seed < rounds; ++seed) {
+      KeyedRandom random(static_cast<uint64_t>(seed));
+      const std::string changed = mutated(text, random);
+      CAPTURE(seed);
+      try {
+        read(changed);
+      } catch (const ConfigError&) {
+      } catch (const std::exception& error) {
+        FAIL(std::string(file) << " threw " << error.what());
+      }
+    }
+  }
+}
+
+TEST_SUITE_END();

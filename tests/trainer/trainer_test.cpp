@@ -1,0 +1,178 @@
+#include "trainer/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "callbacks/global_callbacks.h"
+#include "callbacks/keep_n_checkpoints.h"
+#include "core/error.h"
+#include "support/recording_callback.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+struct Plain final : Callback {};
+
+struct Custom final : Callback {
+  bool on_custom(Trainer&, std::string_view hook, HookArgs& args) override {
+    if (hook != "on_level_up") {
+      return false;
+    }
+    ++*std::any_cast<int*>(args.at("count"));
+    return true;
+  }
+};
+
+std::vector<std::string> names_of(const Trainer& trainer) {
+  std::vector<std::string> names;
+  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("trainer/trainer");
+
+TEST_CASE(
+    "T1: a missing model_dir or model is an error that names it, before anything is written") {
+  const TempDir dir;
+  TrainerOptions no_model = tiny_options(dir / "run");
+  no_model.model = {};
+  CHECK_THROWS_AS(Trainer(no_model, quiet_log()), UsageError);
+  TrainerOptions no_directory = tiny_options("");
+  CHECK_THROWS_AS(Trainer(no_directory, quiet_log()), UsageError);
+  CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("T5, T7: core slots, then users in their order, then loggers, then checkpoint") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  std::vector<MemoryLogger::Entry> entries;
+  MemoryLogger::Options memory;
+  memory.entries = &entries;
+  options.callbacks = {use<Plain>(), use<Custom>(), use<Plain>(), use<Plain>()};
+  options.loggers = {use<MemoryLogger>(memory)};
+  const Trainer trainer(options, quiet_log());
+  CHECK(names_of(trainer) ==
+        std::vector<std::string>{
+            "artifact_dir", "reproducibility", "backend",    "model",        "dataloader",
+            "optimizer",    "schedulers",      "precision",  "sparsity",     "loop",
+            "logging",      "loss_accum",      "grad_accum", "early_exit",   "Plain",
+            "Custom",       "Plain_2",         "Plain_3",    "MemoryLogger", "checkpoint"});
+}
+
+TEST_CASE(
+    "T12: a global callback gets hooks of every Trainer, after checkpoint, while its scope lives") {
+  const TempDir dir;
+  std::vector<std::string> hooks;
+  RecordingCallback::Options recording;
+  recording.hooks = &hooks;
+  RecordingCallback callback(recording);
+  {
+    const GlobalCallbackScope scope(callback);
+    const Trainer trainer(tiny_options(dir / "a"), quiet_log());
+    CHECK(hooks == std::vector<std::string>{"pre_setup", "setup", "post_setup"});
+  }
+  const Trainer trainer(tiny_options(dir / "b"), quiet_log());
+  CHECK(hooks.size() == 3);  // T11: no finalize for a global one
+}
+
+TEST_CASE("T18: a hook of a user's own must be there, unless it was allowed to be missing") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<Custom>()};
+  Trainer trainer(options, quiet_log());
+  int count = 0;
+  HookArgs args{{"count", &count}};
+  CHECK_THROWS_AS(trainer.call("on_level_up", args), UsageError);
+  trainer.allow_hook("on_level_up");
+  trainer.call("on_level_up", args);
+  CHECK(count == 1);
+}
+
+TEST_CASE("T19: callback<T> finds the first one of a type, or nothing") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<KeepNCheckpoints>({3})};
+  const Trainer trainer(options, quiet_log());
+  CHECK(trainer.callback<KeepNCheckpoints>() != nullptr);
+  CHECK(trainer.callback<Custom>() == nullptr);
+  const Plain stranger;
+  CHECK_THROWS_AS(trainer.callbacks().name_of(stranger), UsageError);
+}
+
+TEST_CASE(
+    "T84: two Trainers of one second get artifact directories of their own; latest is the newer") {
+  const TempDir dir;
+  const Trainer first(tiny_options(dir / "run"), quiet_log());
+  const Trainer second(tiny_options(dir / "run"), quiet_log());
+  CHECK(first.state().artifact_dir != second.state().artifact_dir);
+  const std::filesystem::path latest = dir / "run/logs/latest";
+  CHECK(std::filesystem::read_symlink(latest).is_relative());  // T83
+  CHECK(std::filesystem::equivalent(latest, second.state().artifact_dir));
+}
+
+TEST_CASE("T86: no seed warns; the same seed gives the same parameters") {
+  const TempDir dir;
+  std::vector<std::string> warnings;
+  TrainerOptions unseeded = tiny_options(dir / "a");
+  unseeded.seed = {};
+  const Trainer any(unseeded, quiet_log(&warnings));
+  CHECK(warnings.size() == 1);
+  Trainer one(tiny_options(dir / "b"), quiet_log());
+  Trainer two(tiny_options(dir / "c"), quiet_log());
+  CHECK(first_difference(bits_of(one), bits_of(two)).empty());
+}
+
+TEST_CASE("T90, T63, T101: options out of range are errors that name the option") {
+  const TempDir dir;
+  const auto refuses = [&](const char* name, const std::function<void(TrainerOptions&)>& spoil) {
+    TrainerOptions options = tiny_options(dir / "run");
+    spoil(options);
+    try {
+      const Trainer trainer(options, quiet_log());
+    } catch (const Error&) {
+      return describe(std::current_exception()).find(name) != std::string::npos;
+    }
+    return false;
+  };
+  CHECK(refuses("max_gradient_norm", [](auto& o) { o.precision.max_gradient_norm = 0.0; }));
+  CHECK(refuses("max_gradient_value", [](auto& o) { o.precision.max_gradient_value = -1.0; }));
+  CHECK(refuses("exclude", [](auto& o) {
+    o.precision.max_gradient_norm = 1.0;
+    o.precision.max_gradient_value = 1.0;
+  }));
+  CHECK(refuses("dtype", [](auto& o) { o.precision.dtype = "fp8"; }));
+  CHECK(refuses("max_steps", [](auto& o) { o.loop.max_steps = 0; }));
+  CHECK(refuses("num_steps", [](auto& o) { o.loop.num_steps = -2; }));
+  CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = 0; }));
+  CHECK(refuses("eval_frequency", [](auto& o) { o.loop.eval_frequency = -1; }));
+  CHECK(refuses("eval_frequency", [](auto& o) { o.loop.eval_frequency = 1.5; }));
+  CHECK(refuses("exclude", [](auto& o) {
+    o.loop.num_steps = 2;
+    o.loop.num_epochs = 2;
+  }));
+  CHECK(refuses("{step}", [](auto& o) { o.checkpoint.checkpoint_name = "last.pt"; }));
+  CHECK(refuses("mode", [](auto& o) { o.backend.mode = "lazy"; }));
+  CHECK(refuses("slot", [](auto& o) { o.slots["loops"] = use<TrainingLoop>(); }));
+}
+
+TEST_CASE("T30: a Trainer with a validation loop can validate but not fit") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.slots["loop"] = use<ValidationLoop>();
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.validate(tiny_loader("val")).number("val/loss"));
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train")), UsageError);
+}
+
+TEST_SUITE_END();

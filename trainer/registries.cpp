@@ -1,0 +1,41 @@
+#include "trainer/registries.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "callbacks/register.h"
+#include "core/error.h"
+#include "data/register.h"
+#include "loggers/register.h"
+#include "models/register.h"
+#include "optim/register.h"
+
+namespace rondo {
+
+void register_builtins(Registries& registries) {
+  register_builtin_models(registries.models);
+  register_builtin_datasets(registries.datasets);
+  register_builtin_optimizers(registries.optimizers);
+  register_builtin_schedulers(registries.schedulers);
+  register_builtin_callbacks(registries.callbacks);
+  register_builtin_loggers(registries.loggers);
+}
+
+void load_plugin(const std::filesystem::path& library, Registries& registries) {
+  // A name without a slash would be looked for in the system's own folders.
+  const std::filesystem::path path = library.has_parent_path() ? library : "." / library;
+  void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    throw UsageError(fmt::format("cannot open the plugin {}: {}", library.string(), ::dlerror()));
+  }
+  using Register = void (*)(Registries&);
+  const auto add = reinterpret_cast<Register>(::dlsym(handle, "rondo_register_plugin"));
+  if (add == nullptr) {
+    ::dlclose(handle);
+    throw UsageError(
+        fmt::format("{} is no plugin of rondo: it has no RONDO_PLUGIN", library.string()));
+  }
+  add(registries);
+}
+
+}  // namespace rondo

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/metric_values.h"
+
+namespace rondo {
+
+/// What a fit did.
+struct FitResult {
+  int64_t steps = 0;         ///< updates of the run so far, those of earlier processes included
+  int64_t steps_now = 0;     ///< updates of this fit
+  double seconds = 0.0;      ///< wall time of this fit, validations and saves included
+  double steps_per_s = 0.0;  ///< updates of this fit by its seconds of training alone
+  bool was_already_done = false;  ///< the run had reached its total before
+  std::string stop_reason;        ///< why it stopped early; "" when it reached its end
+  Metrics metrics;                ///< the newest value of each metric
+  std::filesystem::path artifact_dir;
+  std::optional<std::filesystem::path> last_checkpoint;
+};
+
+/// The metrics of one checkpoint.
+struct ValidationRow {
+  std::optional<std::filesystem::path> checkpoint;  ///< nothing: the model as it was
+  int64_t step = 0;
+  Metrics metrics;
+};
+
+/// What `validate_all` found, one row a checkpoint.
+struct ValidationTable {
+  std::vector<ValidationRow> rows;
+
+  /// Comma-separated, with a line of names; RFC 4180.
+  std::string to_csv() const;
+  /// A JSON array of objects, one a line.
+  std::string to_json() const;
+  /// The same on one line: {"rows": […]}.
+  std::string to_json_line() const;
+};
+
+/// Aligned columns for people.
+std::ostream& operator<<(std::ostream& out, const ValidationTable& table);
+
+}  // namespace rondo

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "callbacks/checkpoint_options.h"
+#include "core/config_value.h"
+#include "data/data_loader.h"
+#include "trainer/registries.h"
+#include "trainer/trainer_options.h"
+
+namespace rondo {
+
+/// What a config file asks for: the run and what to do with it.
+struct RunConfig {
+  struct Fit {
+    DataLoader train;
+    Loaders val;
+    LoadFrom from;
+  };
+
+  struct Validate {
+    DataLoader loader;
+    LoadFrom from;
+  };
+
+  struct ValidateAll {
+    Loaders loaders;
+    std::optional<std::vector<std::string>> checkpoints;  ///< globs; nothing: every indexed one
+  };
+
+  TrainerOptions init;
+  std::optional<Fit> fit;
+  std::optional<Validate> validate;
+  std::optional<ValidateAll> validate_all;
+};
+
+/// Checks the whole tree of a config file and describes the run; builds nothing. The result's
+/// `init.config_text` is the file with every default.
+/// \param registries  with the plugins already loaded; must outlive the result
+/// \throws ConfigError  with every fault of the file
+RunConfig read_run_config(const ConfigValue& root, const Registries& registries);
+
+/// The `plugins` of a config, which must be loaded before `read_run_config`.
+/// \throws ConfigError  when it is not a list of paths
+std::vector<std::filesystem::path> plugins_of(const ConfigValue& root);
+
+/// The keys of `[trainer.init]`: one table for schema, errors and docs.
+KeyTable<TrainerOptions> trainer_keys(const Registries& registries);
+
+}  // namespace rondo

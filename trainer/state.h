@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backends/backend.h"
+#include "core/metric_values.h"
+#include "core/timestamp.h"
+#include "data/data_executor.h"
+#include "models/model.h"
+#include "optim/optimizer.h"
+#include "optim/scheduler.h"
+
+namespace rondo {
+
+class RunPlan;
+
+/// What a run consists of and what changes while it goes. Each field is filled by the core callback
+/// named beside it; everybody else reads.
+struct State {
+  std::unique_ptr<Backend> backend;                    // slot backend
+  std::unique_ptr<Model> model;                        // slot model
+  std::unique_ptr<Optimizer> optimizer;                // slot optimizer; null: evaluation only
+  std::vector<std::unique_ptr<Scheduler>> schedulers;  // slot schedulers
+  std::filesystem::path artifact_dir;                  // slot artifact_dir
+  uint64_t seed = 0;                                   // slot reproducibility
+  Timestamp timestamp;                                 // the loop; `update` is the global step
+
+  GroupPhase phase;                  // of the current batch: the training stage
+  Timestamp previous;                // before the current update: the training stage
+  bool validation_is_due = false;    // a stretch has ended and was not validated yet: the loops
+  const RunPlan* plan = nullptr;     // borrowed from the running fit; null outside
+  DataExecutor* executor = nullptr;  // borrowed from the running stage; null outside
+  bool is_training = false;          // the running stage trains
+  std::optional<std::filesystem::path>
+      last_checkpoint;   // slot checkpoint: the newest saved or loaded
+  Metrics last_metrics;  // the newest value of each metric that was logged
+
+  int64_t global_step() const { return timestamp.update; }
+};
+
+}  // namespace rondo

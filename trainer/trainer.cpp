@@ -1,0 +1,246 @@
+#include "trainer/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "callbacks/checkpoint_callback.h"
+#include "callbacks/early_exit_callback.h"
+#include "callbacks/global_callbacks.h"
+#include "callbacks/logging_callback.h"
+#include "callbacks/reproducibility_callback.h"
+#include "core/error.h"
+#include "loops/fit_run.h"
+#include "loops/validate_all.h"
+#include "trainer/core_callbacks.h"
+
+namespace rondo {
+
+namespace {
+
+void require_complete(const TrainerOptions& options) {
+  if (options.model_dir.empty()) {
+    throw UsageError(
+        "TrainerOptions::model_dir is missing: the directory for checkpoints and logs");
+  }
+  if (!options.model) {
+    throw UsageError(
+        "TrainerOptions::model is missing: what to train, such as use<Mlp>({{784, 256, 10}})");
+  }
+  for (const auto& slot : options.slots) {
+    const auto& slots = core_slots();
+    const bool known = std::any_of(
+        slots.begin(), slots.end(), [&](const CoreSlot& core) { return slot.first == core.name; });
+    if (!known) {
+      throw UsageError(fmt::format("TrainerOptions::slots: there is no slot \"{}\"", slot.first));
+    }
+  }
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainerOptions options, TextLog log)
+    : options_(std::move(options)), log_(std::move(log)) {
+  require_complete(options_);
+  build_callbacks();
+  call(hooks::pre_setup);
+  call(hooks::setup);
+  call(hooks::post_setup);
+  slot<ReproducibilityCallback>("reproducibility").leave();
+}
+
+Trainer::~Trainer() {
+  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
+    try {
+      entry.callback->finalize();
+    } catch (const std::exception& error) {
+      log_.error(fmt::format("error when calling {}.finalize: {}", entry.class_name, error.what()));
+    }
+  }
+}
+
+void Trainer::build_callbacks() {
+  for (const CoreSlot& slot : core_slots()) {
+    const auto replaced = options_.slots.find(slot.name);
+    const Factory<CoreCallback> factory =
+        replaced != options_.slots.end() ? replaced->second : slot.make_default(options_);
+    callbacks_.add_slot(slot.name, factory.name(), factory.make());
+  }
+  for (const Factory<Callback>& factory : options_.callbacks) {
+    callbacks_.add(factory.name(), factory.make());
+  }
+  for (const Factory<Logger>& factory : options_.loggers) {
+    callbacks_.add(factory.name(), factory.make());
+  }
+  for (const char* name : slots_moved_to_end()) {
+    callbacks_.move_to_end(name);
+  }
+}
+
+FitResult Trainer::fit(const DataLoader& train, const Loaders& val, const LoadFrom& from) {
+  const RngScope rng(*this);
+  FitRun run(*this, train, val, from);
+  while (run.advance()) {
+  }
+  return run.result();
+}
+
+std::unique_ptr<FitRun> Trainer::start_fit(const DataLoader& train,
+                                           const Loaders& val,
+                                           const LoadFrom& from) {
+  return std::make_unique<FitRun>(*this, train, val, from);
+}
+
+Metrics Trainer::validate(const DataLoader& loader, const LoadFrom& from) {
+  const RngScope rng(*this);
+  return rondo::validate(*this, loader, from);
+}
+
+ValidationTable Trainer::validate_all(const Loaders& loaders) {
+  const RngScope rng(*this);
+  return rondo::validate_all(*this, loaders, {LoadFrom()});
+}
+
+ValidationTable Trainer::validate_all(const Loaders& loaders,
+                                      const std::vector<std::string>& globs) {
+  const RngScope rng(*this);
+  const Paths paths = matching_checkpoints(globs);
+  return rondo::validate_all(*this, loaders, std::vector<LoadFrom>(paths.begin(), paths.end()));
+}
+
+ValidationTable Trainer::validate_all_indexed(const Loaders& loaders) {
+  const RngScope rng(*this);
+  const Paths paths = slot<CheckpointCallback>("checkpoint").indexed();
+  if (paths.empty()) {
+    throw IoError(fmt::format("{} has no checkpoint in its index", options_.model_dir.string()), 0);
+  }
+  return rondo::validate_all(*this, loaders, std::vector<LoadFrom>(paths.begin(), paths.end()));
+}
+
+std::filesystem::path Trainer::save_checkpoint() {
+  if (state_.backend->is_in_step()) {
+    throw UsageError(
+        "save_checkpoint was called inside a step; call it from a host hook or a step closure");
+  }
+  return slot<CheckpointCallback>("checkpoint").save(*this);
+}
+
+void Trainer::load_checkpoint(const LoadFrom& from) {
+  if (state_.backend->is_in_step()) {
+    throw UsageError("load_checkpoint was called inside a step; call it from a host hook");
+  }
+  slot<CheckpointCallback>("checkpoint").load(*this, from);
+}
+
+bool Trainer::stops_now() {
+  return stop_reason() != nullptr || slot<EarlyExitCallback>("early_exit").should_exit();
+}
+
+bool Trainer::owns(const Callback& callback) const {
+  const auto& entries = callbacks_.entries();
+  return std::any_of(entries.begin(), entries.end(), [&](const CallbackMap::Entry& entry) {
+    return entry.callback.get() == &callback;
+  });
+}
+
+bool Trainer::is_log_step() const {
+  const auto& logging = slot<LoggingCallback>("logging");
+  return state_.is_training ? is_log_step_at(state_.timestamp) : logging.is_log_batch(*this);
+}
+
+bool Trainer::is_log_step_at(const Timestamp& after) const {
+  return slot<LoggingCallback>("logging").is_log_update(*this, after);
+}
+
+std::string Trainer::scope_of(const DataLoader& loader) {
+  if (!loader.label().empty()) {
+    return loader.label();
+  }
+  const auto known = std::find_if(unlabelled_.begin(),
+                                  unlabelled_.end(),
+                                  [&](const DataLoader& other) { return other.is_same(loader); });
+  const auto number = known - unlabelled_.begin();
+  if (known == unlabelled_.end()) {
+    unlabelled_.push_back(loader);
+  }
+  return fmt::format("validate_{}", number);
+}
+
+void Trainer::dispatch(const char* hook,
+                       HookSite site,
+                       const std::function<void(Callback&)>& call) {
+  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
+    if (site == HookSite::Step) {
+      state_.backend->set_location(entry.class_name, hook);
+    }
+    call_one(*entry.callback, entry.class_name, hook, call);
+  }
+  for (Callback* callback : global_callbacks()) {
+    const std::string name = class_name(typeid(*callback));
+    call_one(*callback, name, hook, call);
+  }
+  if (site == HookSite::Step) {
+    state_.backend->set_location("", "");
+  }
+}
+
+void Trainer::call_one(Callback& callback,
+                       const std::string& class_name,
+                       const char* hook,
+                       const std::function<void(Callback&)>& call) {
+  try {
+    call(callback);
+  } catch (const CaptureError&) {
+    throw;
+  } catch (const NonFiniteLossError&) {
+    throw;
+  } catch (...) {
+    std::throw_with_nested(HookError(fmt::format("error when calling {}.{}", class_name, hook)));
+  }
+}
+
+void Trainer::call(std::string_view hook, HookArgs& args) {
+  const std::string name(hook);
+  const bool is_optional =
+      std::find(optional_hooks_.begin(), optional_hooks_.end(), name) != optional_hooks_.end();
+  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
+    bool is_handled = false;
+    call_one(*entry.callback, entry.class_name, name.c_str(), [&](Callback& callback) {
+      is_handled = callback.on_custom(*this, hook, args);
+    });
+    if (!is_handled && !is_optional) {
+      throw UsageError(fmt::format(
+          "{} does not implement the hook \"{}\"; allow_hook lets callbacks do without it",
+          entry.class_name,
+          hook));
+    }
+  }
+  for (Callback* callback : global_callbacks()) {
+    callback->on_custom(*this, hook, args);
+  }
+}
+
+void Trainer::allow_hook(std::string hook) {
+  optional_hooks_.push_back(std::move(hook));
+}
+
+void Trainer::disallow_hook(const std::string& hook) {
+  const auto at = std::find(optional_hooks_.begin(), optional_hooks_.end(), hook);
+  if (at != optional_hooks_.end()) {
+    optional_hooks_.erase(at);
+  }
+}
+
+namespace detail {
+
+void wrong_slot(const char* name, const std::type_info& expected) {
+  throw UsageError(fmt::format(
+      "slot \"{}\" must hold a {}; derive the callback that replaces it from that class",
+      name,
+      class_name(expected)));
+}
+
+}  // namespace detail
+
+}  // namespace rondo

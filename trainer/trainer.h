@@ -1,0 +1,216 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "callbacks/callback_map.h"
+#include "callbacks/checkpoint_options.h"
+#include "callbacks/hooks.h"
+#include "core/log.h"
+#include "trainer/name_scopes.h"
+#include "trainer/results.h"
+#include "trainer/state.h"
+#include "trainer/trainer_options.h"
+
+namespace rondo {
+
+class FitRun;
+
+/// How a metric is logged, where it differs from the usual.
+struct LogOptions {
+  std::optional<int64_t> step;       ///< instead of the global step
+  std::vector<std::string> loggers;  ///< names of the loggers that get it; none: all
+};
+
+/// Trains and evaluates a model. Owns everything of a run; callbacks in a fixed order do the work.
+/// One thread uses a Trainer at a time, but for `request_stop`. Two Trainers of one process do not
+/// touch each other.
+/// Source: Cerebras' ModelZoo trainer.
+class Trainer {
+ public:
+  /// Builds the run: the set-up hooks of every callback.
+  /// \throws UsageError  for missing or wrong options, before anything is written
+  explicit Trainer(TrainerOptions options, TextLog log = TextLog());
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  ~Trainer();
+
+  /// \name Running
+  /// @{
+
+  /// Trains until the run has reached its total, validating in between; a run that is there already
+  /// does nothing.
+  FitResult fit(const DataLoader& train, const Loaders& val = {}, const LoadFrom& from = {});
+
+  /// The same, batch by batch: see FitRun.
+  std::unique_ptr<FitRun> start_fit(const DataLoader& train,
+                                    const Loaders& val = {},
+                                    const LoadFrom& from = {});
+
+  /// Evaluates one loader.
+  /// \return its metrics, with their scope
+  Metrics validate(const DataLoader& loader, const LoadFrom& from = {});
+
+  /// Evaluates every loader with the newest checkpoint, or the model as it is when there is none.
+  ValidationTable validate_all(const Loaders& loaders);
+
+  /// Evaluates every loader with every checkpoint whose path matches one of the globs, by step.
+  /// \throws IoError  when a glob matches nothing, before anything is evaluated
+  ValidationTable validate_all(const Loaders& loaders, const std::vector<std::string>& globs);
+
+  /// The same over every indexed checkpoint. \throws IoError  when there is none
+  ValidationTable validate_all_indexed(const Loaders& loaders);
+
+  /// Saves now, whatever the cadence. \throws UsageError  inside a step
+  std::filesystem::path save_checkpoint();
+
+  /// Loads now. \throws UsageError  inside a step
+  void load_checkpoint(const LoadFrom& from);
+
+  /// Ends the run after the current update, as if it were its last. From any thread or signal
+  /// handler. \param reason  a string that lives as long as the program
+  void request_stop(const char* reason) noexcept { stop_reason_.store(reason); }
+
+  /// Null when nobody asked.
+  const char* stop_reason() const noexcept { return stop_reason_.load(); }
+
+  /// @}
+
+  /// \name For callbacks
+  /// @{
+
+  /// Gives values to the loggers. Inside a step: with each replay, on log steps. Outside: now, when
+  /// it is a log step or no loop runs. Names get the scopes that are open.
+  void log_metrics(const Metrics& values, const LogOptions& options = {});
+
+  /// Runs `function` after the current step with materialised tensors, in queue order; inside a
+  /// step, after each replay of it. `function` must take its tensors as arguments: one that a
+  /// lambda captures is stale when the step is replayed. \param every  cadence of the repetition,
+  /// in any unit of time
+  void defer(std::vector<at::Tensor> tensors, HostFunction function, Time every = 1);
+
+  /// Inside a step: runs `function` now and at this point of each replay; it may write the tensors
+  /// in place.
+  void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function);
+
+  /// Opens a scope of metric names.
+  [[nodiscard]] NameScope name_scope(std::string name) { return {scopes_, std::move(name)}; }
+
+  NameScopes& name_scopes() { return scopes_; }
+
+  std::string name_scope_path() const { return scopes_.path(); }
+
+  /// Calls a hook of every callback, in order.
+  /// \throws HookError  "error when calling X.hook", with the cause nested
+  template <class... Params, class... Args>
+  void call(const Hook<Params...>& hook, Args&&... args) {
+    auto one = [&](Callback& callback) { (callback.*hook.method)(*this, args...); };
+    dispatch(hook.name, hook.site, std::ref(one));
+  }
+
+  /// Calls a hook of a user's own.
+  /// \throws UsageError  when a callback does not have it, unless it was made optional
+  void call(std::string_view hook, HookArgs& args);
+
+  /// From here on, callbacks may lack this hook of a user's own.
+  void allow_hook(std::string hook);
+  void disallow_hook(const std::string& hook);
+
+  /// The first callback of type T in dispatch order, global ones last; null when there is none.
+  template <class T>
+  T* callback() const;
+
+  /// The callback of a core slot, which has type T.
+  template <class T>
+  T& slot(const char* name) const;
+
+  const CallbackMap& callbacks() const { return callbacks_; }
+
+  std::vector<Logger*> loggers() const;
+  void flush_loggers();
+
+  /// @}
+
+  State& state() { return state_; }
+
+  const State& state() const { return state_; }
+
+  const TrainerOptions& options() const { return options_; }
+
+  const TextLog& log() const { return log_; }
+
+  /// Marks the open scopes as lying outside of the step that begins.
+  void begin_step() { step_scope_depth_ = scopes_.depth(); }
+
+  /// True when the run has to end after this update: `request_stop`, or an early-exit function.
+  bool stops_now();
+
+  /// True for a callback of this Trainer's own.
+  bool owns(const Callback& callback) const;
+
+  /// True on steps whose metrics are given to loggers.
+  bool is_log_step() const;
+  /// The same for the batch of training that ends at `after`.
+  bool is_log_step_at(const Timestamp& after) const;
+
+  /// Scope of a loader's metrics: its label, else `validate_<k>`, the same for the Trainer's life.
+  std::string scope_of(const DataLoader& loader);
+
+ private:
+  friend class FitRun;
+
+  void build_callbacks();
+  void dispatch(const char* hook, HookSite site, const std::function<void(Callback&)>& call_one);
+  void call_one(Callback& callback,
+                const std::string& class_name,
+                const char* hook,
+                const std::function<void(Callback&)>& call);
+  void give_to_loggers(const Metrics& host_values,
+                       int64_t step,
+                       const std::vector<std::string>& names);
+  void log_now(const Metrics& values, const std::string& scope, const LogOptions& options);
+
+  TrainerOptions options_;
+  TextLog log_;
+  State state_;
+  CallbackMap callbacks_;
+  NameScopes scopes_;
+  size_t step_scope_depth_ = 0;         // scopes that were open when the step began
+  std::vector<DataLoader> unlabelled_;  // loaders that got a number, in that order
+  std::vector<std::string> optional_hooks_;
+  std::atomic<const char*> stop_reason_{nullptr};
+};
+
+template <class T>
+T* Trainer::callback() const {
+  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
+    if (T* found = dynamic_cast<T*>(entry.callback.get())) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+namespace detail {
+
+[[noreturn]] void wrong_slot(const char* name, const std::type_info& expected);
+
+}  // namespace detail
+
+template <class T>
+T& Trainer::slot(const char* name) const {
+  T* const found = dynamic_cast<T*>(callbacks_.find(name));
+  if (found == nullptr) {
+    detail::wrong_slot(name, typeid(T));
+  }
+  return *found;
+}
+
+}  // namespace rondo

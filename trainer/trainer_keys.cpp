@@ -1,0 +1,290 @@
+#include <fmt/format.h>
+
+#include "core/options.h"
+#include "core/registry.h"
+#include "trainer/run_config.h"
+
+namespace rondo {
+
+namespace {
+
+/// `{ name = "Mlp", sizes = [784, 10] }`: a component named beside its own keys.
+template <class Base>
+class NamedComponentOption {
+ public:
+  explicit NamedComponentOption(const Registry<Base>& registry) : registry_(&registry) {}
+
+  std::string name() const { return "a table with \"name\", the name of a " + registry_->family(); }
+
+  std::optional<Factory<Base>> read(const ConfigValue& value, FaultSink& faults) const {
+    const auto* table = value.get_if<ConfigTable>();
+    const ConfigValue* named = table != nullptr ? table->find("name") : nullptr;
+    const std::string* component = named != nullptr ? named->get_if<std::string>() : nullptr;
+    if (component == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    ConfigTable keys = *table;
+    keys.erase("name");
+    Factory<Base> factory = registry_->read_named(*component, named->position(), keys, faults);
+    return factory ? std::optional<Factory<Base>>(std::move(factory)) : std::nullopt;
+  }
+
+  ConfigValue write(const Factory<Base>& factory) const {
+    if (!factory) {
+      return ConfigValue();
+    }
+    const ConfigValue written = registry_->write(factory);
+    const ConfigEntry& component = written.get_if<ConfigTable>()->entries().front();
+    ConfigTable table;
+    table.set("name", ConfigValue(component.key));
+    if (const auto* keys = component.value.get_if<ConfigTable>()) {
+      for (const ConfigEntry& key : keys->entries()) {
+        table.set(key.key, key.value);
+      }
+    }
+    return ConfigValue(std::move(table));
+  }
+
+ private:
+  const Registry<Base>* registry_;
+};
+
+/// A list of components in which `Name = false` takes a default away; defaults that are neither
+/// named nor taken away follow the list.
+template <class Base>
+class ListWithDefaults {
+ public:
+  ListWithDefaults(const Registry<Base>& registry, std::vector<std::string> defaults)
+      : list_(registry), registry_(&registry), defaults_(std::move(defaults)) {}
+
+  std::string name() const { return list_.name(); }
+
+  std::optional<std::vector<Factory<Base>>> read(const ConfigValue& value,
+                                                 FaultSink& faults) const {
+    const auto* array = value.get_if<ConfigArray>();
+    if (array == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    std::vector<std::string> named;
+    ConfigArray wanted;
+    for (const ConfigValue& element : *array) {
+      const auto* table = element.get_if<ConfigTable>();
+      const bool is_single = table != nullptr && table->entries().size() == 1;
+      const bool* on = is_single ? table->entries().front().value.template get_if<bool>() : nullptr;
+      const auto* entry = is_single ? registry_->find(table->entries().front().key) : nullptr;
+      if (entry != nullptr) {
+        named.push_back(entry->name);
+      }
+      if (entry == nullptr || on == nullptr || *on) {
+        wanted.push_back(element);
+      }
+    }
+    for (const std::string& name : defaults_) {
+      if (std::find(named.begin(), named.end(), name) == named.end()) {
+        wanted.push_back(component(name, true));
+      }
+    }
+    return list_.read(ConfigValue(std::move(wanted), value.position()), faults);
+  }
+
+  /// Writes the defaults that are missing as taken away, so that reading it gives the same list.
+  ConfigValue write(const std::vector<Factory<Base>>& factories) const {
+    ConfigValue written = list_.write(factories);
+    for (const std::string& name : defaults_) {
+      const bool is_there =
+          std::any_of(factories.begin(), factories.end(), [&](const Factory<Base>& factory) {
+            return factory.name() == name;
+          });
+      if (!is_there) {
+        written.get_if<ConfigArray>()->push_back(component(name, false));
+      }
+    }
+    return written;
+  }
+
+  /// What the list is when the config does not have it.
+  std::vector<Factory<Base>> defaults() const {
+    std::vector<Fault> none;
+    FaultSink faults("", none);
+    return *read(ConfigValue(ConfigArray{}), faults);
+  }
+
+ private:
+  static ConfigValue component(const std::string& name, bool is_on) {
+    ConfigTable table;
+    table.set(name, ConfigValue(is_on));
+    return ConfigValue(std::move(table));
+  }
+
+  ComponentListOption<Base> list_;
+  const Registry<Base>* registry_;
+  std::vector<std::string> defaults_;
+};
+
+/// "first", "off", or every N steps.
+struct VerifyOption {
+  static std::string name() { return "\"first\", \"off\" or an integer >= 1"; }
+
+  static std::optional<std::string> read(const ConfigValue& value, FaultSink& faults) {
+    if (const std::string* word = value.get_if<std::string>();
+        word != nullptr && (*word == "first" || *word == "off")) {
+      return *word;
+    }
+    if (const int64_t* steps = value.get_if<int64_t>(); steps != nullptr && *steps >= 1) {
+      return std::to_string(*steps);
+    }
+    return detail::mismatch(value, name(), faults);
+  }
+
+  static ConfigValue write(const std::string& value) {
+    const bool is_word = value == "first" || value == "off";
+    return is_word ? ConfigValue(value) : ConfigValue(static_cast<int64_t>(std::stoll(value)));
+  }
+};
+
+KeyTable<BackendOptions> backend_keys() {
+  KeyTable<BackendOptions> keys;
+  keys.key("mode", &BackendOptions::mode, one_of({"traced", "eager"}), "how a step is executed")
+      .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "where tensors live")
+      .key_of("verify",
+              &BackendOptions::verify,
+              VerifyOption{},
+              "which replays are compared with eager")
+      .key("threads", &BackendOptions::threads, at_least(1), "threads of tensor operators")
+      .key("environment",
+           &BackendOptions::environment,
+           one_of({"same", "new"}),
+           "what to do when a checkpoint comes from another numeric environment");
+  return keys;
+}
+
+KeyTable<PrecisionOptions> precision_keys() {
+  KeyTable<PrecisionOptions> keys;
+  keys.key("dtype",
+           &PrecisionOptions::dtype,
+           one_of({"fp32", "bf16"}),
+           "arithmetic of forward and backward")
+      .key("max_gradient_norm",
+           &PrecisionOptions::max_gradient_norm,
+           greater_than(0),
+           "clip to this joint L2 norm")
+      .key("max_gradient_value",
+           &PrecisionOptions::max_gradient_value,
+           greater_than(0),
+           "clamp to plus and minus this");
+  return keys;
+}
+
+KeyTable<SparsityOptions> sparsity_keys() {
+  KeyTable<SparsityOptions> keys;
+  keys.key("sparsity",
+           &SparsityOptions::sparsity,
+           between(0, 1),
+           "share of each weight that is zero; 0: none")
+      .key("params",
+           &SparsityOptions::params,
+           "globs of the masked parameters; none: all with two dimensions or more");
+  return keys;
+}
+
+KeyTable<LoopOptions> loop_keys() {
+  KeyTable<LoopOptions> keys;
+  keys.key("max_steps", &LoopOptions::max_steps, at_least(1), "total updates of the run")
+      .key("num_steps", &LoopOptions::num_steps, at_least(1), "that many more updates")
+      .key("num_epochs", &LoopOptions::num_epochs, at_least(1), "passes over the training data")
+      .key("max_duration",
+           &LoopOptions::max_duration,
+           "total of the run in any unit, such as \"2e6tok\" or \"1h30m\"")
+      .key("steps_per_epoch",
+           &LoopOptions::steps_per_epoch,
+           at_least(1),
+           "updates that count as a pass for num_epochs")
+      .key("eval_frequency",
+           &LoopOptions::eval_frequency,
+           at_least(0),
+           "between validations: updates, a fraction or a Time")
+      .key("eval_steps",
+           &LoopOptions::eval_steps,
+           at_least(1),
+           "batches of a validation; absent: a whole pass")
+      .key("grad_accum_steps", &LoopOptions::grad_accum_steps, at_least(1), "batches of an update");
+  return keys;
+}
+
+KeyTable<CheckpointOptions> checkpoint_keys() {
+  KeyTable<CheckpointOptions> keys;
+  keys.key("steps",
+           &CheckpointOptions::steps,
+           at_least(0),
+           "between two saves: updates, a fraction or a Time; 0: never")
+      .key("autoload_last_checkpoint",
+           &CheckpointOptions::autoload_last_checkpoint,
+           "continue from the newest checkpoint")
+      .key("disable_strict_checkpoint_loading",
+           &CheckpointOptions::disable_strict_checkpoint_loading,
+           "tolerate missing and extra entries of the model")
+      .key("save_initial_checkpoint",
+           &CheckpointOptions::save_initial_checkpoint,
+           "also save before the first batch")
+      .key("strict_version",
+           &CheckpointOptions::strict_version,
+           "refuse files of another major or minor version")
+      .key("checkpoint_root",
+           &CheckpointOptions::checkpoint_root,
+           "directory of the files; model_dir when empty")
+      .key(
+          "checkpoint_name", &CheckpointOptions::checkpoint_name, "file name; must contain {step}");
+  return keys;
+}
+
+KeyTable<LoggingOptions> logging_keys() {
+  KeyTable<LoggingOptions> keys;
+  keys.key("log_steps",
+           &LoggingOptions::log_steps,
+           at_least(0),
+           "updates between two log steps; 0: only the last")
+      .key("log_level",
+           &LoggingOptions::log_level,
+           one_of({"debug", "info", "warning", "error"}),
+           "of the console");
+  return keys;
+}
+
+}  // namespace
+
+KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
+  KeyTable<TrainerOptions> keys;
+  keys.key("model_dir", &TrainerOptions::model_dir, "directory of checkpoints and logs").required();
+  keys.key_of("model",
+              &TrainerOptions::model,
+              NamedComponentOption<Model>(registries.models),
+              "what is trained")
+      .required();
+  keys.key_of("optimizer",
+              &TrainerOptions::optimizer,
+              ComponentOption<Optimizer>(registries.optimizers),
+              "how it is updated")
+      .key_of("schedulers",
+              &TrainerOptions::schedulers,
+              ComponentListOption<Scheduler>(registries.schedulers),
+              "what moves the optimizer's numbers")
+      .table("backend", &TrainerOptions::backend, backend_keys(), "how and where steps run")
+      .table("precision", &TrainerOptions::precision, precision_keys(), "arithmetic and clipping")
+      .table("sparsity", &TrainerOptions::sparsity, sparsity_keys(), "weights kept at zero")
+      .table(
+          "loop", &TrainerOptions::loop, loop_keys(), "length of the run, validation, accumulation")
+      .table("checkpoint", &TrainerOptions::checkpoint, checkpoint_keys(), "saving and loading")
+      .table("logging", &TrainerOptions::logging, logging_keys(), "text log and log steps")
+      .key_of("callbacks",
+              &TrainerOptions::callbacks,
+              ListWithDefaults<Callback>(registries.callbacks, {"LogOptimizerParamGroup"}),
+              "in the order in which they are called")
+      .key_of("loggers",
+              &TrainerOptions::loggers,
+              ListWithDefaults<Logger>(registries.loggers, {"ProgressLogger", "JsonlLogger"}),
+              "who gets the metrics")
+      .key("seed", &TrainerOptions::seed, at_least(0), "of every random number of the run");
+  return keys;
+}
+
+}  // namespace rondo

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "callbacks/callback.h"
+#include "callbacks/checkpoint_options.h"
+#include "callbacks/logging_options.h"
+#include "callbacks/precision_options.h"
+#include "core/factory.h"
+#include "loggers/logger.h"
+#include "loops/loop.h"
+#include "models/model.h"
+#include "optim/optimizer.h"
+#include "optim/scheduler.h"
+#include "sparsity/magnitude_mask.h"
+
+namespace rondo {
+
+/// Everything that makes a run, `[trainer.init]` in a config file: an option's path is its key
+/// there. Required: `model_dir` and `model`. Without an optimizer the Trainer only evaluates.
+struct TrainerOptions {
+  std::filesystem::path model_dir = {};  ///< where checkpoints, logs and artifacts go
+  Factory<Model> model = {};
+  Factory<Optimizer> optimizer = {};
+  std::vector<Factory<Scheduler>> schedulers = {};
+  BackendOptions backend = {};
+  PrecisionOptions precision = {};
+  SparsityOptions sparsity = {};
+  LoopOptions loop = {};
+  CheckpointOptions checkpoint = {};
+  LoggingOptions logging = {};
+  std::vector<Factory<Callback>> callbacks = {};  ///< in the order in which they are called
+  std::vector<Factory<Logger>> loggers = {};      ///< called after the callbacks
+  std::optional<uint64_t> seed = {};
+  std::map<std::string, Factory<CoreCallback>> slots =
+      {};  ///< core callbacks replaced by slot name
+
+  std::string config_text =
+      {};  ///< the resolved config as TOML, kept beside the run; "" when built in code
+};
+
+}  // namespace rondo
