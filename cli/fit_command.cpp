@@ -32,18 +32,15 @@ std::string headline(const Metrics& metrics) {
 }
 
 void print_summary(const FitResult& result) {
-  std::string text;
-  if (result.was_already_done) {
-    text = fmt::format("this run is done already: {} updates", result.steps);
-  } else {
-    text = fmt::format("{}: {} updates in {:.1f} s ({:.0f} per second)",
-                       result.stop_reason.empty() ? "done" : result.stop_reason,
-                       result.steps_now,
-                       result.seconds,
-                       result.steps_per_s);
-    const std::string metrics = headline(result.metrics);
-    text += metrics.empty() ? "" : ", " + metrics;
-  }
+  std::string text = result.was_already_done
+                         ? fmt::format("this run is done already: {} updates", result.steps)
+                         : fmt::format("{}: {} updates in {:.1f} s ({:.0f} per second)",
+                                       result.stop_reason.empty() ? "done" : result.stop_reason,
+                                       result.steps_now,
+                                       result.seconds,
+                                       result.steps_per_s);
+  const std::string metrics = headline(result.metrics);
+  text += metrics.empty() ? "" : ", " + metrics;
   if (result.last_checkpoint) {
     text += "; checkpoint " + result.last_checkpoint->string();
   }

@@ -52,7 +52,7 @@ void FitRun::enter(const LoadFrom& from) {
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;
   seconds_before_ = state.timestamp.total_seconds;
-  was_already_done_ = plan_->is_over(state.timestamp) && !state.validation_is_due;
+  was_already_done_ = plan_->is_over(state.timestamp);
   if (state.validation_is_due && plan_->validates()) {
     start_validation();
   }

@@ -17,7 +17,7 @@ struct FitResult {
   int64_t steps_now = 0;     ///< updates of this fit
   double seconds = 0.0;      ///< wall time of this fit, validations and saves included
   double steps_per_s = 0.0;  ///< updates of this fit by its seconds of training alone
-  bool was_already_done = false;  ///< the run had reached its total before
+  bool was_already_done = false;  ///< the run had reached its total before this fit
   std::string stop_reason;        ///< why it stopped early; "" when it reached its end
   Metrics metrics;                ///< the newest value of each metric
   std::filesystem::path artifact_dir;
