@@ -34,7 +34,8 @@ class Backend {
 
   virtual c10::Device device() const = 0;
 
-  /// Tells what a step may read or write besides its batch. Asked again at each capture.
+  /// Tells what a step may read or write besides its batch. Asked at each capture, and again when a
+  /// step that is being captured uses a tensor that is not known.
   virtual void set_state(std::function<CapturedState()> state) = 0;
 
   /// The batch on the device; may return before the copy is done.

@@ -14,7 +14,7 @@ namespace {
 class Capture final : public BodyRequests {
  public:
   Capture(const std::string& name, const StepCall& call)
-      : call_(call), recorder_(name, call.batch, call.state()) {}
+      : call_(call), recorder_(name, call.batch, [&call] { return call.state(); }) {}
 
   CapturedStep run() {
     Outputs outputs;

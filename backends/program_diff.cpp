@@ -24,139 +24,146 @@ std::string value_text(const Slot& slot) {
                                  : to_text(slot) + " with other bytes";
 }
 
-std::string slot_difference(const Slot& a, const Slot& b) {
+ProgramDifference slot_difference(const Slot& a, const Slot& b) {
   if (a.kind != b.kind || a.storage != b.storage || a.name != b.name) {
-    return "another tensor";
+    return {"another tensor"};
   }
   if (a.dtype != b.dtype || a.sizes != b.sizes || a.strides != b.strides || a.offset != b.offset ||
       a.is_wrapped_number != b.is_wrapped_number) {
-    return was(to_text(a), to_text(b));
+    return {was(to_text(a), to_text(b)), true};
   }
   if (a.kind == SlotKind::Constant && !equal_bytes(a.value, b.value)) {
-    return was(value_text(a), value_text(b));
+    return {was(value_text(a), value_text(b)), true};
   }
-  return "";
+  return {};
 }
 
-std::string slots_difference(const StepProgram& first,
-                             const StepProgram& second,
-                             const std::vector<SlotId>& a,
-                             const std::vector<SlotId>& b) {
-  if (a.size() != b.size()) {
-    return was(std::to_string(a.size()) + " tensors", std::to_string(b.size()));
-  }
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i]) {
-      return "another tensor";
-    }
-    if (a[i] != kNoTensor) {
-      const auto slot = static_cast<size_t>(a[i]);
-      const std::string text = slot_difference(first.slots[slot], second.slots[slot]);
-      if (!text.empty()) {
-        return text;
+class Comparison {
+ public:
+  Comparison(const StepProgram& first, const StepProgram& second)
+      : first_(first), second_(second) {}
+
+  ProgramDifference run() const {
+    const size_t shared = std::min(first_.instructions.size(), second_.instructions.size());
+    for (size_t i = 0; i < shared; ++i) {
+      ProgramDifference difference = instruction(i);
+      if (!difference.text.empty()) {
+        difference.text = place(first_, i) + difference.text;
+        return difference;
       }
     }
+    if (first_.instructions.size() != second_.instructions.size()) {
+      const bool first_is_longer = first_.instructions.size() > shared;
+      return {place(first_is_longer ? first_ : second_, shared) + ": only in the " +
+              (first_is_longer ? "first" : "second") + " capture"};
+    }
+    if (first_.host_calls != second_.host_calls) {
+      return {"other host calls"};
+    }
+    const ProgramDifference difference = outputs();
+    return difference.text.empty() ? closures() : difference;
   }
-  return "";
-}
 
-std::string argument_difference(const StepProgram& first,
-                                const StepProgram& second,
-                                const Argument& a,
-                                const Argument& b) {
-  if (a.kind != b.kind) {
-    return "another kind of value";
+ private:
+  ProgramDifference instruction(size_t index) const {
+    const Instruction& a = first_.instructions[index];
+    const Instruction& b = second_.instructions[index];
+    if (a.op.operator_name() != b.op.operator_name()) {
+      return {": " + was(operator_name(a.op), operator_name(b.op)) + " (there in " +
+              to_string(second_.locations[static_cast<size_t>(b.location)]) + ")"};
+    }
+    for (size_t i = 0; i < a.arguments.size(); ++i) {
+      const ProgramDifference difference = argument(a.arguments[i], b.arguments[i]);
+      if (!difference.text.empty()) {
+        const std::string& name = a.op.schema().arguments()[i].name();
+        return {", argument \"" + name + "\": " + difference.text, difference.is_value};
+      }
+    }
+    for (size_t i = 0; i < a.results.size(); ++i) {
+      const ProgramDifference difference = argument(a.results[i], b.results[i]);
+      if (!difference.text.empty()) {
+        return {", result " + std::to_string(i) + ": " + difference.text, difference.is_value};
+      }
+    }
+    return {};
   }
-  if (a.kind != Argument::Kind::Constant) {
-    return slots_difference(first, second, a.slots, b.slots);
-  }
-  const std::string text_a = to_text(a.constant);
-  const std::string text_b = to_text(b.constant);
-  return text_a == text_b ? "" : was(text_a, text_b);
-}
 
-std::string instruction_difference(const StepProgram& first,
-                                   const StepProgram& second,
-                                   size_t index) {
-  const Instruction& a = first.instructions[index];
-  const Instruction& b = second.instructions[index];
-  if (a.op.operator_name() != b.op.operator_name()) {
-    return place(first, index) + ": " + was(operator_name(a.op), operator_name(b.op)) +
-           " (there in " + to_string(second.locations[static_cast<size_t>(b.location)]) + ")";
-  }
-  for (size_t i = 0; i < a.arguments.size(); ++i) {
-    const std::string text = argument_difference(first, second, a.arguments[i], b.arguments[i]);
-    if (!text.empty()) {
-      return place(first, index) + ", argument \"" + a.op.schema().arguments()[i].name() +
-             "\": " + text;
+  ProgramDifference argument(const Argument& a, const Argument& b) const {
+    if (a.kind != b.kind) {
+      return {"another kind of value"};
     }
-  }
-  for (size_t i = 0; i < a.results.size(); ++i) {
-    const std::string text = argument_difference(first, second, a.results[i], b.results[i]);
-    if (!text.empty()) {
-      return place(first, index) + ", result " + std::to_string(i) + ": " + text;
+    if (a.kind != Argument::Kind::Constant) {
+      return slots(a.slots, b.slots);
     }
+    const std::string text_a = to_text(a.constant);
+    const std::string text_b = to_text(b.constant);
+    return text_a == text_b ? ProgramDifference() : ProgramDifference{was(text_a, text_b), true};
   }
-  return "";
-}
 
-std::string outputs_difference(const StepProgram& first, const StepProgram& second) {
-  if (first.outputs.size() != second.outputs.size()) {
-    return was(std::to_string(first.outputs.size()) + " outputs",
-               std::to_string(second.outputs.size()));
-  }
-  for (size_t i = 0; i < first.outputs.size(); ++i) {
-    const auto& [name, slot] = first.outputs[i];
-    const auto& [other_name, other_slot] = second.outputs[i];
-    if (name != other_name) {
-      return was("output \"" + name + "\"", "\"" + other_name + "\"");
+  ProgramDifference slots(const std::vector<SlotId>& a, const std::vector<SlotId>& b) const {
+    if (a.size() != b.size()) {
+      return {was(std::to_string(a.size()) + " tensors", std::to_string(b.size()))};
     }
-    const std::string text = slots_difference(first, second, {slot}, {other_slot});
-    if (!text.empty()) {
-      return "output \"" + name + "\": " + text;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (a[i] != b[i]) {
+        return {"another tensor"};
+      }
+      if (a[i] != kNoTensor) {
+        const auto slot = static_cast<size_t>(a[i]);
+        ProgramDifference difference = slot_difference(first_.slots[slot], second_.slots[slot]);
+        if (!difference.text.empty()) {
+          return difference;
+        }
+      }
     }
+    return {};
   }
-  return "";
-}
 
-std::string closures_difference(const StepProgram& first, const StepProgram& second) {
-  if (first.closures.size() != second.closures.size()) {
-    return was(std::to_string(first.closures.size()) + " step closures",
-               std::to_string(second.closures.size()));
-  }
-  for (size_t i = 0; i < first.closures.size(); ++i) {
-    const ClosureOutput& a = first.closures[i];
-    const ClosureOutput& b = second.closures[i];
-    const std::string text = a.cadence == b.cadence
-                                 ? slots_difference(first, second, a.tensors, b.tensors)
-                                 : "another cadence";
-    if (!text.empty()) {
-      return "step closure " + std::to_string(i) + ": " + text;
+  ProgramDifference outputs() const {
+    if (first_.outputs.size() != second_.outputs.size()) {
+      return {was(std::to_string(first_.outputs.size()) + " outputs",
+                  std::to_string(second_.outputs.size()))};
     }
+    for (size_t i = 0; i < first_.outputs.size(); ++i) {
+      const auto& [name, slot] = first_.outputs[i];
+      const auto& [other_name, other_slot] = second_.outputs[i];
+      if (name != other_name) {
+        return {was("output \"" + name + "\"", "\"" + other_name + "\"")};
+      }
+      const ProgramDifference difference = slots({slot}, {other_slot});
+      if (!difference.text.empty()) {
+        return {"output \"" + name + "\": " + difference.text, difference.is_value};
+      }
+    }
+    return {};
   }
-  return "";
-}
+
+  ProgramDifference closures() const {
+    if (first_.closures.size() != second_.closures.size()) {
+      return {was(std::to_string(first_.closures.size()) + " step closures",
+                  std::to_string(second_.closures.size()))};
+    }
+    for (size_t i = 0; i < first_.closures.size(); ++i) {
+      const ClosureOutput& a = first_.closures[i];
+      const ClosureOutput& b = second_.closures[i];
+      const ProgramDifference difference = a.cadence == b.cadence
+                                               ? slots(a.tensors, b.tensors)
+                                               : ProgramDifference{"another cadence", true};
+      if (!difference.text.empty()) {
+        return {"step closure " + std::to_string(i) + ": " + difference.text, difference.is_value};
+      }
+    }
+    return {};
+  }
+
+  const StepProgram& first_;
+  const StepProgram& second_;
+};
 
 }  // namespace
 
-std::string first_difference(const StepProgram& first, const StepProgram& second) {
-  const size_t shared = std::min(first.instructions.size(), second.instructions.size());
-  for (size_t i = 0; i < shared; ++i) {
-    const std::string text = instruction_difference(first, second, i);
-    if (!text.empty()) {
-      return text;
-    }
-  }
-  if (first.instructions.size() != second.instructions.size()) {
-    const StepProgram& longer = first.instructions.size() > shared ? first : second;
-    return place(longer, shared) + ": only in the " + (&longer == &first ? "first" : "second") +
-           " capture";
-  }
-  if (first.host_calls != second.host_calls) {
-    return "other host calls";
-  }
-  const std::string outputs = outputs_difference(first, second);
-  return outputs.empty() ? closures_difference(first, second) : outputs;
+ProgramDifference first_difference(const StepProgram& first, const StepProgram& second) {
+  return Comparison(first, second).run();
 }
 
 }  // namespace rondo

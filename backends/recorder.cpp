@@ -50,21 +50,13 @@ struct Recorder::Call {
   std::vector<SlotId> unwritten_reads;  // of fresh memory
 };
 
-Recorder::Recorder(std::string step, const Batch& batch, const CapturedState& state)
-    : table_(program_.slots) {
+Recorder::Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state)
+    : table_(program_.slots), state_(std::move(state)) {
   program_.name = std::move(step);
-  const auto add = [&](SlotKind kind, const std::string& name, const at::Tensor& tensor) {
-    if (tensor.defined() && tensor.has_storage() && table_.find(tensor) == kNoTensor) {
-      const SlotId slot = table_.add(kind, tensor, name);
-      program_.slots[static_cast<size_t>(slot)].value =
-          kind == SlotKind::Captured ? tensor : at::Tensor();
-    }
-  };
   for (const auto& [name, tensor] : batch.items()) {
-    add(SlotKind::Input, name, tensor);
-  }
-  for (const auto& [name, tensor] : state) {
-    add(SlotKind::Captured, name, tensor);
+    if (tensor.defined() && tensor.has_storage() && table_.find(tensor) == kNoTensor) {
+      table_.add(SlotKind::Input, tensor, name);
+    }
   }
 }
 
@@ -338,27 +330,32 @@ SlotId Recorder::use_unknown(const at::Tensor& tensor, const std::string& what) 
   if (is_number || (storage != nullptr && storage->kind == SlotKind::Constant)) {
     return freeze(tensor);
   }
-  if (storage == nullptr) {
-    if (tensor.numel() > 1) {
-      fail("used as " + what + " a tensor " + describe(tensor) +
-               " that was made outside of the step and is neither its batch nor its state",
-           "put it into the batch, make it a buffer of the model, or make it inside the step");
-    }
-    return freeze(tensor);
+  if (storage == nullptr || storage->kind == SlotKind::Captured) {
+    return use_outside(tensor, what);
   }
   const SlotId root = storage->slots[0];
-  if (storage->kind == SlotKind::Captured) {
-    const SlotId slot = table_.add(
-        SlotKind::Captured, tensor, "view of " + program_.slots[static_cast<size_t>(root)].name);
-    program_.slots[static_cast<size_t>(slot)].value = untracked_alias(tensor);
-    return slot;
-  }
   if (program_.slots[static_cast<size_t>(root)].dtype != tensor.scalar_type()) {
     fail("used as " + what + " memory of the step under another dtype",
          "convert it with Tensor.view(dtype)");
   }
   append_as_strided(root, tensor);
   return table_.find(tensor);
+}
+
+// A tensor that the step did not make: its state, or a number of the host, or a mistake.
+SlotId Recorder::use_outside(const at::Tensor& tensor, const std::string& what) {
+  const Unrecorded scope;
+  if (auto entry = state_.find(tensor)) {
+    const SlotId slot = table_.add(SlotKind::Captured, tensor, std::move(entry->first));
+    program_.slots[static_cast<size_t>(slot)].value = std::move(entry->second);
+    return slot;
+  }
+  if (tensor.numel() > 1) {
+    fail("used as " + what + " a tensor " + describe(tensor) +
+             " that was made outside of the step and is neither its batch nor its state",
+         "put it into the batch, make it a buffer of the model, or make it inside the step");
+  }
+  return freeze(tensor);
 }
 
 SlotId Recorder::freeze(const at::Tensor& tensor) {

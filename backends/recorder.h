@@ -5,12 +5,14 @@
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backends/operator_effects.h"
 #include "backends/slot_table.h"
+#include "backends/state_index.h"
 #include "backends/step_program.h"
 
 namespace rondo {
@@ -24,7 +26,8 @@ namespace rondo {
 /// Used on one thread: a `RecordingScope` switches it on there.
 class Recorder {
  public:
-  Recorder(std::string step, const Batch& batch, const CapturedState& state);
+  /// \param state  asked at once, and again when the step uses a tensor that is not known
+  Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -66,12 +69,14 @@ class Recorder {
 
   SlotId use(const at::Tensor& tensor, const std::string& what);
   SlotId use_unknown(const at::Tensor& tensor, const std::string& what);
+  SlotId use_outside(const at::Tensor& tensor, const std::string& what);
   SlotId freeze(const at::Tensor& tensor);
   SlotId use_after_step(const at::Tensor& tensor, const std::string& what);
   [[noreturn]] void fail(const std::string& what, const std::string& advice);
 
   StepProgram program_;
   SlotTable table_;
+  StateIndex state_;
   std::vector<SlotId> read_after_step_;
   std::string failure_;
   int32_t location_ = 0;

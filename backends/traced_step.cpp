@@ -91,17 +91,22 @@ Outputs TracedStep::capture(const StepCall& call) {
   return outputs;
 }
 
-// The second capture is there: compares, and builds what is replayed.
+// Two captures are there: compares, and builds what is replayed. State that was made in the first
+// step gives it other operators than the second has; a third capture then shows whether that was
+// all.
 void TracedStep::settle(CapturedStep second) {
   const std::unique_ptr<StepProgram> first = std::move(first_);
-  const std::string difference = first_difference(*first, second.program);
-  if (!difference.empty()) {
-    throw CaptureError(
-        "step " + name_ + " cannot be replayed, because two captures of it differ: " + difference +
-        ". Whatever changes from step to step must be a tensor of the batch or of the "
-        "state, a host call, or part of the step's key; backend.mode=eager runs the "
-        "step as written");
+  const ProgramDifference difference = first_difference(*first, second.program);
+  if (!difference.text.empty()) {
+    if (difference.is_value || std::exchange(is_third_capture_, true)) {
+      is_third_capture_ = false;
+      throw_difference(difference.text);
+    }
+    log_.debug("step " + name_ + ": captured once more, because " + difference.text);
+    first_ = std::make_unique<StepProgram>(std::move(second.program));
+    return;
   }
+  is_third_capture_ = false;
   const Stopwatch watch(stats_.build_s);
   stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
   program_ = clean_up(std::move(second.program));
@@ -119,6 +124,14 @@ void TracedStep::settle(CapturedStep second) {
   variants_.clear();
   variant_for(std::vector<bool>(closures_.size(), true));
   is_ready_ = true;
+}
+
+void TracedStep::throw_difference(const std::string& difference) const {
+  throw CaptureError(
+      "step " + name_ + " cannot be replayed, because two captures of it differ: " + difference +
+      ". Whatever changes from step to step must be a tensor of the batch or of the "
+      "state, a host call, or part of the step's key; backend.mode=eager runs the step "
+      "as written");
 }
 
 const Slot* TracedStep::moved_state() const {

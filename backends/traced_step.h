@@ -17,8 +17,9 @@ namespace rondo {
 
 struct CapturedStep;
 
-/// One step of one key: captured on its first two runs, which must agree, then replayed. What is
-/// baked into a replay, and what guards it:
+/// One step of one key: captured on its first two runs, which must agree, then replayed. When they
+/// differ in their operators, because the first one made state, a third one must agree with the
+/// second. What is baked into a replay, and what guards it:
 /// - shapes, dtypes, the loop and the phase: the key, compared before each run by the backend
 /// - addresses of captured state: compared before each replay; another one starts the captures anew
 /// - host values in the body: errors of the recorder, the comparison of the two captures,
@@ -57,6 +58,7 @@ class TracedStep {
 
   Outputs capture(const StepCall& call);
   void settle(CapturedStep second);
+  [[noreturn]] void throw_difference(const std::string& difference) const;
   const Slot* moved_state() const;
   void start_anew(const Slot& moved);
   std::vector<bool> due_closures(const StepCall& call) const;
@@ -69,6 +71,7 @@ class TracedStep {
   VerifyPolicy verify_;
   TextLog log_;
   bool is_ready_ = false;
+  bool is_third_capture_ = false;
   std::unique_ptr<StepProgram> first_;  // between the two captures
   StepProgram program_;                 // cleaned up, with every closure
   std::vector<Address> addresses_;

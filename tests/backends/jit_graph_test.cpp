@@ -21,7 +21,7 @@ Batch batch_of(uint64_t seed) {
 StepProgram record(const std::function<at::Tensor(const at::Tensor&)>& body) {
   register_with_dispatcher();
   const Batch batch = batch_of(1);
-  Recorder recorder("test", batch, {});
+  Recorder recorder("test", batch, [] { return CapturedState(); });
   Outputs outputs;
   {
     const RecordingScope scope(recorder);
@@ -91,7 +91,9 @@ TEST_CASE(
   const Batch batch = batch_of(1);
   const at::Tensor used = torch::ones({3});
   const at::Tensor unused = torch::ones({7});
-  Recorder recorder("test", batch, {{"unused", unused}, {"used", used}});
+  Recorder recorder("test", batch, [&] {
+    return CapturedState{{"unused", unused}, {"used", used}};
+  });
   Outputs outputs;
   {
     const RecordingScope scope(recorder);

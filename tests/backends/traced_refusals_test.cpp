@@ -186,13 +186,37 @@ TEST_CASE("a vector of the host that changes shows when the two captures are com
             "other bytes"));
 }
 
-TEST_CASE("an operator more or less shows when the two captures are compared") {
-  bool is_first = true;
+TEST_CASE("an operator more or less in every other step shows when captures are compared") {
+  bool is_odd = false;
   CHECK(has(error_of([&](const auto& x, const auto& label, const auto& w, const auto& b) {
               const at::Tensor loss = plain_loss(x, label, w, b);
-              return std::exchange(is_first, false) ? loss.clone() : loss;
+              is_odd = !is_odd;
+              return is_odd ? loss.clone() : loss;
             }),
             "aten::clone"));
+}
+
+TEST_CASE("state that is made in the first step costs a third capture") {
+  const auto make = [] {
+    StepProbe probe = descent(plain_loss);
+    auto momentum = std::make_shared<at::Tensor>();
+    const at::Tensor w = probe.state[0].second;
+    const auto body = probe.body;
+    probe.more_state = [=] { return CapturedState{{"momentum", *momentum}}; };
+    probe.body = [=](Backend& backend, const Batch& batch) {
+      Outputs outputs = body(backend, batch);
+      const torch::NoGradGuard no_grad;
+      if (momentum->defined()) {
+        momentum->mul_(0.9).add_(w.grad());
+      } else {
+        *momentum = w.grad().clone();
+      }
+      outputs.set("momentum", momentum->clone());
+      return outputs;
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 8, 3) == "");
 }
 
 TEST_CASE("what lasts longer than two captures is found by the verification") {

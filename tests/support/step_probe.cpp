@@ -32,7 +32,12 @@ int64_t ProbeRun::replays() const {
 ProbeRun run_probe(const std::function<StepProbe()>& make, Backend& backend, int steps) {
   torch::manual_seed(7);
   const StepProbe probe = make();
-  backend.set_state([&] { return probe.state; });
+  backend.set_state([&] {
+    CapturedState state = probe.state;
+    const CapturedState more = probe.more_state ? probe.more_state() : CapturedState();
+    state.insert(state.end(), more.begin(), more.end());
+    return state;
+  });
   ProbeRun run;
   for (int step = 0; step < steps; ++step) {
     const Batch batch = backend.stage(probe.batch ? probe.batch(step) : random_batch(step));

@@ -15,6 +15,7 @@ namespace rondo::test {
 /// A step to run under both backends: what it owns, and what it does.
 struct StepProbe {
   CapturedState state;
+  std::function<CapturedState()> more_state;  ///< that is made while the probe runs
   std::function<Outputs(Backend&, const Batch&)> body;
   std::function<Batch(int)> batch;                  ///< of step 0, 1 …; default: `random_batch`
   std::function<StepKey(int)> key;                  ///< default: train/update

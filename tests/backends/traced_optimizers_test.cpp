@@ -1,0 +1,79 @@
+#include <memory>
+#include <string>
+
+#include "optim/adam.h"
+#include "optim/sgd.h"
+#include "support/step_probe.h"
+
+TEST_SUITE_BEGIN("backends/traced_optimizers");
+
+using namespace rondo;
+using namespace rondo::test;
+namespace F = torch::nn::functional;
+
+namespace {
+
+GroupPhase phase_of(int step, int64_t size) {
+  return {step % size == 0, step % size == size - 1, size};
+}
+
+// A training step as the loop writes it, with groups of `size` batches.
+StepProbe training(std::shared_ptr<Optimizer> optimizer, int64_t size) {
+  auto net = torch::nn::Sequential(
+      torch::nn::Linear(6, 8), torch::nn::Tanh(), torch::nn::Dropout(0.2), torch::nn::Linear(8, 3));
+  NamedTensors parameters;
+  for (const auto& parameter : net->named_parameters()) {
+    parameters.emplace_back(parameter.key(), parameter.value());
+  }
+  optimizer->attach(parameters);
+  auto phase = std::make_shared<GroupPhase>();
+  StepProbe probe;
+  probe.more_state = [=] { return optimizer->captured_state(); };
+  probe.key = [=](int step) {
+    *phase = phase_of(step, size);
+    optimizer->bind_grads(!phase->is_first);
+    return StepKey{"train", *phase, "fp32"};
+  };
+  probe.body = [=](Backend& backend, const Batch& batch) mutable {
+    if (phase->is_first) {
+      optimizer->zero_grad();
+    }
+    const at::Tensor loss = F::cross_entropy(net->forward(batch["x"]), batch["label"]);
+    (loss / phase->size).backward();
+    if (phase->is_last) {
+      const at::Tensor lr = optimizer->groups()[0]["lr"];
+      backend.host_call("schedule", {lr}, [](const auto& tensors) { tensors[0].mul_(0.97); });
+      optimizer->step();
+    } else {
+      optimizer->keep_grads();
+    }
+    return Outputs{{"loss", loss}};
+  };
+  return probe;
+}
+
+std::shared_ptr<Optimizer> momentum() {
+  Sgd::Options options;
+  options.lr = 0.1;
+  options.momentum = 0.9;
+  return std::make_shared<Sgd>(options);
+}
+
+std::shared_ptr<Optimizer> adamw() {
+  AdamW::Options options;
+  options.lr = 0.01;
+  return std::make_shared<AdamW>(options);
+}
+
+}  // namespace
+
+TEST_CASE("a whole training step with rondo's optimizers replays bit for bit") {
+  CHECK(traced_against_eager([] { return training(momentum(), 1); }, 12) == "");
+  CHECK(traced_against_eager([] { return training(adamw(), 1); }, 12) == "");
+}
+
+TEST_CASE(
+    "so do groups of accumulated batches, though the first one makes the memory of gradients") {
+  CHECK(traced_against_eager([] { return training(momentum(), 3); }, 18, 6) == "");
+  CHECK(traced_against_eager([] { return training(adamw(), 3); }, 18, 6) == "");
+}
