@@ -15,7 +15,7 @@
 #include "data/data_dir.h"
 #include "data/internal/csv_reader.h"
 #include "data/internal/read_file.h"
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
 

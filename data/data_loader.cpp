@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "data/internal/batch_streams.h"
-#include "core/internal/require.h"
+#include "core/require.h"
 
 namespace rondo {
 

@@ -5,7 +5,7 @@
 #include "core/random.h"
 #include "core/registry.h"
 #include "data/internal/glyph_drawing.h"
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
 

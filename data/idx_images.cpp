@@ -10,7 +10,7 @@
 #include "core/registry.h"
 #include "data/data_dir.h"
 #include "data/internal/read_file.h"
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
 

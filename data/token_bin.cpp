@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/registry.h"
 #include "data/data_dir.h"
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
 

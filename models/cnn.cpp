@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "metrics/accuracy.h"
 #include "models/internal/classify.h"
 #include "models/register.h"

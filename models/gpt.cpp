@@ -13,7 +13,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "metrics/perplexity.h"
 #include "models/internal/classify.h"
 #include "models/internal/next_token.h"

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "metrics/perplexity.h"
 #include "models/internal/classify.h"
 #include "models/internal/next_token.h"

@@ -4,7 +4,7 @@
 #include <ATen/ops/relu.h>
 #include <torch/nn/init.h>
 
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "metrics/accuracy.h"
 #include "models/internal/classify.h"
 #include "models/register.h"

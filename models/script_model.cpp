@@ -7,7 +7,7 @@
 #include <fstream>
 #include <unordered_set>
 
-#include "core/internal/require.h"
+#include "core/require.h"
 #include "models/register.h"
 
 namespace rondo {

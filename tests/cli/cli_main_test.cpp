@@ -30,7 +30,9 @@ TEST_CASE("the exit code tells a wrong use from a failure") {
   CHECK(run({"fit"}) == 2);
   CHECK(run({"version"}, [](rondo::Registries&) { throw rondo::UsageError("taken"); }) == 2);
   CHECK(run({"version"}, [](rondo::Registries&) {
-          throw rondo::ConfigError(rondo::Fault{{"run.toml", 1, 1}, "a", "is wrong"});
+          rondo::Fault fault;
+          fault.message = "is wrong";
+          throw rondo::ConfigError(std::move(fault));
         }) == 2);
   CHECK(run({"version"}, [](rondo::Registries&) { throw rondo::DataError("torn"); }) == 1);
   CHECK(run({"version"}, [](rondo::Registries&) { throw std::runtime_error("broken"); }) == 1);

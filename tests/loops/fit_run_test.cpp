@@ -9,6 +9,7 @@
 
 #include "callbacks/early_exit_callback.h"
 #include "core/error.h"
+#include "optim/sgd.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

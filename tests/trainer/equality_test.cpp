@@ -84,9 +84,27 @@ Factory<Model> gpt(double dropout) {
   return use<Gpt>(options);
 }
 
+Factory<Model> lstm(double dropout) {
+  Lstm::Options options;
+  options.vocabulary = 11;
+  options.width = 6;
+  options.layers = 2;
+  options.dropout = dropout;
+  return use<Lstm>(options);
+}
+
+Factory<Model> resnet(double) {
+  ResNet::Options options;
+  options.blocks = 1;
+  options.width = 4;
+  return use<ResNet>(options);
+}
+
 const Subject kSubjects[] = {
     {"Mlp", mlp, [] { return images(1, 8); }},
     {"Cnn", cnn, [] { return images(1, 8); }},
+    {"ResNet", resnet, [] { return images(3, 8); }},
+    {"Lstm", lstm, tokens},
     {"Gpt", gpt, tokens},
 };
 

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <string>
 
+#include "callbacks/keep_n_checkpoints.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/random.h"
+#include "loops/fit_run.h"
 #include "models/mlp.h"
 #include "optim/adam.h"
 #include "optim/lr_schedulers.h"
