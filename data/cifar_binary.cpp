@@ -7,9 +7,9 @@
 
 #include "core/error.h"
 #include "core/registry.h"
+#include "core/require.h"
 #include "data/data_dir.h"
 #include "data/internal/read_file.h"
-#include "core/require.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
 

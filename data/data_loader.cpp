@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/internal/batch_streams.h"
 #include "core/require.h"
+#include "data/internal/batch_streams.h"
 
 namespace rondo {
 

@@ -4,8 +4,8 @@
 
 #include "core/random.h"
 #include "core/registry.h"
-#include "data/internal/glyph_drawing.h"
 #include "core/require.h"
+#include "data/internal/glyph_drawing.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
 

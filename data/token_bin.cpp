@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/registry.h"
-#include "data/data_dir.h"
 #include "core/require.h"
+#include "data/data_dir.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
 

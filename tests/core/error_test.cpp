@@ -27,7 +27,8 @@ TEST_CASE("root_cause reaches the innermost exception with its own type") {
 }
 
 TEST_CASE("a config error lists its faults in file order with what is known of their place") {
-  const ConfigError error(std::vector<Fault>{{{"a.toml", 9, 1}, "x.y", "second"}, {{"a.toml", 2, 5}, "", "first"}});
+  const ConfigError error(
+      std::vector<Fault>{{{"a.toml", 9, 1}, "x.y", "second"}, {{"a.toml", 2, 5}, "", "first"}});
   CHECK(std::string(error.what()) == "a.toml:2:5: first\na.toml:9:1: x.y: second");
   CHECK(error.faults.size() == 2);
   CHECK(to_string(Fault{{}, "k", "m"}) == "k: m");
