@@ -1,19 +1,14 @@
 #include "callbacks/keep_n_checkpoints.h"
 
-#include <fmt/format.h>
-
 #include "callbacks/checkpoint_callback.h"
-#include "core/error.h"
 #include "core/registry.h"
+#include "core/require.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
 KeepNCheckpoints::KeepNCheckpoints(const Options& options) : options_(options) {
-  if (options.n < 1) {
-    throw UsageError(
-        fmt::format("KeepNCheckpoints.n: expected an integer >= 1, got {}", options.n));
-  }
+  detail::require(options.n >= 1, "KeepNCheckpoints.n", ">= 1", options.n);
 }
 
 void KeepNCheckpoints::on_after_save_checkpoint(Trainer& trainer,

@@ -1,24 +1,14 @@
 #include "callbacks/precision_callback.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/require.h"
 #include "core/torch_compat.h"
 #include "optim/clip.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
-
-namespace {
-
-void require_positive(const char* name, const std::optional<double>& value) {
-  if (value && !(*value > 0.0)) {
-    throw UsageError(fmt::format("precision.{}: expected a number > 0, got {}", name, *value));
-  }
-}
-
-}  // namespace
 
 PrecisionCallback::AutocastScope::AutocastScope(bool is_on) : is_on_(is_on) {
   if (is_on_) {
@@ -40,12 +30,14 @@ PrecisionCallback::AutocastScope::~AutocastScope() {
 
 void PrecisionCallback::pre_setup(Trainer& trainer) {
   options_ = trainer.options().precision;
-  if (options_.dtype != "fp32" && options_.dtype != "bf16") {
-    throw UsageError(
-        fmt::format("precision.dtype: expected \"fp32\" or \"bf16\", got \"{}\"", options_.dtype));
-  }
-  require_positive("max_gradient_norm", options_.max_gradient_norm);
-  require_positive("max_gradient_value", options_.max_gradient_value);
+  const double norm = options_.max_gradient_norm.value_or(1.0);
+  const double limit = options_.max_gradient_value.value_or(1.0);
+  detail::require(options_.dtype == "fp32" || options_.dtype == "bf16",
+                  "precision.dtype",
+                  "\"fp32\" or \"bf16\"",
+                  options_.dtype);
+  detail::require(norm > 0.0, "precision.max_gradient_norm", "> 0", norm);
+  detail::require(limit > 0.0, "precision.max_gradient_value", "> 0", limit);
   if (options_.max_gradient_norm && options_.max_gradient_value) {
     throw UsageError(
         "precision: max_gradient_norm and max_gradient_value exclude each other; give one of them");

@@ -1,13 +1,12 @@
 #include "callbacks/sample_text.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/random.h"
 #include "core/registry.h"
+#include "core/require.h"
 #include "data/text_tokens.h"
 #include "models/gpt.h"
 #include "trainer/trainer.h"
@@ -15,14 +14,8 @@
 namespace rondo {
 
 SampleText::SampleText(const Options& options) : options_(options) {
-  if (options.length < 1) {
-    throw UsageError(
-        fmt::format("SampleText.length: expected an integer >= 1, got {}", options.length));
-  }
-  if (!(options.temperature > 0.0)) {
-    throw UsageError(
-        fmt::format("SampleText.temperature: expected a number > 0, got {}", options.temperature));
-  }
+  detail::require(options.length >= 1, "SampleText.length", ">= 1", options.length);
+  detail::require(options.temperature > 0.0, "SampleText.temperature", "> 0", options.temperature);
 }
 
 void SampleText::on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) {

@@ -51,6 +51,46 @@ bool print_one(const Registry<Base>& registry, const std::string& name) {
   return true;
 }
 
+/// `{"name": "lr", "type": "a number", "check": ">= 0", "default": "0.001", "doc": "step size"}` a
+/// key.
+std::string json_of(const std::vector<OptionKey>& keys, const ConfigTable& defaults) {
+  std::string text;
+  for (const OptionKey& key : keys) {
+    const ConfigValue* value = defaults.find(key.name);
+    const auto* inner = value != nullptr ? value->get_if<ConfigTable>() : nullptr;
+    text += fmt::format(
+        "{}{{\"name\": {}, \"type\": {}, \"check\": {}, \"required\": {}, \"default\": {}, "
+        "\"doc\": {}",
+        text.empty() ? "" : ", ",
+        json_string(key.name),
+        json_string(key.type),
+        json_string(key.check),
+        key.is_required,
+        value != nullptr ? json_string(value->to_text()) : std::string("null"),
+        json_string(key.doc));
+    if (!key.nested.empty()) {
+      text += ", \"keys\": " + json_of(key.nested, inner != nullptr ? *inner : ConfigTable{});
+    }
+    text += "}";
+  }
+  return "[" + text + "]";
+}
+
+/// Every component of a family with its keys.
+template <class Base>
+std::string json_of(const Registry<Base>& registry) {
+  std::string text;
+  for (const auto& entry : registry.entries()) {
+    text += fmt::format("{}{{\"family\": {}, \"name\": {}, \"doc\": {}, \"keys\": {}}}",
+                        text.empty() ? "" : ", ",
+                        json_string(registry.family()),
+                        json_string(entry.name),
+                        json_string(entry.doc),
+                        json_of(entry.keys->keys(), entry.defaults()));
+  }
+  return text;
+}
+
 template <class Base>
 void add_names(const Registry<Base>& registry, std::vector<std::string>& names) {
   for (const auto& entry : registry.entries()) {
@@ -69,11 +109,29 @@ void for_each_family(const Registries& registries, Visit visit) {
   visit(registries.loggers);
 }
 
+/// Everything that a config can hold, as one JSON object on one line.
+void print_json(const Registries& registries) {
+  std::string components;
+  for_each_family(registries, [&](const auto& registry) {
+    const std::string family = json_of(registry);
+    components += (components.empty() || family.empty() ? "" : ", ") + family;
+  });
+  const KeyTable<TrainerOptions> keys = trainer_keys(registries);
+  const TrainerOptions defaults;
+  std::cout << fmt::format("{{\"components\": [{}], \"trainer\": {}}}\n",
+                           components,
+                           json_of(keys.keys(), keys.write(&defaults)));
+}
+
 }  // namespace
 
 int run_describe(const CommandLine& line, Registries& registries) {
   for (const std::string& plugin : line.plugins) {
     load_plugin(plugin, registries);
+  }
+  if (line.json) {
+    print_json(registries);
+    return 0;
   }
   if (line.name.empty()) {
     for_each_family(registries, [](const auto& registry) { list(registry); });

@@ -170,6 +170,8 @@ std::exception_ptr FitRun::leave(std::exception_ptr error) {
   error = validation_cleanup_.close(std::move(error));
   error = cleanup_.close(std::move(error));
   trainer_.state().plan = nullptr;
+  stop_reason_ = trainer_.stop_reason() != nullptr ? trainer_.stop_reason() : "";
+  trainer_.clear_stop();
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   return error;
 }
@@ -183,7 +185,7 @@ FitResult FitRun::result() const {
   const double training = state.timestamp.total_seconds - seconds_before_;
   result.steps_per_s = training > 0.0 ? static_cast<double>(result.steps_now) / training : 0.0;
   result.was_already_done = was_already_done_;
-  result.stop_reason = trainer_.stop_reason() != nullptr ? trainer_.stop_reason() : "";
+  result.stop_reason = stop_reason_;
   result.metrics = state.last_metrics;
   result.artifact_dir = state.artifact_dir;
   result.last_checkpoint = state.last_checkpoint;

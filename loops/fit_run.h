@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "callbacks/checkpoint_options.h"
 #include "callbacks/cleanup.h"
@@ -64,6 +65,7 @@ class FitRun {
   int64_t stretch_idx_ = -1;    // of the newest stretch; -1 before the first one of this process
   bool is_done_ = false;
   bool was_already_done_ = false;
+  std::string stop_reason_;  // why it ended early
   int64_t first_update_ = 0;
   double seconds_before_ = 0.0;  // training seconds of earlier processes
   std::chrono::steady_clock::time_point start_;

@@ -4,6 +4,7 @@
 
 #include "callbacks/hooks.h"
 #include "core/error.h"
+#include "core/require.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -11,9 +12,7 @@ namespace rondo {
 namespace {
 
 void require_positive(const char* name, const std::optional<int64_t>& value) {
-  if (value && *value <= 0) {
-    throw UsageError(fmt::format("loop.{}: expected an integer >= 1, got {}", name, *value));
-  }
+  detail::require(!value || *value > 0, name, ">= 1", value.value_or(0));
 }
 
 void require_frequency(const Time& frequency) {
@@ -39,12 +38,12 @@ void guard(Trainer& trainer, Cleanup& cleanup, const Hook<std::exception_ptr>& h
 
 TrainingLoop::TrainingLoop(const Options& options)
     : options_(options), validation_({options.eval_steps, "validate"}) {
-  require_positive("max_steps", options.max_steps);
-  require_positive("num_steps", options.num_steps);
-  require_positive("num_epochs", options.num_epochs);
-  require_positive("steps_per_epoch", options.steps_per_epoch);
-  require_positive("eval_steps", options.eval_steps);
-  require_positive("grad_accum_steps", options.grad_accum_steps);
+  require_positive("loop.max_steps", options.max_steps);
+  require_positive("loop.num_steps", options.num_steps);
+  require_positive("loop.num_epochs", options.num_epochs);
+  require_positive("loop.steps_per_epoch", options.steps_per_epoch);
+  require_positive("loop.eval_steps", options.eval_steps);
+  require_positive("loop.grad_accum_steps", options.grad_accum_steps);
   require_frequency(options.eval_frequency);
   if (options.num_epochs && options.num_steps) {
     throw UsageError("loop: num_epochs and num_steps exclude each other; give one of them");
@@ -92,7 +91,7 @@ void TrainingLoop::on_load_checkpoint(Trainer& trainer, const StateDict& state) 
 }
 
 ValidationLoop::ValidationLoop(const Options& options) : options_(options) {
-  require_positive("eval_steps", options.eval_steps);
+  require_positive("loop.eval_steps", options.eval_steps);
   if (options.hook.empty()) {
     throw UsageError("loop.hook: expected a name, got \"\"");
   }

@@ -67,6 +67,12 @@ ValidationRow row_of(Trainer& trainer, const Loaders& loaders, const LoadFrom& f
           of_scopes(trainer.state().last_metrics, scopes)};
 }
 
+/// Keeps the table beside the run.
+void write_files(const fs::path& directory, const ValidationTable& table) {
+  write_atomically(*real_file_system(), directory / "validate_all.csv", table.to_csv());
+  write_atomically(*real_file_system(), directory / "validate_all.json", table.to_json());
+}
+
 /// The number in a file's name that tells its step; -1 when there is none.
 int64_t step_in_name(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -132,6 +138,7 @@ ValidationTable validate_all(Trainer& trainer,
   if (error) {
     std::rethrow_exception(error);
   }
+  write_files(trainer.state().artifact_dir, table);
   return table;
 }
 

@@ -13,8 +13,9 @@ namespace rondo {
 /// \return its metrics, with their scope
 Metrics validate(Trainer& trainer, const DataLoader& loader, const LoadFrom& from);
 
-/// Evaluates every loader with each checkpoint in turn. A warning and an empty table when there is
-/// nothing to evaluate.
+/// Evaluates every loader with each checkpoint in turn, and writes the table to validate_all.csv
+/// and .json in the artifact directory. A warning and an empty table when there is nothing to
+/// evaluate.
 ValidationTable validate_all(Trainer& trainer,
                              const Loaders& loaders,
                              const std::vector<LoadFrom>& checkpoints);

@@ -81,6 +81,9 @@ class Trainer {
   /// Null when nobody asked.
   const char* stop_reason() const noexcept { return stop_reason_.load(); }
 
+  /// Forgets a request, so that the Trainer can run again; a fit does so at its end.
+  void clear_stop() noexcept { stop_reason_.store(nullptr); }
+
   /// @}
 
   /// \name For callbacks

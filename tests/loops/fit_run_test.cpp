@@ -151,6 +151,7 @@ TEST_CASE("request_stop ends the fit after the current update and says why") {
   }
   CHECK(run.result().steps == 1);
   CHECK(run.result().stop_reason == "enough");
+  CHECK(trainer.fit(tiny_loader("train")).steps == 9);  // the request is spent
 }
 
 TEST_CASE("a run that has reached its total says so and does nothing") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ TEST_CASE("T52: two checkpoints and two loaders make two rows with the metrics o
   const ValidationTable table =
       trainer.validate_all(loaders, {(dir / "run/checkpoint_*.pt").string()});
   REQUIRE(table.rows.size() == 2);
+  CHECK(std::filesystem::exists(trainer.state().artifact_dir / "validate_all.csv"));
+  CHECK(std::filesystem::exists(trainer.state().artifact_dir / "validate_all.json"));
   CHECK(table.rows[0].step == 3);
   CHECK(table.rows[1].step == 6);
   for (const ValidationRow& row : table.rows) {

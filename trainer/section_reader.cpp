@@ -1,0 +1,228 @@
+#include "trainer/section_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/glob.h"
+
+namespace rondo {
+
+namespace {
+
+/// Takes the keys of loaders out of a table that also holds those of a data set.
+ConfigTable take_loader_keys(ConfigTable& table, const KeyList& batching) {
+  ConfigTable taken;
+  for (const OptionKey& key : batching.keys()) {
+    if (const ConfigEntry* entry = table.find_entry(key.name)) {
+      taken.set(key.name, entry->value, entry->key_position);
+      table.erase(key.name);
+    }
+  }
+  return taken;
+}
+
+/// A loader as a config with every default would have it.
+ConfigValue resolved_loader(const std::string& label,
+                            const Factory<DataSource>& source,
+                            const ConfigTable& batching,
+                            const Registry<DataSource>& datasets) {
+  ConfigTable full;
+  full.set("label", ConfigValue(label));
+  full.set("dataset", ConfigValue(source.name()));
+  const ConfigValue written = datasets.write(source);
+  if (const auto* keys =
+          written.get_if<ConfigTable>()->entries().front().value.get_if<ConfigTable>()) {
+    for (const ConfigEntry& key : keys->entries()) {
+      full.set(key.key, key.value);
+    }
+  }
+  for (const ConfigEntry& key : batching.entries()) {
+    full.set(key.key, key.value);
+  }
+  return ConfigValue(std::move(full));
+}
+
+}  // namespace
+
+void refuse_unknown(const ConfigTable& table,
+                    const std::vector<std::string>& known,
+                    FaultSink& faults) {
+  for (const ConfigEntry& entry : table.entries()) {
+    if (std::find(known.begin(), known.end(), entry.key) == known.end()) {
+      faults.add(entry.key_position,
+                 fmt::format("unknown key \"{}\"{}", entry.key, suggestion(entry.key, known)));
+    }
+  }
+}
+
+std::optional<DataLoader> SectionReader::labelled(const std::string& label,
+                                                  const ConfigValue& value,
+                                                  FaultSink& faults) const {
+  const auto known = by_label_.find(label);
+  if (known != by_label_.end()) {
+    return known->second;
+  }
+  std::vector<std::string> labels;
+  for (const auto& item : by_label_) {
+    labels.push_back(item.first);
+  }
+  faults.add(
+      value.position(),
+      fmt::format(
+          "no loader of [trainer.fit] is labelled \"{}\"{}", label, suggestion(label, labels)));
+  return std::nullopt;
+}
+
+std::optional<DataLoader> SectionReader::loader(const ConfigValue& value,
+                                                FaultSink& faults,
+                                                ConfigValue& resolved) {
+  if (const std::string* label = value.get_if<std::string>()) {
+    resolved = value;
+    return labelled(*label, value, faults);
+  }
+  const auto* table = value.get_if<ConfigTable>();
+  const ConfigValue* dataset = table != nullptr ? table->find("dataset") : nullptr;
+  const std::string* name = dataset != nullptr ? dataset->get_if<std::string>() : nullptr;
+  if (name == nullptr) {
+    detail::add_mismatch(
+        value,
+        "a table with \"dataset\", the name of a dataset, or the label of a loader",
+        "",
+        faults);
+    return std::nullopt;
+  }
+  const KeyTable<LoaderOptions> batching = loader_keys();
+  ConfigTable own = *table;
+  LoaderOptions options;
+  batching.read(take_loader_keys(own, batching), value.position(), &options, faults);
+  std::string label;
+  if (const ConfigValue* given = own.find("label")) {
+    FaultSink inside = faults.inside("label");
+    label = OptionType<std::string>::read(*given, inside).value_or("");
+  }
+  own.erase("label");
+  own.erase("dataset");
+  const Factory<DataSource> source =
+      registries_.datasets.read_named(*name, dataset->position(), own, faults);
+  if (!source) {
+    return std::nullopt;
+  }
+  resolved = resolved_loader(label, source, batching.write(&options), registries_.datasets);
+  DataLoader made(label, source, options);
+  if (!label.empty()) {
+    by_label_.insert_or_assign(label, made);
+  }
+  return made;
+}
+
+Loaders SectionReader::loaders(const ConfigTable& section,
+                               const char* key,
+                               FaultSink& faults,
+                               ConfigTable& resolved) {
+  Loaders found;
+  const ConfigValue* value = section.find(key);
+  if (value == nullptr) {
+    return found;
+  }
+  ConfigArray written;
+  FaultSink inside = faults.inside(key);
+  const auto* array = value->get_if<ConfigArray>();
+  const ConfigArray all = array != nullptr ? *array : ConfigArray{*value};
+  for (size_t i = 0; i < all.size(); ++i) {
+    FaultSink element = array != nullptr ? inside.inside(fmt::format("[{}]", i)) : inside;
+    ConfigValue one;
+    if (auto made = loader(all[i], element, one)) {
+      found.push_back(std::move(*made));
+      written.push_back(std::move(one));
+    }
+  }
+  resolved.set(key, ConfigValue(std::move(written)));
+  return found;
+}
+
+LoadFrom SectionReader::from(const ConfigTable& section, FaultSink& faults) const {
+  const ConfigValue* value = section.find("ckpt_path");
+  if (value == nullptr) {
+    return {};
+  }
+  if (const std::string* path = value->get_if<std::string>()) {
+    return {*path};
+  }
+  if (const bool* on = value->get_if<bool>(); on != nullptr && !*on) {
+    return LoadFrom::nothing();
+  }
+  FaultSink inside = faults.inside("ckpt_path");
+  detail::add_mismatch(*value, "a path, or false to load nothing", "", inside);
+  return {};
+}
+
+std::optional<RunConfig::Fit> SectionReader::fit(const ConfigTable& section,
+                                                 const SourcePosition& at) {
+  FaultSink faults = faults_.inside("fit");
+  refuse_unknown(section, {"train_dataloader", "val_dataloader", "ckpt_path"}, faults);
+  ConfigTable written;
+  const ConfigValue* train = section.find("train_dataloader");
+  std::optional<DataLoader> training;
+  if (train == nullptr) {
+    faults.add(at, "missing key \"train_dataloader\": expected a table with \"dataset\"");
+  } else {
+    FaultSink inside = faults.inside("train_dataloader");
+    ConfigValue resolved;
+    training = loader(*train, inside, resolved);
+    written.set("train_dataloader", std::move(resolved));
+  }
+  Loaders val = loaders(section, "val_dataloader", faults, written);
+  const LoadFrom start = from(section, faults);
+  if (const ConfigValue* path = section.find("ckpt_path")) {
+    written.set("ckpt_path", *path);
+  }
+  resolved_.set("fit", ConfigValue(std::move(written)));
+  return training ? std::optional<RunConfig::Fit>({std::move(*training), std::move(val), start})
+                  : std::nullopt;
+}
+
+std::optional<RunConfig::Validate> SectionReader::validate(const ConfigTable& section,
+                                                           const SourcePosition& at) {
+  FaultSink faults = faults_.inside("validate");
+  refuse_unknown(section, {"val_dataloader", "ckpt_path"}, faults);
+  const ConfigValue* value = section.find("val_dataloader");
+  const LoadFrom start = from(section, faults);
+  if (value == nullptr) {
+    faults.add(at,
+               "missing key \"val_dataloader\": expected a table with \"dataset\", or the label of "
+               "a loader");
+    return std::nullopt;
+  }
+  FaultSink inside = faults.inside("val_dataloader");
+  ConfigTable written;
+  ConfigValue resolved;
+  std::optional<DataLoader> made = loader(*value, inside, resolved);
+  written.set("val_dataloader", std::move(resolved));
+  if (const ConfigValue* path = section.find("ckpt_path")) {
+    written.set("ckpt_path", *path);
+  }
+  resolved_.set("validate", ConfigValue(std::move(written)));
+  return made ? std::optional<RunConfig::Validate>({std::move(*made), start}) : std::nullopt;
+}
+
+std::optional<RunConfig::ValidateAll> SectionReader::validate_all(const ConfigTable& section) {
+  FaultSink faults = faults_.inside("validate_all");
+  refuse_unknown(section, {"val_dataloaders", "ckpt_paths"}, faults);
+  RunConfig::ValidateAll all;
+  ConfigTable written;
+  all.loaders = loaders(section, "val_dataloaders", faults, written);
+  if (const ConfigValue* paths = section.find("ckpt_paths")) {
+    FaultSink inside = faults.inside("ckpt_paths");
+    const bool is_single = paths->get_if<std::string>() != nullptr;
+    const ConfigValue list =
+        is_single ? ConfigValue(ConfigArray{*paths}, paths->position()) : *paths;
+    all.checkpoints = OptionType<std::vector<std::string>>::read(list, inside);
+    written.set("ckpt_paths", list);
+  }
+  resolved_.set("validate_all", ConfigValue(std::move(written)));
+  return all;
+}
+
+}  // namespace rondo

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/run_config.h"
+
+namespace rondo {
+
+/// Reads the sections of a file that run something; remembers loaders by label for those that
+/// follow.
+class SectionReader {
+ public:
+  SectionReader(const Registries& registries, FaultSink& faults)
+      : registries_(registries), faults_(faults) {}
+
+  std::optional<RunConfig::Fit> fit(const ConfigTable& section, const SourcePosition& at);
+  std::optional<RunConfig::Validate> validate(const ConfigTable& section, const SourcePosition& at);
+  std::optional<RunConfig::ValidateAll> validate_all(const ConfigTable& section);
+
+  /// The sections with every default, for the resolved config.
+  const ConfigTable& resolved() const { return resolved_; }
+
+ private:
+  std::optional<DataLoader> loader(const ConfigValue& value,
+                                   FaultSink& faults,
+                                   ConfigValue& resolved);
+  std::optional<DataLoader> labelled(const std::string& label,
+                                     const ConfigValue& value,
+                                     FaultSink& faults) const;
+  Loaders loaders(const ConfigTable& section,
+                  const char* key,
+                  FaultSink& faults,
+                  ConfigTable& resolved);
+  LoadFrom from(const ConfigTable& section, FaultSink& faults) const;
+
+  const Registries& registries_;
+  FaultSink& faults_;
+  std::map<std::string, DataLoader> by_label_;
+  ConfigTable resolved_;
+};
+
+/// A fault for each key of `table` that is not among `known`, with a suggestion.
+void refuse_unknown(const ConfigTable& table,
+                    const std::vector<std::string>& known,
+                    FaultSink& faults);
+
+}  // namespace rondo
