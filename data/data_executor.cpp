@@ -1,6 +1,5 @@
 #include "data/data_executor.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace rondo {
@@ -42,13 +41,7 @@ Outputs DataExecutor::run(const StepKey& key,
                           const Batch& batch,
                           const StepBody& body,
                           const IsDue& is_due) {
-  const auto before = static_cast<std::ptrdiff_t>(queue_.size());
-  Outputs outputs = backend_.run(key, batch, body, is_due, queue_);
-  queue_.erase(std::remove_if(queue_.begin() + before,
-                              queue_.end(),
-                              [&](const StepClosure& closure) { return !is_due(closure.cadence); }),
-               queue_.end());
-  return outputs;
+  return backend_.run(key, batch, body, is_due, queue_);
 }
 
 void DataExecutor::defer(StepClosure closure) {

@@ -13,10 +13,12 @@ void CsvLogger::pre_setup(Trainer& trainer) {
 }
 
 void CsvLogger::log(const Metrics& values, int64_t update) {
-  std::error_code missing;
-  if (std::filesystem::file_size(file_.path(), missing) == 0 || missing) {
-    file_.append("step,name,value");
-    file_.flush();
+  if (!has_names_) {
+    std::error_code missing;
+    if (std::filesystem::file_size(file_.path(), missing) == 0 || missing) {
+      file_.append("step,name,value");
+    }
+    has_names_ = true;
   }
   for (const Metrics::Item& item : values.items()) {
     if (!std::holds_alternative<at::Tensor>(item.second)) {

@@ -25,6 +25,7 @@ class CsvLogger final : public Logger {
  private:
   Options options_;
   TextFile file_;
+  bool has_names_ = false;  // the file was looked at and begins with the line of names
 };
 
 }  // namespace rondo

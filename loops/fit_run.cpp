@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "callbacks/grad_accum_callback.h"
 #include "callbacks/reproducibility_callback.h"
 #include "core/error.h"
 #include "trainer/trainer.h"

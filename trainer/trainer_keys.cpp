@@ -102,13 +102,6 @@ class ListWithDefaults {
     return written;
   }
 
-  /// What the list is when the config does not have it.
-  std::vector<Factory<Base>> defaults() const {
-    std::vector<Fault> none;
-    FaultSink faults("", none);
-    return *read(ConfigValue(ConfigArray{}), faults);
-  }
-
  private:
   static ConfigValue component(const std::string& name, bool is_on) {
     ConfigTable table;
