@@ -21,6 +21,8 @@ int run(const CommandLine& line, Registries& registries) {
       return run_validate(line, registries);
     case Command::ValidateAll:
       return run_validate_all(line, registries);
+    case Command::Predict:
+      return run_predict(line, registries);
     case Command::Describe:
       return run_describe(line, registries);
     case Command::Inspect:

@@ -25,6 +25,7 @@ struct CommandName {
 constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"validate", Command::Validate},
                                      {"validate_all", Command::ValidateAll},
+                                     {"predict", Command::Predict},
                                      {"describe", Command::Describe},
                                      {"inspect", Command::Inspect},
                                      {"version", Command::Version}};
@@ -71,6 +72,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_run_command(root, "fit", "Train, validating in between, as the file says", line);
   add_run_command(root, "validate", "Validate one checkpoint", line);
   add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
+  add_run_command(root, "predict", "Write the model's outputs for a data set to a file", line);
 
   CLI::App& describe =
       *root.add_subcommand("describe", "List all components, or the keys of one of them");

@@ -6,12 +6,12 @@
 
 namespace rondo {
 
-enum class Command { Fit, Validate, ValidateAll, Describe, Inspect, Version };
+enum class Command { Fit, Validate, ValidateAll, Predict, Describe, Inspect, Version };
 
 /// What a user asked for. Only the fields of its command are filled.
 struct CommandLine {
   Command command = Command::Version;
-  std::string config;                  ///< fit, validate, validate_all: the TOML file
+  std::string config;                  ///< fit, validate, validate_all, predict: the TOML file
   std::vector<std::string> overrides;  ///< `key.path=value`, in the order given; each has a key
   bool dry_run = false;                ///< check, print the resolved run, and stop
   bool json = false;                   ///< one JSON object as the last line of standard output
