@@ -182,6 +182,10 @@ struct VerifyOption {
 KeyTable<BackendOptions> backend_keys() {
   KeyTable<BackendOptions> keys;
   keys.key("mode", &BackendOptions::mode, one_of({"traced", "eager"}), "how a step is executed")
+      .key("executor",
+           &BackendOptions::executor,
+           one_of({"plan", "interpreter"}),
+           "what replays a traced step")
       .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "where tensors live")
       .key_of("verify",
               &BackendOptions::verify,
