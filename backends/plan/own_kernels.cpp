@@ -11,7 +11,10 @@ const std::vector<OwnKernel>& own_kernels() {
                                elementwise_kernels(),
                                column_sum_kernels(),
                                softmax_kernels(),
-                               nll_loss_kernels()}) {
+                               nll_loss_kernels(),
+                               max_pool_kernels(),
+                               batch_norm_kernels(),
+                               masked_fill_kernels()}) {
       kernels.insert(kernels.end(), family.begin(), family.end());
     }
     return kernels;

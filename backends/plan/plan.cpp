@@ -201,8 +201,8 @@ class Planner {
   }
 
   std::unique_ptr<Kernel> reference_for(const Instruction& instruction) const {
-    return instruction.writes.empty() ? call_and_copy(instruction, *plan_.memory)
-                                      : call_in_place(instruction, *plan_.memory);
+    return instruction.results.empty() ? call_in_place(instruction, *plan_.memory)
+                                       : call_and_copy(instruction, *plan_.memory);
   }
 
   std::unique_ptr<Kernel> adopting_call(size_t index) {

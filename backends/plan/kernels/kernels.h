@@ -11,5 +11,8 @@ std::vector<OwnKernel> elementwise_kernels();
 std::vector<OwnKernel> column_sum_kernels();
 std::vector<OwnKernel> softmax_kernels();
 std::vector<OwnKernel> nll_loss_kernels();
+std::vector<OwnKernel> max_pool_kernels();
+std::vector<OwnKernel> batch_norm_kernels();
+std::vector<OwnKernel> masked_fill_kernels();
 
 }  // namespace rondo
