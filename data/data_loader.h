@@ -18,7 +18,7 @@ struct LoaderOptions {
   bool shuffle = false;    ///< another order in each epoch, from seed and epoch alone
   bool drop_last = false;  ///< leave a short last batch out
   std::optional<uint64_t> shuffle_seed = {};  ///< of the order; the run's seed when absent
-  int64_t prefetch = 2;  ///< batches made ahead by a thread; 0: made when asked for
+  int64_t prefetch = 8;  ///< batches made ahead by a thread; 0: made when asked for
 };
 
 /// The keys of LoaderOptions, which stand beside those of the data set in a config.

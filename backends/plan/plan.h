@@ -32,6 +32,7 @@ struct PlannedInstruction {
   std::unique_ptr<Kernel> kernel;
   /// The operator as it was recorded, until the kernel has shown that it gives the same bytes.
   std::unique_ptr<Kernel> reference;
+  int trials = 3;               ///< that are left: equal bytes may be luck once
   std::vector<SlotId> written;  ///< results and written arguments, where there is a reference
   /// Memory that nothing needs after this instruction.
   std::vector<std::pair<AdoptingCall*, SlotId>> releases;

@@ -11,8 +11,8 @@ namespace rondo {
 
 /// Runs a program as a plan: a flat list of kernels over memory that was laid out once. Neither
 /// autograd nor an allocator nor an interpreter is asked; the dispatcher only for operators that
-/// have no kernel of rondo's own. The first run of each such kernel is compared with LibTorch's
-/// operator; the executor uses the operator from then on where a byte differs.
+/// have no kernel of rondo's own. The first runs of each kernel are compared with the
+/// operator as it was recorded; the executor uses the operator from then on where a byte differs.
 class PlannedExecutor final : public Executor {
  public:
   /// \param log  gets the kernels that were dropped

@@ -39,8 +39,11 @@ class PrefetchStream final : public BatchStream {
     }
     Made made = std::move(queue_.front());
     queue_.pop_front();
+    const bool has_room = queue_.size() <= depth_ / 2;
     lock.unlock();
-    room_.notify_one();
+    if (has_room) {
+      room_.notify_one();
+    }
     at_ = made.behind;
     return std::move(made.batch);
   }
@@ -73,10 +76,13 @@ class PrefetchStream final : public BatchStream {
     ready_.notify_one();
   }
 
-  /// False when the stream is being destroyed.
+  /// Once the queue is full, waits until half of it is free: waking the thread costs the consumer
+  /// more than a small step. False when the stream is being destroyed.
   bool wait_for_room() {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [this] { return queue_.size() < depth_ || is_stopping_; });
+    if (queue_.size() >= depth_) {
+      room_.wait(lock, [this] { return queue_.size() <= depth_ / 2 || is_stopping_; });
+    }
     return !is_stopping_;
   }
 

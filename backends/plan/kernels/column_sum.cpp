@@ -15,7 +15,8 @@ namespace {
 // strands of rows.
 // Source: multi_row_sum and row_sum, ATen/native/cpu/SumKernel.cpp.
 constexpr int64_t kLevels = 4;
-constexpr int64_t kBlock = 32;
+constexpr int64_t kLanes = 8;
+constexpr int64_t kBlock = 4 * kLanes;
 constexpr int64_t kStrands = 4;
 
 struct Matrix {
@@ -124,7 +125,8 @@ bool is_list_of_zero(const Argument& argument) {
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
   const Slot* const input = slot_at(program, instruction.arguments, 0);
-  return is_plain_float(input) && input->sizes.size() == 2 &&
+  // Fewer columns than a vector has lanes are summed in yet another order.
+  return is_plain_float(input) && input->sizes.size() == 2 && input->sizes[1] >= kLanes &&
          is_plain_float(slot_at(program, instruction.results, 0)) &&
          is_list_of_zero(instruction.arguments[1]) && is_none(instruction.arguments[3]);
 }

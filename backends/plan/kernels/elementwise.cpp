@@ -1,6 +1,6 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
-#include <algorithm>
+#include <optional>
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
@@ -134,14 +134,21 @@ bool accepts_relu_backward(const StepProgram& program, const Instruction& instru
   return accepts_two(program, instruction) && is_constant(instruction.arguments[2], 0.0);
 }
 
-bool is_number(const Slot* slot) {
-  return slot != nullptr && slot->kind == SlotKind::Constant && slot->is_wrapped_number &&
-         (slot->dtype == at::kDouble || slot->dtype == at::kLong);
+// A number of the host: given as such, or as a constant tensor that counts as one.
+std::optional<double> number_of(const StepProgram& program, const Argument& argument) {
+  if (argument.kind == Argument::Kind::Constant) {
+    const bool is_real = argument.constant.isDouble() || argument.constant.isInt();
+    return is_real ? std::optional(argument.constant.toScalar().toDouble()) : std::nullopt;
+  }
+  const Slot* const slot = slot_at(program, {argument}, 0);
+  const bool is_number = slot != nullptr && slot->kind == SlotKind::Constant &&
+                         slot->is_wrapped_number &&
+                         (slot->dtype == at::kDouble || slot->dtype == at::kLong);
+  return is_number ? std::optional(slot->value.item().toDouble()) : std::nullopt;
 }
 
 bool accepts_number(const StepProgram& program, const Instruction& instruction) {
-  return accepts_floats(program, instruction, 1) &&
-         is_number(slot_at(program, instruction.arguments, 1));
+  return accepts_floats(program, instruction, 1) && number_of(program, instruction.arguments[1]);
 }
 
 int64_t count_of(const StepProgram& program, const Instruction& instruction) {
@@ -171,7 +178,7 @@ template <class Function>
 std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
                                          const Instruction& instruction,
                                          const PlanMemory& memory) {
-  const double number = slot_at(program, instruction.arguments, 1)->value.item().toDouble();
+  const double number = *number_of(program, instruction.arguments[1]);
   return std::make_unique<NumberKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
                                                   static_cast<float>(number),
                                                   memory.operand(id_at(instruction.results, 0)),
@@ -188,6 +195,7 @@ std::vector<OwnKernel> elementwise_kernels() {
       {"aten::sub.Tensor", accepts_sum, make_binary<Subtract>},
       {"aten::mul.Tensor", accepts_two, make_binary<Multiply>},
       {"aten::mul.Tensor", accepts_number, make_with_number<Multiply>},
+      {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>},
   };
 }
 

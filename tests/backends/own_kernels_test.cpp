@@ -1,0 +1,299 @@
+#include "backends/plan/own_kernels.h"
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "backends/dispatcher.h"
+#include "backends/jit_executor.h"
+#include "backends/numeric_environment.h"
+#include "backends/plan/planned_executor.h"
+#include "backends/recorder.h"
+#include "core/state_dict.h"
+
+TEST_SUITE_BEGIN("backends/own_kernels");
+
+using namespace rondo;
+
+namespace {
+
+using Body = std::function<std::vector<at::Tensor>(const Batch&)>;
+
+/// Equal bytes are promised for any LibTorch, because a kernel that gives others is dropped; that
+/// none is dropped only for the arithmetic that they were written after.
+bool keeps_kernels() {
+  const NumericEnvironment here = current_environment();
+  return here.libtorch.rfind("1.13", 0) == 0 && here.cpu_capability == "AVX2";
+}
+
+struct Recorded {
+  StepProgram program;
+  CapturedState state;
+
+  Recorded(const Body& body, const Batch& batch, CapturedState captured = {})
+      : state(std::move(captured)) {
+    register_with_dispatcher();
+    const at::NoGradGuard no_grad;
+    Recorder recorder("test", batch, [this] { return state; });
+    Outputs outputs;
+    {
+      const RecordingScope scope(recorder);
+      size_t count = 0;
+      for (const at::Tensor& tensor : body(batch)) {
+        outputs.set("y" + std::to_string(count++), tensor);
+      }
+    }
+    program = recorder.finish(outputs);
+  }
+
+  int kernels_of_own(const Plan& plan) const {
+    int count = 0;
+    for (const PlannedInstruction& planned : plan.instructions) {
+      count += planned.lowering == Lowering::Own ? 1 : 0;
+    }
+    return count;
+  }
+};
+
+/// Runs what `body` does as a plan and by the interpreter on several batches.
+void check_same(const std::string& name,
+                const Body& body,
+                const std::function<Batch(int)>& batch_of,
+                int kernels,
+                CapturedState state = {}) {
+  CAPTURE(name);
+  Recorded recorded(body, batch_of(0), std::move(state));
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
+  JitExecutor interpreter(recorded.program);
+  CHECK(recorded.kernels_of_own(plan.plan()) == kernels);
+  for (int step = 0; step < 4; ++step) {
+    const Batch batch = batch_of(step);
+    std::vector<at::Tensor> before;
+    for (const auto& entry : recorded.state) {
+      before.push_back(entry.second.clone());
+    }
+    const std::vector<at::Tensor> expected = interpreter.run(batch, kAlwaysDue);
+    std::vector<at::Tensor> expected_state;
+    for (size_t i = 0; i < before.size(); ++i) {
+      expected_state.push_back(recorded.state[i].second.clone());
+      recorded.state[i].second.copy_(before[i]);
+    }
+    const std::vector<at::Tensor>& got = plan.run(batch, kAlwaysDue);
+    REQUIRE(got.size() == expected.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      CHECK(equal_bytes(got[i], expected[i]));
+    }
+    for (size_t i = 0; i < before.size(); ++i) {
+      CHECK(equal_bytes(recorded.state[i].second, expected_state[i]));
+    }
+  }
+  if (keeps_kernels()) {
+    CHECK(recorded.kernels_of_own(plan.plan()) == kernels);
+  }
+}
+
+at::Tensor random(at::IntArrayRef sizes, int seed) {
+  return at::randn(sizes, at::detail::createCPUGenerator(static_cast<uint64_t>(seed) + 1));
+}
+
+/// With numbers that comparisons treat in special ways.
+at::Tensor with_odd_numbers(at::Tensor x) {
+  const at::Tensor flat = x.view({-1});
+  const std::vector<float> odd = {0.0F,
+                                  -0.0F,
+                                  std::numeric_limits<float>::quiet_NaN(),
+                                  std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity()};
+  for (size_t i = 0; i < odd.size(); ++i) {
+    flat[static_cast<int64_t>(i) * 3 % flat.numel()] = odd[i];
+  }
+  return x;
+}
+
+std::function<Batch(int)> pairs(at::IntArrayRef a, at::IntArrayRef b) {
+  return [a = a.vec(), b = b.vec()](int step) {
+    return Batch{{"a", with_odd_numbers(random(a, step))}, {"b", random(b, step + 100)}};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("matrix products in every order of their factors") {
+  const auto batch = [](int step) {
+    return Batch{{"a", random({5, 7}, step)}, {"b", random({7, 9}, step + 50)}};
+  };
+  check_same(
+      "a b", [](const Batch& x) { return std::vector{x["a"].mm(x["b"])}; }, batch, 1);
+  check_same(
+      "transposed factors",
+      [](const Batch& x) {
+        const at::Tensor at = x["a"].t().contiguous().t();
+        const at::Tensor bt = x["b"].t().contiguous().t();
+        return std::vector{at.mm(x["b"]), x["a"].mm(bt), at.mm(bt)};
+      },
+      batch,
+      3);
+  check_same(
+      "part of a matrix",
+      [](const Batch& x) { return std::vector{x["a"].narrow(1, 2, 4).mm(x["b"].narrow(0, 1, 4))}; },
+      batch,
+      1);
+  check_same(
+      "with a bias",
+      [](const Batch& x) {
+        return std::vector{at::addmm(x["b"].select(0, 0).contiguous(), x["a"], x["b"])};
+      },
+      batch,
+      1);
+}
+
+TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN") {
+  check_same(
+      "two of a shape",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"];
+        const at::Tensor b = x["b"];
+        return std::vector{a + b, a - b, a * b, at::relu(a), at::threshold_backward(b, a, 0)};
+      },
+      pairs({13, 11}, {13, 11}),
+      5);
+  check_same(
+      "a number",
+      [](const Batch& x) {
+        return std::vector{x["a"] * 0.1, x["b"] * 3};
+      },
+      pairs({37}, {5}),
+      2);
+}
+
+TEST_CASE("sums of columns keep LibTorch's order, however many rows and columns there are") {
+  for (const int64_t rows : {1, 3, 16, 33, 64, 257, 1030}) {
+    for (const int64_t columns : {8, 10, 32, 45, 130}) {
+      check_same(
+          std::to_string(rows) + " x " + std::to_string(columns),
+          [](const Batch& x) { return std::vector{x["a"].sum({0}, /*keepdim=*/true)}; },
+          [=](int step) {
+            return Batch{{"a", random({rows, columns}, step)}};
+          },
+          1);
+    }
+  }
+}
+
+TEST_CASE("sums of less columns than a vector has lanes are left to LibTorch") {
+  check_same(
+      "four columns",
+      [](const Batch& x) { return std::vector{x["a"].sum({0})}; },
+      [](int step) {
+        return Batch{{"a", random({257, 4}, step)}};
+      },
+      0);
+}
+
+TEST_CASE("cross entropy forward and backward, with rows to ignore") {
+  const auto batch = [](int step) {
+    at::Tensor label = at::randint(6, {37}, at::detail::createCPUGenerator(step + 1), at::kLong);
+    label[step] = -100;
+    return Batch{{"x", random({37, 6}, step)}, {"label", label}};
+  };
+  check_same(
+      "cross entropy",
+      [](const Batch& x) {
+        const at::Tensor logs = at::log_softmax(x["x"], 1);
+        const auto [loss, weight] = at::nll_loss_forward(logs, x["label"], {}, 1, -100);
+        const at::Tensor grad =
+            at::nll_loss_backward(at::ones_like(loss), logs, x["label"], {}, 1, -100, weight);
+        return std::vector{loss, at::_log_softmax_backward_data(grad, logs, 1, at::kFloat)};
+      },
+      batch,
+      4);
+}
+
+TEST_CASE("softmax forward and backward") {
+  check_same(
+      "softmax",
+      [](const Batch& x) {
+        const at::Tensor y = at::softmax(x["x"], -1);
+        return std::vector{y, at::_softmax_backward_data(x["g"], y, 2, at::kFloat)};
+      },
+      [](int step) {
+        return Batch{{"x", random({3, 5, 19}, step)}, {"g", random({3, 5, 19}, step + 9)}};
+      },
+      2);
+}
+
+TEST_CASE("a label out of bounds is an error that names the row") {
+  const Body body = [](const Batch& x) {
+    const auto [loss, weight] = at::nll_loss_forward(x["x"], x["label"], {}, 1, -100);
+    return std::vector{loss};
+  };
+  const auto batch = [](int64_t label) {
+    return Batch{{"x", random({2, 3}, 1)}, {"label", torch::tensor({int64_t{0}, label})}};
+  };
+  Recorded recorded(body, batch(1));
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
+  for (int64_t label : {0, 1, 2}) {
+    plan.run(batch(label), kAlwaysDue);
+  }
+  CHECK_THROWS_WITH_AS(plan.run(batch(3), kAlwaysDue), doctest::Contains("row 1"), c10::IndexError);
+}
+
+TEST_CASE("max pooling of any window, with NaN") {
+  for (const int64_t side : {2, 7, 8, 9, 28, 33}) {
+    check_same(
+        "pairs of " + std::to_string(side),
+        [](const Batch& x) {
+          const auto [y, indices] = at::max_pool2d_with_indices(x["a"], {2, 2});
+          return std::vector{y, indices};
+        },
+        [=](int step) {
+          return Batch{{"a", with_odd_numbers(random({2, 3, side, side}, step))}};
+        },
+        1);
+  }
+  check_same(
+      "three by two, overlapping",
+      [](const Batch& x) {
+        const auto [y, indices] = at::max_pool2d_with_indices(x["a"], {3, 2}, {2, 1});
+        return std::vector{y, indices};
+      },
+      [](int step) {
+        return Batch{{"a", with_odd_numbers(random({2, 3, 9, 10}, step))}};
+      },
+      1);
+}
+
+TEST_CASE("batch norm: the same numbers and the same running statistics") {
+  for (const int64_t channels : {1, 5, 8, 19}) {
+    const at::Tensor mean = at::randn({channels});
+    const at::Tensor variance = at::rand({channels});
+    check_same(
+        std::to_string(channels) + " channels",
+        [=](const Batch& x) {
+          const auto [y, m, s] = at::native_batch_norm(
+              x["a"], x["w"], x["b"], mean, variance, /*training=*/true, 0.1, 1e-5);
+          return std::vector{y, m, s};
+        },
+        [=](int step) {
+          return Batch{{"a", random({6, channels, 5, 7}, step)},
+                       {"w", random({channels}, step + 1)},
+                       {"b", random({channels}, step + 2)}};
+        },
+        1,
+        {{"mean", mean}, {"variance", variance}});
+  }
+}
+
+TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
+  check_same(
+      "causal",
+      [](const Batch& x) {
+        return std::vector{x["a"].masked_fill(x["mask"], -std::numeric_limits<double>::infinity())};
+      },
+      [](int step) {
+        return Batch{{"a", random({2, 3, 6, 6}, step)},
+                     {"mask", at::ones({6, 6}, at::kBool).triu(1)}};
+      },
+      1);
+}

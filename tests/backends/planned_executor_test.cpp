@@ -1,0 +1,163 @@
+#include "backends/plan/planned_executor.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/dispatcher.h"
+#include "backends/plan/out_variant.h"
+#include "backends/recorder.h"
+#include "core/prepared_operator.h"
+#include "core/state_dict.h"
+#include "support/step_probe.h"
+
+TEST_SUITE_BEGIN("backends/planned_executor");
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+StepProgram record(const std::function<at::Tensor(const at::Tensor&)>& body,
+                   const at::Tensor& x,
+                   const CapturedState& state = {}) {
+  register_with_dispatcher();
+  const at::NoGradGuard no_grad;
+  const Batch batch{{"x", x}};
+  Recorder recorder("test", batch, [=] { return state; });
+  Outputs outputs;
+  {
+    const RecordingScope scope(recorder);
+    outputs.set("y", body(batch["x"]));
+  }
+  return recorder.finish(outputs);
+}
+
+int count(const Plan& plan, Lowering lowering) {
+  int found = 0;
+  for (const Lowering one : plan.lowerings) {
+    found += one == lowering ? 1 : 0;
+  }
+  return found;
+}
+
+c10::OperatorHandle named(const char* name, const char* overload) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload);
+}
+
+}  // namespace
+
+TEST_CASE("an out variant is found by its arguments, and only one that LibTorch computes with") {
+  const auto found = [](const char* name, const char* overload) {
+    const auto out = find_out_variant(named(name, overload));
+    return out ? out->schema().overload_name() : std::string("none");
+  };
+  CHECK(found("aten::mm", "") == "out");
+  CHECK(found("aten::add", "Tensor") == "out");
+  CHECK(found("aten::sum", "dim_IntList") == "IntList_out");
+  CHECK(found("aten::gelu_backward", "") == "grad_input");
+  CHECK(found("aten::convolution", "") == "none");
+  CHECK(found("aten::mse_loss", "") == "none");
+}
+
+TEST_CASE("views cost nothing and see what is written into their storage") {
+  const auto body = [](const at::Tensor& x) {
+    at::Tensor y = x.mul(2).view({6, 4});
+    y.select(0, 1).add_(1);
+    return y.t().narrow(0, 1, 2).sin();
+  };
+  const at::Tensor x = torch::rand({4, 6});
+  PlannedExecutor plan(record(body, x), TextLog(LogLevel::Error));
+  CHECK(count(plan.plan(), Lowering::Nothing) >= 4);
+  for (int i = 0; i < 3; ++i) {
+    const at::Tensor next = torch::rand({4, 6});
+    CHECK(equal_bytes(plan.run({{"x", next}}, kAlwaysDue)[0], body(next)));
+  }
+}
+
+TEST_CASE("memory of what an operator allocated itself is given back after its last use") {
+  const auto body = [](const at::Tensor& x) {
+    const at::Tensor weight = at::ones({2, 1, 3, 3});
+    const at::Tensor y = at::convolution(x, weight, {}, {1, 1}, {0, 0}, {1, 1}, false, {0, 0}, 1);
+    return at::convolution(y, at::ones({1, 2, 3, 3}), {}, {1, 1}, {0, 0}, {1, 1}, false, {0, 0}, 1)
+        .sum();
+  };
+  const at::Tensor x = torch::rand({2, 1, 9, 9});
+  PlannedExecutor plan(record(body, x), TextLog(LogLevel::Error));
+  CHECK(count(plan.plan(), Lowering::Adopting) >= 2);
+  for (int i = 0; i < 3; ++i) {
+    const at::Tensor next = torch::rand({2, 1, 9, 9});
+    CHECK(equal_bytes(plan.run({{"x", next}}, kAlwaysDue)[0], body(next)));
+  }
+}
+
+TEST_CASE("a batch may lie anywhere, and begin anywhere in its storage") {
+  const auto body = [](const at::Tensor& x) { return x.t().mm(x); };
+  const at::Tensor all = torch::rand({40, 3});
+  PlannedExecutor plan(record(body, all.narrow(0, 3, 5)), TextLog(LogLevel::Error));
+  for (const int64_t from : {0, 7, 31}) {
+    const at::Tensor x = all.narrow(0, from, 5);
+    CHECK(equal_bytes(plan.run({{"x", x}}, kAlwaysDue)[0], body(x)));
+  }
+}
+
+TEST_CASE("the same random numbers are drawn as by the step as written") {
+  const auto body = [](const at::Tensor& x) {
+    return at::dropout(x, 0.5, true) + at::randn_like(x) + at::randperm(24).view({4, 6});
+  };
+  const at::Tensor x = torch::rand({4, 6});
+  PlannedExecutor plan(record(body, x), TextLog(LogLevel::Error));
+  torch::manual_seed(3);
+  const at::Tensor first = body(x);
+  const at::Tensor second = body(x);
+  torch::manual_seed(3);
+  CHECK(equal_bytes(plan.run({{"x", x}}, kAlwaysDue)[0], first));
+  CHECK(equal_bytes(plan.run({{"x", x}}, kAlwaysDue)[0], second));
+}
+
+TEST_CASE("the interpreter and the plan leave the same bytes") {
+  const auto make = [] {
+    return descent([](const auto& x, const auto& label, const auto& w, const auto& b) {
+      return torch::nn::functional::cross_entropy(x.mm(w).tanh() + b, label);
+    });
+  };
+  const auto run = [&](const char* executor) {
+    BackendOptions options;
+    options.executor = executor;
+    const auto backend = make_backend(options, TextLog(LogLevel::Error));
+    return run_probe(make, *backend, 8).bytes;
+  };
+  CHECK(first_difference(run("plan"), run("interpreter")) == "");
+}
+
+TEST_CASE(
+    "an operator of one's own that can be prepared is prepared once and called in each step") {
+  static int prepared = 0;
+  static int called = 0;
+  static const torch::Library library = [] {
+    torch::Library made(torch::Library::FRAGMENT, "rondo_test", {}, __FILE__, __LINE__);
+    made.def("twice_(Tensor(a!) x) -> ()");
+    made.impl("twice_",
+              torch::dispatch(c10::DispatchKey::CPU, [](const at::Tensor& x) { x.mul_(2); }));
+    return made;
+  }();
+  register_prepared_operator("rondo_test::twice_", [](const std::vector<c10::IValue>& arguments) {
+    ++prepared;
+    return [x = arguments[0].toTensor()] {
+      ++called;
+      x.mul_(2);
+    };
+  });
+  const auto body = [](const at::Tensor& x) {
+    const at::Tensor y = x.add(1);
+    named("rondo_test::twice_", "").typed<void(const at::Tensor&)>().call(y);
+    return y.sin();
+  };
+  const at::Tensor x = torch::rand({3});
+  PlannedExecutor plan(record(body, x), TextLog(LogLevel::Error));
+  for (int i = 0; i < 3; ++i) {
+    CHECK(equal_bytes(plan.run({{"x", x}}, kAlwaysDue)[0], body(x)));
+  }
+  CHECK(prepared == 1);
+  CHECK(called == 3);
+}
