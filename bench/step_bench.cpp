@@ -2,8 +2,11 @@
 // torch::optim. Same initial weights (one seed), same batch; prints a JSON line for each.
 //
 //   step_bench --workload=mlp --threads=1 --steps=400 --rounds=5
+//   step_bench --workload=mlp --backend=traced --backend=fit
 //
-// They take turns, round by round, in one process; the median round counts.
+// They take turns, round by round, in one process; the median round counts. `libtorch` is the loop
+// by hand, `eager`, `traced` and `traced-interpreter` are the step under rondo's backends, `fit` is
+// `traced` with everything around it: Trainer, loader, hooks, metrics.
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -13,54 +16,49 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "backends/backend.h"
 #include "callbacks/reproducibility_callback.h"
 #include "data/tensor_dataset.h"
 #include "loops/fit_run.h"
 #include "models/from_module.h"
+#include "optim/clip.h"
+#include "optim/lr_schedulers.h"
 #include "optim/optimizers.h"
 #include "trainer/trainer.h"
+#include "workloads.h"
 
 namespace {
 
 using namespace rondo;
+using bench::Rule;
+using bench::Workload;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSeed = 1;
-constexpr int64_t kBatchesOfAPass = 256;
+constexpr int64_t kBatchesOfAPass = 64;
 constexpr int64_t kWarmUp = 20;  // updates before the clock starts; captures are among them
+constexpr int64_t kLogEvery = 10;
+constexpr int64_t kScheduleLength = 100000;
 
-struct Workload {
-  std::string name;
-  std::vector<int64_t> sizes;  // of an MLP with ReLU
-  int64_t batch;
-  bool adam;
-};
-
-const std::vector<Workload> kWorkloads = {{"tiny", {16, 32, 32, 10}, 32, false},
-                                          {"mlp", {784, 256, 256, 10}, 64, false},
-                                          {"adam", {784, 256, 256, 10}, 64, true}};
-
-torch::nn::Sequential make_net(const Workload& w) {
-  torch::nn::Sequential net;
-  for (size_t i = 0; i + 1 < w.sizes.size(); ++i) {
-    net->push_back(torch::nn::Linear(w.sizes[i], w.sizes[i + 1]));
-    if (i + 2 < w.sizes.size()) {
-      net->push_back(torch::nn::ReLU());
-    }
-  }
-  return net;
+/// The one batch that everybody repeats.
+TensorMap make_batch(const Workload& w) {
+  torch::manual_seed(kSeed + 1);
+  return w.make_batch();
 }
 
-/// The one batch that everybody repeats, `times` over.
-TensorMap make_data(const Workload& w, int64_t times = 1) {
-  torch::manual_seed(kSeed + 1);
-  return {{"x", torch::rand({w.batch, w.sizes.front()}).repeat({times, 1})},
-          {"label", torch::randint(w.sizes.back(), {w.batch}).repeat({times})}};
+at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& label) {
+  return at::cross_entropy_loss(logits.flatten(0, -2), label.flatten());
+}
+
+double cosine(double lr, int64_t update) {
+  const double share = static_cast<double>(update) / static_cast<double>(kScheduleLength);
+  return lr * 0.5 * (1.0 + std::cos(M_PI * share));
 }
 
 /// Who is timed.
@@ -71,68 +69,212 @@ class Contender {
   virtual double loss() const = 0;
 };
 
+/// What a C++ user writes today.
 class HandWritten final : public Contender {
  public:
-  explicit HandWritten(const Workload& w) : data_(make_data(w)) {
+  explicit HandWritten(const Workload& w) : w_(w), data_(make_batch(w)) {
     torch::manual_seed(kSeed);
-    net_ = make_net(w);
-    if (w.adam) {
-      optimizer_ = std::make_unique<torch::optim::AdamW>(net_->parameters(),
-                                                         torch::optim::AdamWOptions(1e-3));
-    } else {
+    net_ = w.make_network();
+    const std::vector<at::Tensor> parameters = net_->parameters();
+    if (w.rule == Rule::SgdMomentum) {
       optimizer_ = std::make_unique<torch::optim::SGD>(
-          net_->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
+          parameters, torch::optim::SGDOptions(w.lr).momentum(0.9));
+    } else if (w.rule == Rule::Adam) {
+      optimizer_ =
+          std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(w.lr));
+    } else {
+      optimizer_ =
+          std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(w.lr));
     }
   }
 
   void train(int64_t updates) override {
-    for (int64_t i = 0; i < updates; ++i) {
+    for (int64_t i = 0; i < updates; ++i, ++update_) {
       optimizer_->zero_grad();
-      loss_ = torch::nn::functional::cross_entropy(net_->forward(data_["x"]), data_["label"]);
-      loss_.backward();
+      for (int64_t m = 0; m < w_.micro_batches; ++m) {
+        loss_ = cross_entropy_of(net_->forward(data_["x"]), data_["label"]);
+        (w_.micro_batches > 1 ? loss_ / static_cast<double>(w_.micro_batches) : loss_).backward();
+      }
+      if (w_.clip_norm > 0.0) {
+        torch::nn::utils::clip_grad_norm_(net_->parameters(), w_.clip_norm);
+      }
+      if (w_.is_scheduled) {
+        optimizer_->param_groups()[0].options().set_lr(cosine(w_.lr, update_));
+      }
       optimizer_->step();
+      if (w_.is_scheduled && update_ % kLogEvery == 0) {
+        logged_ = loss_.item<double>();
+      }
     }
   }
 
   double loss() const override { return loss_.item<double>(); }
 
  private:
+  Workload w_;
   TensorMap data_;
-  torch::nn::Sequential net_;
+  std::shared_ptr<bench::Network> net_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
-  torch::Tensor loss_;
+  at::Tensor loss_;
+  int64_t update_ = 0;
+  double logged_ = 0.0;
 };
 
-class Rondo final : public Contender {
+Factory<Optimizer> optimizer_of(const Workload& w) {
+  if (w.rule == Rule::SgdMomentum) {
+    Sgd::Options sgd;
+    sgd.lr = w.lr;
+    sgd.momentum = 0.9;
+    return use<Sgd>(sgd);
+  }
+  return w.rule == Rule::Adam ? use<Adam>({w.lr}) : use<AdamW>({w.lr});
+}
+
+BackendOptions backend_options(const std::string& name, int threads) {
+  BackendOptions options;
+  options.mode = name == "eager" ? "eager" : "traced";
+  options.executor = name == "traced-interpreter" ? "interpreter" : "plan";
+  options.threads = threads;
+  return options;
+}
+
+/// The step under a backend, and nothing around it.
+class Step final : public Contender {
  public:
-  Rondo(const Workload& w, const std::string& mode, int threads, int64_t updates)
+  Step(const Workload& w, const std::string& name, int threads)
+      : w_(w),
+        data_(make_batch(w)),
+        backend_(make_backend(backend_options(name, threads), TextLog(LogLevel::Warning))) {
+    torch::manual_seed(kSeed);
+    net_ = w.make_network();
+    optimizer_ = optimizer_of(w).make();
+    NamedTensors parameters;
+    for (const auto& parameter : net_->named_parameters()) {
+      parameters.emplace_back(parameter.key(), parameter.value());
+    }
+    optimizer_->attach(parameters);
+    backend_->set_state([this] { return state(); });
+    batch_ = Batch{{"x", data_["x"]}, {"label", data_["label"]}};
+  }
+
+  void train(int64_t updates) override {
+    for (int64_t i = 0; i < updates; ++i, ++update_) {
+      for (int64_t m = 0; m < w_.micro_batches; ++m) {
+        run({m == 0, m + 1 == w_.micro_batches, w_.micro_batches});
+      }
+    }
+  }
+
+  double loss() const override { return outputs_["loss"].item<double>(); }
+
+ private:
+  CapturedState state() const {
+    CapturedState all = optimizer_->captured_state();
+    for (const auto& parameter : net_->named_parameters()) {
+      all.emplace_back(parameter.key(), parameter.value());
+    }
+    for (const auto& buffer : net_->named_buffers()) {
+      all.emplace_back(buffer.key(), buffer.value());
+    }
+    return all;
+  }
+
+  void run(const GroupPhase& phase) {
+    const auto body = [&](const Batch& batch) { return step(batch, phase); };
+    const auto is_due = [&](const Cadence&) { return update_ % kLogEvery == 0; };
+    outputs_ = backend_->run({"train", phase, "fp32"}, batch_, body, is_due, queue_);
+    if (phase.size > 1) {
+      optimizer_->bind_grads(!phase.is_last);
+    }
+    for (const StepClosure& closure : queue_) {
+      closure.run(closure.tensors);
+    }
+    queue_.clear();
+  }
+
+  Outputs step(const Batch& batch, const GroupPhase& phase) {
+    if (phase.is_first) {
+      optimizer_->zero_grad();
+    }
+    const at::Tensor loss = cross_entropy_of(net_->forward(batch["x"]), batch["label"]);
+    (phase.size > 1 ? loss / static_cast<double>(phase.size) : loss).backward();
+    if (!phase.is_last) {
+      optimizer_->keep_grads();
+      return Outputs{{"loss", loss}};
+    }
+    if (w_.clip_norm > 0.0) {
+      clip_by_norm_(optimizer_->grads(), w_.clip_norm);
+    }
+    if (w_.is_scheduled) {
+      backend_->host_call("schedule",
+                          {optimizer_->groups()[0]["lr"]},
+                          [this](const std::vector<at::Tensor>& numbers) {
+                            *numbers[0].data_ptr<double>() = cosine(w_.lr, update_);
+                          });
+      backend_->defer(
+          {{loss},
+           [this](const std::vector<at::Tensor>& tensors) { logged_ = tensors[0].item<double>(); },
+           {}});
+    }
+    optimizer_->step();
+    optimizer_->zero_grad();
+    return Outputs{{"loss", loss}};
+  }
+
+  Workload w_;
+  TensorMap data_;
+  std::unique_ptr<Backend> backend_;
+  std::shared_ptr<bench::Network> net_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Batch batch_;
+  Outputs outputs_;
+  std::vector<StepClosure> queue_;
+  int64_t update_ = 0;
+  double logged_ = 0.0;
+};
+
+/// The whole framework around the traced step.
+class Fit final : public Contender {
+ public:
+  Fit(const Workload& w, int threads, int64_t updates)
       : directory_(std::filesystem::temp_directory_path() /
-                   fmt::format("step_bench_{}_{}", mode, ::getpid())) {
+                   fmt::format("step_bench_{}", ::getpid())) {
     TrainerOptions options;
     options.model_dir = directory_;
     options.seed = kSeed;
-    options.model = from_module([w] { return make_net(w); }, "x", cross_entropy("label"));
-    Sgd::Options sgd;
-    sgd.lr = 0.01;
-    sgd.momentum = 0.9;
-    options.optimizer = w.adam ? use<AdamW>({1e-3}) : use<Sgd>(sgd);
-    options.backend.mode = mode;
-    options.backend.threads = threads;
+    options.model = from_module(w.make_network, "x", cross_entropy("label"));
+    options.optimizer = optimizer_of(w);
+    options.backend = backend_options("traced", threads);
     options.loop.max_steps = updates;
     options.loop.eval_frequency = 0;
-    options.logging.log_steps = 0;
+    options.loop.grad_accum_steps = w.micro_batches;
+    if (w.clip_norm > 0.0) {
+      options.precision.max_gradient_norm = w.clip_norm;
+    }
+    if (w.is_scheduled) {
+      CosineDecayLR::Options schedule;
+      schedule.initial_learning_rate = w.lr;
+      schedule.total_iters = kScheduleLength;
+      options.schedulers = {use<CosineDecayLR>(schedule)};
+    }
+    options.logging.log_steps = 50;
     options.logging.log_level = "error";
+    TensorMap data = make_batch(w);
     LoaderOptions batches;
-    batches.batch_size = w.batch;
+    batches.batch_size = data["x"].size(0);
+    for (const char* name : {"x", "label"}) {
+      std::vector<int64_t> times(static_cast<size_t>(data[name].dim()), 1);
+      times[0] = kBatchesOfAPass;
+      data.set(name, data[name].repeat(times));
+    }
     trainer_ = std::make_unique<Trainer>(options);
     run_ = trainer_->start_fit(
-        DataLoader("train", from_tensors(make_data(w, kBatchesOfAPass)), batches),
-        {},
-        LoadFrom::nothing());
+        DataLoader("train", from_tensors(data), batches), {}, LoadFrom::nothing());
     run_->advance();  // begins the stretch; trains nothing yet
+    micro_batches_ = w.micro_batches;
   }
 
-  ~Rondo() override {
+  ~Fit() override {
     run_.reset();
     trainer_.reset();
     std::filesystem::remove_all(directory_);
@@ -140,7 +282,7 @@ class Rondo final : public Contender {
 
   void train(int64_t updates) override {
     const RngScope rng(*trainer_);
-    for (int64_t i = 0; i < updates; ++i) {
+    for (int64_t i = 0; i < updates * micro_batches_; ++i) {
       run_->advance();
     }
   }
@@ -153,6 +295,7 @@ class Rondo final : public Contender {
   std::filesystem::path directory_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<FitRun> run_;
+  int64_t micro_batches_ = 1;
 };
 
 struct Entry {
@@ -179,45 +322,66 @@ void time_in_turns(std::vector<Entry>& entries, int64_t steps, int rounds) {
   }
 }
 
+std::unique_ptr<Contender> make_contender(const Workload& w,
+                                          const std::string& name,
+                                          int threads,
+                                          int64_t updates) {
+  if (name == "libtorch") {
+    return std::make_unique<HandWritten>(w);
+  }
+  if (name == "fit") {
+    return std::make_unique<Fit>(w, threads, updates);
+  }
+  return std::make_unique<Step>(w, name, threads);
+}
+
+void print(const Entry& entry, const Workload& w, int threads, double seconds_per_step) {
+  const auto samples = static_cast<double>(make_batch(w)["x"].size(0) * w.micro_batches);
+  fmt::print(
+      "{{\"peer\":\"{}{}\",\"workload\":\"{}\",\"threads\":{},\"us_per_step\":{:.1f},"
+      "\"samples_per_s\":{:.0f},\"final_loss\":{}}}\n",
+      entry.peer == "libtorch" ? "" : "rondo-",
+      entry.peer,
+      w.name,
+      threads,
+      seconds_per_step * 1e6,
+      samples / seconds_per_step,
+      entry.contender->loss());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string name = "mlp";
+  std::vector<std::string> backends = {"libtorch", "eager", "traced", "fit"};
   int threads = 1;
   int64_t steps = 400;
   int rounds = 5;
+  bool json = true;
+  std::vector<std::string> names;
+  for (const Workload& w : bench::workloads()) {
+    names.push_back(w.name);
+  }
   CLI::App app("Times one training step.");
-  app.add_option("--workload", name, "tiny, mlp or adam");
+  app.add_option("--workload", name, "the step")->check(CLI::IsMember(names));
   app.add_option("--threads", threads, "of tensor operators");
+  app.add_option("--backend", backends, "who is timed, in turns")
+      ->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
   app.add_option("--steps", steps, "updates of a round");
   app.add_option("--rounds", rounds, "of which the median counts");
+  app.add_flag("--json", json, "one JSON object a line, which is the only form");
   CLI11_PARSE(app, argc, argv);
-  const auto workload = std::find_if(
-      kWorkloads.begin(), kWorkloads.end(), [&](const Workload& w) { return w.name == name; });
-  if (workload == kWorkloads.end()) {
-    fmt::print(stderr, "there is no workload \"{}\"; there are tiny, mlp and adam\n", name);
-    return 2;
-  }
+  const Workload& w = *std::find_if(bench::workloads().begin(),
+                                    bench::workloads().end(),
+                                    [&](const Workload& one) { return one.name == name; });
   at::set_num_threads(threads);
-  const int64_t updates = kWarmUp + steps * rounds;
   std::vector<Entry> entries;
-  entries.push_back({"libtorch", std::make_unique<HandWritten>(*workload), {}});
-  entries.push_back(
-      {"rondo-eager", std::make_unique<Rondo>(*workload, "eager", threads, updates), {}});
-  entries.push_back(
-      {"rondo-traced", std::make_unique<Rondo>(*workload, "traced", threads, updates), {}});
+  for (const std::string& peer : backends) {
+    entries.push_back({peer, make_contender(w, peer, threads, kWarmUp + steps * rounds), {}});
+  }
   time_in_turns(entries, steps, rounds);
   for (const Entry& entry : entries) {
-    const double per_step = median(entry.seconds) / static_cast<double>(steps);
-    fmt::print(
-        "{{\"peer\":\"{}\",\"workload\":\"{}\",\"threads\":{},\"us_per_step\":{:.1f},\"samples_per_"
-        "s\":{:.0f},\"final_loss\":{}}}\n",
-        entry.peer,
-        name,
-        threads,
-        per_step * 1e6,
-        static_cast<double>(workload->batch) / per_step,
-        entry.contender->loss());
+    print(entry, w, threads, median(entry.seconds) / static_cast<double>(steps));
   }
   return 0;
 }

@@ -1,0 +1,232 @@
+#include "workloads.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+
+namespace bench {
+
+namespace {
+
+using rondo::TensorMap;
+namespace nn = torch::nn;
+
+class Mlp final : public Network {
+ public:
+  explicit Mlp(const std::vector<int64_t>& sizes) {
+    for (size_t i = 0; i + 1 < sizes.size(); ++i) {
+      layers_->push_back(nn::Linear(sizes[i], sizes[i + 1]));
+      if (i + 2 < sizes.size()) {
+        layers_->push_back(nn::ReLU());
+      }
+    }
+    register_module("layers", layers_);
+  }
+
+  at::Tensor forward(const at::Tensor& x) override { return layers_->forward(x); }
+
+ private:
+  nn::Sequential layers_;
+};
+
+TensorMap vectors(int64_t batch, int64_t width, int64_t classes) {
+  return {{"x", torch::rand({batch, width})}, {"label", torch::randint(classes, {batch})}};
+}
+
+class Cnn final : public Network {
+ public:
+  Cnn() {
+    const auto conv = [](int64_t in, int64_t out) {
+      return nn::Conv2dOptions(in, out, 3).padding(1);
+    };
+    conv1 = register_module("conv1", nn::Conv2d(conv(1, 16)));
+    norm1 = register_module("norm1", nn::BatchNorm2d(16));
+    conv2 = register_module("conv2", nn::Conv2d(conv(16, 32)));
+    norm2 = register_module("norm2", nn::BatchNorm2d(32));
+    linear = register_module("linear", nn::Linear(32 * 7 * 7, 10));
+  }
+
+  at::Tensor forward(const at::Tensor& images) override {
+    at::Tensor x = torch::max_pool2d(torch::relu(norm1(conv1(images))), 2);
+    x = torch::max_pool2d(torch::relu(norm2(conv2(x))), 2);
+    return linear(x.flatten(1));
+  }
+
+ private:
+  nn::Conv2d conv1 = nullptr;
+  nn::Conv2d conv2 = nullptr;
+  nn::BatchNorm2d norm1 = nullptr;
+  nn::BatchNorm2d norm2 = nullptr;
+  nn::Linear linear = nullptr;
+};
+
+struct GptSize {
+  int64_t layers;
+  int64_t heads;
+  int64_t width;
+  int64_t context;
+};
+
+constexpr int64_t kVocabulary = 65;
+
+class BlockImpl final : public nn::Module {
+ public:
+  explicit BlockImpl(const GptSize& size) : heads(size.heads) {
+    norm1 = register_module("norm1", nn::LayerNorm(nn::LayerNormOptions({size.width})));
+    qkv = register_module("qkv", nn::Linear(size.width, 3 * size.width));
+    projection = register_module("projection", nn::Linear(size.width, size.width));
+    norm2 = register_module("norm2", nn::LayerNorm(nn::LayerNormOptions({size.width})));
+    expand = register_module("expand", nn::Linear(size.width, 4 * size.width));
+    contract = register_module("contract", nn::Linear(4 * size.width, size.width));
+  }
+
+  at::Tensor forward(at::Tensor x, const at::Tensor& mask) {
+    x = x + projection(attention(norm1(x), mask));
+    return x + contract(torch::gelu(expand(norm2(x))));
+  }
+
+  at::Tensor attention(const at::Tensor& x, const at::Tensor& mask) {
+    const int64_t width = x.size(2) / heads;
+    const auto parts =
+        qkv(x).view({x.size(0), x.size(1), 3, heads, width}).permute({2, 0, 3, 1, 4});
+    const double scale = 1.0 / std::sqrt(static_cast<double>(width));
+    const at::Tensor scores = torch::matmul(parts[0] * scale, parts[1].transpose(-2, -1));
+    const at::Tensor weights =
+        scores.masked_fill(mask, -std::numeric_limits<double>::infinity()).softmax(-1);
+    return torch::matmul(weights, parts[2]).transpose(1, 2).reshape(x.sizes());
+  }
+
+  int64_t heads;
+  nn::LayerNorm norm1 = nullptr;
+  nn::Linear qkv = nullptr;
+  nn::Linear projection = nullptr;
+  nn::LayerNorm norm2 = nullptr;
+  nn::Linear expand = nullptr;
+  nn::Linear contract = nullptr;
+};
+
+class Gpt final : public Network {
+ public:
+  explicit Gpt(const GptSize& size) {
+    tokens = register_module("tokens", nn::Embedding(kVocabulary, size.width));
+    positions = register_module("positions", nn::Embedding(size.context, size.width));
+    mask = register_buffer(
+        "mask", torch::ones({size.context, size.context}, torch::kBool).triu(/*diagonal=*/1));
+    for (int64_t i = 0; i < size.layers; ++i) {
+      blocks.push_back(
+          register_module("block" + std::to_string(i), std::make_shared<BlockImpl>(size)));
+    }
+    norm = register_module("norm", nn::LayerNorm(nn::LayerNormOptions({size.width})));
+    head = register_module("head", nn::Linear(size.width, kVocabulary));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    at::Tensor h = tokens(x) + positions->weight;
+    for (const auto& block : blocks) {
+      h = block->forward(h, mask);
+    }
+    return head(norm(h));
+  }
+
+  nn::Embedding tokens = nullptr;
+  nn::Embedding positions = nullptr;
+  at::Tensor mask;
+  std::vector<std::shared_ptr<BlockImpl>> blocks;
+  nn::LayerNorm norm = nullptr;
+  nn::Linear head = nullptr;
+};
+
+TensorMap token_batch(int64_t batch, int64_t context) {
+  return {{"x", torch::randint(kVocabulary, {batch, context})},
+          {"label", torch::randint(kVocabulary, {batch, context})}};
+}
+
+class Lstm final : public Network {
+ public:
+  Lstm() {
+    tokens = register_module("tokens", nn::Embedding(kVocabulary, 128));
+    lstm = register_module("lstm",
+                           nn::LSTM(nn::LSTMOptions(128, 128).num_layers(2).batch_first(true)));
+    head = register_module("head", nn::Linear(128, kVocabulary));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override { return head(std::get<0>(lstm(tokens(x)))); }
+
+  nn::Embedding tokens = nullptr;
+  nn::LSTM lstm = nullptr;
+  nn::Linear head = nullptr;
+};
+
+Workload make_mlp(const char* name, Rule rule, double lr) {
+  Workload w;
+  w.name = name;
+  w.rule = rule;
+  w.lr = lr;
+  w.make_network = [] { return std::make_shared<Mlp>(std::vector<int64_t>{784, 256, 256, 10}); };
+  w.make_batch = [] { return vectors(64, 784, 10); };
+  return w;
+}
+
+Workload make_tiny() {
+  Workload w;
+  w.name = "tiny";
+  w.make_network = [] { return std::make_shared<Mlp>(std::vector<int64_t>{16, 32, 32, 10}); };
+  w.make_batch = [] { return vectors(32, 16, 10); };
+  return w;
+}
+
+Workload make_cnn() {
+  Workload w;
+  w.name = "cnn";
+  w.make_network = [] { return std::make_shared<Cnn>(); };
+  w.make_batch = [] {
+    return TensorMap{{"x", torch::rand({64, 1, 28, 28})}, {"label", torch::randint(10, {64})}};
+  };
+  return w;
+}
+
+Workload make_gpt(const char* name, const GptSize& size, int64_t batch) {
+  Workload w;
+  w.name = name;
+  w.rule = Rule::AdamW;
+  w.lr = 1e-3;
+  w.make_network = [size] { return std::make_shared<Gpt>(size); };
+  w.make_batch = [size, batch] { return token_batch(batch, size.context); };
+  return w;
+}
+
+Workload make_lstm() {
+  Workload w;
+  w.name = "lstm";
+  w.rule = Rule::Adam;
+  w.lr = 1e-3;
+  w.make_network = [] { return std::make_shared<Lstm>(); };
+  w.make_batch = [] { return token_batch(16, 64); };
+  return w;
+}
+
+Workload make_accum() {
+  Workload w = make_mlp("accum", Rule::SgdMomentum, 0.01);
+  w.micro_batches = 4;
+  w.clip_norm = 1.0;
+  w.is_scheduled = true;
+  w.make_batch = [] { return vectors(16, 784, 10); };
+  return w;
+}
+
+}  // namespace
+
+const std::vector<Workload>& workloads() {
+  static const std::vector<Workload> all = {make_tiny(),
+                                            make_mlp("mlp", Rule::SgdMomentum, 0.01),
+                                            make_mlp("adam", Rule::AdamW, 1e-3),
+                                            make_cnn(),
+                                            make_gpt("gpt", {4, 4, 128, 64}, 8),
+                                            make_gpt("gptbig", {6, 6, 384, 256}, 4),
+                                            make_lstm(),
+                                            make_accum()};
+  return all;
+}
+
+}  // namespace bench
