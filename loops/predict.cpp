@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
+#include <any>
+
 #include "callbacks/global_callbacks.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
@@ -15,10 +18,15 @@ namespace rondo {
 
 namespace {
 
-/// Keeps the outputs of every batch on the host.
+/// Keeps the outputs of every batch of one Trainer on the host.
 class Collector final : public Callback {
  public:
-  bool on_custom(Trainer&, std::string_view hook, HookArgs& args) override {
+  explicit Collector(const Trainer& trainer) : trainer_(&trainer) {}
+
+  bool on_custom(Trainer& trainer, std::string_view hook, HookArgs& args) override {
+    if (&trainer != trainer_) {
+      return false;  // a global callback hears every Trainer
+    }
     if (hook == "on_predict_start") {
       std::any_cast<Model*>(args.at("model"))->module().eval();
     } else if (hook == "on_predict_batch_end") {
@@ -59,13 +67,14 @@ class Collector final : public Callback {
     }
   }
 
+  const Trainer* trainer_;
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> batches_;
 };
 
 }  // namespace
 
 Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from) {
-  Collector collector;
+  Collector collector(trainer);
   ValidationLoop loop({std::nullopt, "predict"});
   {
     const GlobalCallbackScope scope(collector);

@@ -45,7 +45,8 @@ TEST_CASE("each make builds another module") {
 TEST_CASE("mse compares equal shapes and refuses to broadcast") {
   const auto factory = from_module([] { return torch::nn::Linear(2, 1); }, "x", mse("y"));
   const auto model = factory.make();
-  CHECK(model->metrics().empty());
+  REQUIRE(model->metrics().size() == 1);
+  CHECK(model->metrics()[0].make()->name() == "mean_squared_error");
   const auto x = torch::rand({4, 2});
   const auto y = torch::rand({4, 1});
   const Outputs outputs = model->forward({{"x", x}, {"y", y}});
