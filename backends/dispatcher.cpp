@@ -34,6 +34,10 @@ void host_call(int64_t id, at::TensorList tensors) {
   host_calls_of_thread->call(id, tensors.vec());
 }
 
+at::Tensor view_dtype(const at::Tensor& x, at::ScalarType dtype) {
+  return x.view(dtype);
+}
+
 }  // namespace
 
 void register_with_dispatcher() {
@@ -46,6 +50,9 @@ void register_with_dispatcher() {
     operators.def("host_call(int id, Tensor(a!)[] tensors) -> ()");
     operators.impl("host_call",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
+    operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
+    operators.impl("view_dtype",
+                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));
     return true;
   }();
   static_cast<void>(done);

@@ -6,8 +6,9 @@ class HostCalls;
 class Recorder;
 
 /// Registers with LibTorch's dispatcher what recording and replaying need: the handler that hands
-/// operators to the recorder of the thread, and the operator `rondo::host_call`. Does nothing when
-/// called again. One of the process-wide things of the project.
+/// operators to the recorder of the thread, the operator `rondo::host_call`, and
+/// `rondo::view_dtype`, which graphs have for `aten::view.dtype`. Does nothing when called again.
+/// One of the process-wide things of the project.
 void register_with_dispatcher();
 
 /// Sets who records this thread's operators, and who answers its host calls; null: nobody.

@@ -17,6 +17,14 @@ namespace {
 using torch::jit::Node;
 using torch::jit::Value;
 
+// LibTorch 2 hides one overload from graphs: a dtype and a size look alike there.
+c10::OperatorHandle operator_in_graph(const c10::OperatorHandle& op) {
+  if (operator_name(op) == "aten::view.dtype") {
+    return c10::Dispatcher::singleton().findSchemaOrThrow("rondo::view_dtype", "");
+  }
+  return op;
+}
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(const StepProgram& program) : program_(program) {
@@ -52,7 +60,8 @@ class GraphBuilder {
   }
 
   void add_instruction(const Instruction& instruction) {
-    const c10::FunctionSchema& schema = instruction.op.schema();
+    const c10::OperatorHandle op = operator_in_graph(instruction.op);
+    const c10::FunctionSchema& schema = op.schema();
     std::vector<Value*> arguments;
     for (size_t i = 0; i < instruction.arguments.size(); ++i) {
       arguments.push_back(argument(instruction.arguments[i], schema.arguments()[i].type()));

@@ -69,6 +69,10 @@ TEST_CASE("every kind of argument and result runs as it was recorded") {
          const at::Tensor ratio = x.div(x + 1, "floor") + torch::gelu(x, "tanh");
          return (parts[0] + parts[1] + ratio).to(at::kDouble).mean(at::IntArrayRef({0, 1}), true);
        }},
+      {"a view as another dtype",
+       [](const at::Tensor& x) {
+         return x.clone().view(at::kInt).bitwise_and_(-2).view(at::kFloat);
+       }},
       {"infinities",
        [](const at::Tensor& x) {
          return x.masked_fill(x > 0.5, -std::numeric_limits<double>::infinity()).exp();

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/torch_compat.h"
 #include "support/step_probe.h"
 
@@ -37,6 +38,21 @@ StepProbe training(Module module, Loss loss) {
   };
   return probe;
 }
+
+StepProbe lstm_training() {
+  return training(torch::nn::LSTM(torch::nn::LSTMOptions(3, 5).num_layers(2).batch_first(true)),
+                  [](auto& lstm, const at::Tensor& x, const at::Tensor&) {
+                    return std::get<0>(lstm->forward(x.view({-1, 2, 3}))).square().mean();
+                  });
+}
+
+struct OneDnnOff {
+  const bool was_on = at::globalContext().userEnabledMkldnn();
+
+  OneDnnOff() { at::globalContext().setUserEnabledMkldnn(false); }
+
+  ~OneDnnOff() { at::globalContext().setUserEnabledMkldnn(was_on); }
+};
 
 }  // namespace
 
@@ -85,14 +101,24 @@ TEST_CASE("a convolutional net replays") {
         }) == "");
 }
 
-TEST_CASE("a two-layer LSTM replays") {
-  CHECK(traced_against_eager([] {
-          return training(
-              torch::nn::LSTM(torch::nn::LSTMOptions(3, 5).num_layers(2).batch_first(true)),
-              [](auto& lstm, const at::Tensor& x, const at::Tensor&) {
-                return std::get<0>(lstm->forward(x.view({-1, 2, 3}))).square().mean();
-              });
-        }) == "");
+TEST_CASE("a two-layer LSTM replays where oneDNN is off") {
+  const OneDnnOff off;
+  CHECK(traced_against_eager(&lstm_training) == "");
+}
+
+TEST_CASE("oneDNN's own LSTM, which LibTorch 2 has, is refused with the way out") {
+  if (!c10::Dispatcher::singleton().findSchema({"aten::mkldnn_rnn_layer", ""})) {
+    CHECK(traced_against_eager(&lstm_training) == "");
+    return;
+  }
+  std::string message;
+  try {
+    traced_against_eager(&lstm_training);
+  } catch (const CaptureError& error) {
+    message = error.what();
+  }
+  CHECK(message.find("aten::mkldnn_rnn_layer") != std::string::npos);
+  CHECK(message.find("setUserEnabledMkldnn(false)") != std::string::npos);
 }
 
 TEST_CASE("a GRU with its batch first replays") {

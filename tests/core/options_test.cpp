@@ -103,12 +103,8 @@ TEST_CASE("a share below one and a list with a least size are checked element by
   CHECK(below_one().accepts(ConfigValue(0.0)));
   CHECK_FALSE(below_one().accepts(ConfigValue(1.0)));
   const OptionCheck sizes = each(2, at_least(1));
-  const auto list = [](std::vector<int64_t> values) {
-    ConfigArray array;
-    for (const int64_t value : values) {
-      array.emplace_back(value);
-    }
-    return ConfigValue(std::move(array));
+  const auto list = [](const std::vector<int64_t>& values) {
+    return ConfigValue(ConfigArray(values.begin(), values.end()));
   };
   CHECK(sizes.accepts(list({4, 1})));
   CHECK_FALSE(sizes.accepts(list({4})));
