@@ -41,6 +41,14 @@ void print_summary(const FitResult& result) {
                                        result.steps_per_s);
   const std::string metrics = headline(result.metrics);
   text += metrics.empty() ? "" : ", " + metrics;
+  if (result.saves.written > 0) {
+    text += fmt::format("; {} saves, {:.3f} s standing still for each",
+                        result.saves.written,
+                        result.saves.pause_s / static_cast<double>(result.saves.written));
+  }
+  if (result.saves.failed > 0) {
+    text += fmt::format("; {} SAVES FAILED, see the log", result.saves.failed);
+  }
   if (result.last_checkpoint) {
     text += "; checkpoint " + result.last_checkpoint->string();
   }
@@ -56,13 +64,16 @@ std::string json_of(const FitResult& result) {
   }
   return fmt::format(
       "{{\"steps\": {}, \"steps_now\": {}, \"seconds\": {:.3f}, \"steps_per_s\": {:.3f}, "
-      "\"already_done\": {}, "
+      "\"already_done\": {}, \"saves\": {}, \"failed_saves\": {}, \"save_pause_s\": {:.6f}, "
       "\"metrics\": {{{}}}, \"artifact_dir\": {}, \"last_checkpoint\": {}}}",
       result.steps,
       result.steps_now,
       result.seconds,
       result.steps_per_s,
       result.was_already_done,
+      result.saves.written,
+      result.saves.failed,
+      result.saves.pause_s,
       metrics,
       json_string(result.artifact_dir.string()),
       result.last_checkpoint ? json_string(result.last_checkpoint->string()) : std::string("null"));

@@ -11,6 +11,13 @@
 
 namespace rondo {
 
+/// What saving did.
+struct SaveStats {
+  int64_t written = 0;   ///< checkpoints
+  int64_t failed = 0;    ///< saves that failed and were passed over (on_error = "warn")
+  double pause_s = 0.0;  ///< that training stood still for them
+};
+
 /// What a fit did.
 struct FitResult {
   int64_t steps = 0;         ///< updates of the run so far, those of earlier processes included
@@ -19,6 +26,7 @@ struct FitResult {
   double steps_per_s = 0.0;  ///< updates of this fit by its seconds of training alone
   bool was_already_done = false;  ///< the run had reached its total before this fit
   std::string stop_reason;        ///< why it stopped early; "" when it reached its end
+  SaveStats saves;                ///< of this fit
   Metrics metrics;                ///< the newest value of each metric
   std::filesystem::path artifact_dir;
   std::optional<std::filesystem::path> last_checkpoint;

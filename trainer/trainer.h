@@ -84,6 +84,12 @@ class Trainer {
   /// Forgets a request, so that the Trainer can run again; a fit does so at its end.
   void clear_stop() noexcept { stop_reason_.store(nullptr); }
 
+  /// Saves after the current update and goes on. From any thread or signal handler.
+  void request_save() noexcept { save_requested_.store(true); }
+
+  /// True once after each request.
+  bool take_save_request() noexcept { return save_requested_.exchange(false); }
+
   /// @}
 
   /// \name For callbacks
@@ -189,6 +195,7 @@ class Trainer {
   std::vector<DataLoader> unlabelled_;  // loaders that got a number, in that order
   std::vector<std::string> optional_hooks_;
   std::atomic<const char*> stop_reason_{nullptr};
+  std::atomic<bool> save_requested_{false};
 };
 
 template <class T>
