@@ -50,11 +50,18 @@ class CheckpointCallback : public CoreCallback {
   /// read is loaded, with a warning for each that cannot.
   void load(Trainer& trainer, const LoadFrom& from);
 
+  /// Gives everybody the state that was read from `path`. When it throws, everybody's state is what
+  /// it was.
+  void load(Trainer& trainer, const std::filesystem::path& path, StateDict state);
+
   /// Deletes a checkpoint and forgets it; harmless when it is gone already.
   void remove(const std::filesystem::path& path);
 
   /// Every indexed checkpoint, by step.
   Paths indexed() const;
+
+  /// The update of the newest checkpoint that was saved or loaded; -1 before the first.
+  int64_t saved_update() const { return saved_update_.value_or(-1); }
 
  private:
   void save_in_run(Trainer& trainer);

@@ -116,6 +116,12 @@ void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
   }
 }
 
+void CheckpointCallback::load(Trainer& trainer, const fs::path& path, StateDict state) {
+  settle(trainer, /*waits=*/true);
+  trainer.call(hooks::on_before_load_checkpoint, &path);
+  distribute(trainer, path, state);
+}
+
 void CheckpointCallback::load_file(Trainer& trainer,
                                    const fs::path& path,
                                    const LoadOptions* options) {

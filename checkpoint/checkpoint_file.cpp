@@ -140,4 +140,12 @@ StateDict read_checkpoint(const fs::path& path) {
   return as_checkpoint_error("load", path, [&path] { return read_archive(path); });
 }
 
+std::string read_manifest(const fs::path& path) {
+  return as_checkpoint_error("read", path, [&path]() -> std::string {
+    detail::ZipReader zip(path);
+    const detail::ZipRecord* manifest = zip.find(detail::kManifestRecord);
+    return manifest != nullptr ? zip.read_text(*manifest, kLargestNote) : "";
+  });
+}
+
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "core/file_system.h"
 #include "core/state_dict.h"
@@ -47,6 +48,10 @@ class CheckpointSnapshot {
   std::unique_ptr<detail::PickledState> pickled_;
   std::filesystem::path path_;
 };
+
+/// What rondo wrote into a file about itself: format, writer, LibTorch, a `key = value` a line. ""
+/// when the file is none of rondo's archives. \throws CheckpointError  when it cannot be read
+std::string read_manifest(const std::filesystem::path& path);
 
 /// Reads a file that `write_checkpoint` or Python's `torch.save` wrote, verifying every record's
 /// checksum, and of rondo's own files every byte. Executes nothing that stands in the file. Tensors

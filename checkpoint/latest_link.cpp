@@ -28,15 +28,21 @@ bool make_link(FileSystem& files, const fs::path& target, const fs::path& link) 
 
 void update_latest_link(FileSystem& files, const fs::path& checkpoint) {
   const fs::path link = checkpoint.parent_path() / "latest";
-  const fs::path temporary = temporary_name(link);
-  if (!make_link(files, checkpoint.filename(), temporary)) {
-    return;
-  }
-  try {
-    files.rename(temporary, link);
-  } catch (const IoError&) {
-    files.remove(temporary);
-    throw;
+  for (int attempt = 1;; ++attempt) {
+    const fs::path temporary = temporary_name(link);
+    if (!make_link(files, checkpoint.filename(), temporary)) {
+      return;
+    }
+    try {
+      files.rename(temporary, link);
+      return;
+    } catch (const IoError& error) {
+      constexpr int kAttempts = 10;
+      if (error.error_number != ENOENT || attempt == kAttempts) {
+        files.remove(temporary);
+        throw;
+      }  // a process that started took the link for a leftover
+    }
   }
 }
 

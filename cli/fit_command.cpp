@@ -149,14 +149,19 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
   Trainer trainer(run.init);
   const StopOnSignal signals(trainer);
   const RunConfig::ValidateAll& all = *run.validate_all;
+  const ValidateAllOptions options{line.since, line.multiple_of, line.force, line.watch};
   const ValidationTable table = all.checkpoints
-                                    ? trainer.validate_all(all.loaders, *all.checkpoints)
-                                    : trainer.validate_all_indexed(all.loaders);
+                                    ? trainer.validate_all(all.loaders, *all.checkpoints, options)
+                                    : trainer.validate_all_indexed(all.loaders, options);
   (line.json ? std::cerr : std::cout) << table;
   if (line.json) {
     std::cout << table.to_json_line() << std::endl;
   }
-  return signals.exit_code();
+  if (signals.exit_code() != 0 || table.skipped.empty()) {
+    return signals.exit_code();
+  }
+  constexpr int kSomeSkipped = 3;
+  return table.rows.empty() ? 1 : kSomeSkipped;
 }
 
 }  // namespace rondo

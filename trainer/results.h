@@ -39,9 +39,24 @@ struct ValidationRow {
   Metrics metrics;
 };
 
+/// Which checkpoints `validate_all` evaluates.
+struct ValidateAllOptions {
+  int64_t since = 0;   ///< none of an update before this
+  int64_t every = 1;   ///< only those whose update is a multiple of this, >= 1
+  bool force = false;  ///< also those whose row is known: see ValidationResults
+  bool watch = false;  ///< go on with checkpoints that appear, until the run is stopped
+};
+
+/// A checkpoint that `validate_all` had to leave out.
+struct SkippedCheckpoint {
+  std::filesystem::path checkpoint;
+  std::string reason;
+};
+
 /// What `validate_all` found, one row a checkpoint.
 struct ValidationTable {
   std::vector<ValidationRow> rows;
+  std::vector<SkippedCheckpoint> skipped;  ///< could not be read, or does not fit
 
   /// Comma-separated, with a line of names; RFC 4180.
   std::string to_csv() const;

@@ -63,10 +63,13 @@ class Trainer {
 
   /// Evaluates every loader with every checkpoint whose path matches one of the globs, by step.
   /// \throws IoError  when a glob matches nothing, before anything is evaluated
-  ValidationTable validate_all(const Loaders& loaders, const std::vector<std::string>& globs);
+  ValidationTable validate_all(const Loaders& loaders,
+                               const std::vector<std::string>& globs,
+                               const ValidateAllOptions& options = {});
 
   /// The same over every indexed checkpoint. \throws IoError  when there is none
-  ValidationTable validate_all_indexed(const Loaders& loaders);
+  ValidationTable validate_all_indexed(const Loaders& loaders,
+                                       const ValidateAllOptions& options = {});
 
   /// Saves now, whatever the cadence. \throws UsageError  inside a step
   std::filesystem::path save_checkpoint();
