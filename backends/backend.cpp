@@ -37,6 +37,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
           "mode",
           "\"traced\" or \"eager\"",
           '"' + options.mode + '"');
+  require(options.executor == "plan" || options.executor == "interpreter",
+          "executor",
+          "\"plan\" or \"interpreter\"",
+          '"' + options.executor + '"');
   require(options.environment == "same" || options.environment == "new",
           "environment",
           "\"same\" or \"new\"",
@@ -52,7 +56,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
     throw NotSupportedError("backend.mode: \"traced\" runs on the CPU only; on " + device.str() +
                             " set backend.mode = \"eager\"");
   }
-  return std::make_unique<TracedBackend>(verify, std::move(log));
+  TracedOptions traced;
+  traced.verify = verify;
+  traced.interprets = options.executor == "interpreter";
+  return std::make_unique<TracedBackend>(traced, std::move(log));
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "backends/scoped.h"
 #include "backends/staging.h"

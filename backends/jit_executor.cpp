@@ -2,23 +2,12 @@
 
 #include <utility>
 
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <c10/core/GradMode.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
+#include "backends/kernels_only.h"
+
 namespace rondo {
-
-namespace {
-
-// Straight to the kernels: what autograd and autocast do is recorded in the program.
-struct KernelsOnly {
-  c10::AutoGradMode no_grad{false};
-  at::AutoDispatchBelowADInplaceOrView autograd;
-  c10::impl::ExcludeDispatchKeyGuard autocast{c10::autocast_dispatch_keyset};
-};
-
-}  // namespace
 
 JitExecutor::JitExecutor(const StepProgram& program)
     : graph_(to_jit_graph(program)),
@@ -33,7 +22,7 @@ JitExecutor::JitExecutor(const StepProgram& program)
 
 JitExecutor::~JitExecutor() = default;
 
-std::vector<at::Tensor> JitExecutor::run(const Batch& batch) const {
+const std::vector<at::Tensor>& JitExecutor::run(const Batch& batch, DueSet) {
   const KernelsOnly scope;
   torch::jit::Stack stack;
   stack.reserve(inputs_.size() + captured_.size());
@@ -44,12 +33,11 @@ std::vector<at::Tensor> JitExecutor::run(const Batch& batch) const {
     stack.emplace_back(tensor);
   }
   torch::jit::InterpreterState(*code_).run(stack);
-  std::vector<at::Tensor> results;
-  results.reserve(stack.size());
+  results_.clear();
   for (c10::IValue& value : stack) {
-    results.push_back(std::move(value).toTensor());
+    results_.push_back(std::move(value).toTensor());
   }
-  return results;
+  return results_;
 }
 
 }  // namespace rondo

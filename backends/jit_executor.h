@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/executor.h"
 #include "backends/jit_graph.h"
 #include "backends/step_program.h"
 
@@ -15,25 +16,20 @@ struct Code;
 namespace rondo {
 
 /// Runs a program with LibTorch's TorchScript interpreter: no autograd, no optimisation, an
-/// operator after the other in the recorded order.
-class JitExecutor {
+/// operator after the other in the recorded order, whatever is due. The reference for plans.
+class JitExecutor final : public Executor {
  public:
   explicit JitExecutor(const StepProgram& program);
-  JitExecutor(const JitExecutor&) = delete;
-  JitExecutor& operator=(const JitExecutor&) = delete;
-  ~JitExecutor();
+  ~JitExecutor() override;
 
-  /// \param batch  of the structure that was recorded
-  /// \return the program's outputs, then the tensors of its closures; new ones in each run
-  std::vector<at::Tensor> run(const Batch& batch) const;
-
-  const JitGraph& graph() const { return graph_; }
+  const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
 
  private:
   JitGraph graph_;
   std::vector<std::string> inputs_;
   std::vector<at::Tensor> captured_;
   std::unique_ptr<torch::jit::Code> code_;
+  std::vector<at::Tensor> results_;
 };
 
 }  // namespace rondo

@@ -37,8 +37,8 @@ struct TracedBackend::Entry {
   std::unique_ptr<TracedStep> step;
 };
 
-TracedBackend::TracedBackend(VerifyPolicy verify, TextLog log)
-    : verify_(verify), log_(std::move(log)) {}
+TracedBackend::TracedBackend(const TracedOptions& options, TextLog log)
+    : options_(options), log_(std::move(log)) {}
 
 TracedBackend::~TracedBackend() = default;
 
@@ -128,7 +128,7 @@ TracedStep& TracedBackend::step_for(const StepKey& key, const Batch& batch) {
                        ". Pad batches to a few sizes or set drop_last, or use backend.mode=eager");
   }
   const std::string name = name_of(key);
-  auto step = std::make_unique<TracedStep>(name, steps_made_[name]++, verify_, log_);
+  auto step = std::make_unique<TracedStep>(name, steps_made_[name]++, options_, log_);
   steps_.push_back({key, BatchStructure(batch), std::move(step)});
   return *steps_.back().step;
 }

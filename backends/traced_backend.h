@@ -8,7 +8,7 @@
 #include "backends/backend.h"
 #include "backends/batch_structure.h"
 #include "backends/body_requests.h"
-#include "backends/verify_policy.h"
+#include "backends/traced_options.h"
 #include "core/log.h"
 
 namespace rondo {
@@ -19,7 +19,7 @@ class TracedStep;
 /// bit for bit.
 class TracedBackend final : public Backend {
  public:
-  TracedBackend(VerifyPolicy verify, TextLog log);
+  TracedBackend(const TracedOptions& options, TextLog log);
   ~TracedBackend() override;
 
   c10::Device device() const override { return c10::Device(c10::kCPU); }
@@ -51,7 +51,7 @@ class TracedBackend final : public Backend {
   TracedStep& step_for(const StepKey& key, const Batch& batch);
   BodyRequests& require_step(const char* call) const;
 
-  VerifyPolicy verify_;
+  TracedOptions options_;
   TextLog log_;
   std::function<CapturedState()> state_;
   std::vector<Entry> steps_;

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "backends/capture.h"
+#include "backends/jit_executor.h"
 #include "backends/passes/passes.h"
+#include "backends/plan/planned_executor.h"
 #include "backends/program_diff.h"
 #include "backends/verification.h"
 #include "core/error.h"
@@ -14,9 +16,6 @@
 namespace rondo {
 
 namespace {
-
-// Combinations of due closures that get a program of their own; beyond, everything is computed.
-constexpr size_t kMaxVariants = 16;
 
 // Captures in a row that were useless because the state had moved, before that is an error.
 constexpr int kMaxMovesInARow = 3;
@@ -42,10 +41,28 @@ const void* address_of(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->storage().data();
 }
 
+// A plan runs operators that no graph can name.
+std::string graph_text(const StepProgram& program) {
+  try {
+    return to_text(to_jit_graph(program));
+  } catch (const CaptureError& error) {
+    return std::string(error.what()) + '\n';
+  }
+}
+
+std::unique_ptr<Executor> make_executor(const StepProgram& program,
+                                        const TracedOptions& options,
+                                        const TextLog& log) {
+  if (options.interprets) {
+    return std::make_unique<JitExecutor>(program);
+  }
+  return std::make_unique<PlannedExecutor>(program, log);
+}
+
 }  // namespace
 
-TracedStep::TracedStep(std::string name, int number, VerifyPolicy verify, TextLog log)
-    : name_(std::move(name)), number_(number), verify_(verify), log_(std::move(log)) {}
+TracedStep::TracedStep(std::string name, int number, const TracedOptions& options, TextLog log)
+    : name_(std::move(name)), number_(number), options_(options), log_(std::move(log)) {}
 
 TracedStep::~TracedStep() = default;
 
@@ -58,19 +75,22 @@ Outputs TracedStep::run(const StepCall& call) {
   if (!is_ready_) {
     return capture(call);
   }
-  Variant& variant = variant_for(due_closures(call));
-  std::vector<at::Tensor> results =
-      verify_.covers(stats_.replays) ? verified_replay(variant, call) : replay(variant, call);
+  const DueSet due = due_closures(call);
+  const std::vector<at::Tensor>& results =
+      options_.verify.covers(stats_.replays) ? verified_replay(call) : replay(call, due);
   ++stats_.replays;
   moves_in_a_row_ = 0;
-  auto next = std::make_move_iterator(results.begin());
+  auto next = results.begin();
   Outputs outputs;
-  for (const auto& output : variant.program.outputs) {
+  for (const auto& output : program_.outputs) {
     outputs.set(output.first, *next++);
   }
-  for (const ClosureOutput& closure : variant.program.closures) {
+  for (const ClosureOutput& closure : program_.closures) {
     const auto end = next + static_cast<std::ptrdiff_t>(closure.tensors.size());
-    call.queue.push_back({{next, end}, closures_[closure.index], closure.cadence});
+    const bool has_bit = closure.index < kDueClosures;
+    if (has_bit ? (due >> closure.index & 1) != 0 : call.asks_for(closure.cadence)) {
+      call.queue.push_back({{next, end}, closures_[closure.index], closure.cadence});
+    }
     next = end;
   }
   return outputs;
@@ -121,8 +141,7 @@ void TracedStep::settle(CapturedStep second) {
       addresses_.push_back({static_cast<SlotId>(i), address_of(program_.slots[i].value)});
     }
   }
-  variants_.clear();
-  variant_for(std::vector<bool>(closures_.size(), true));
+  executor_ = make_executor(program_, options_, log_);
   is_ready_ = true;
 }
 
@@ -154,33 +173,20 @@ void TracedStep::start_anew(const Slot& moved) {
   is_ready_ = false;
 }
 
-std::vector<bool> TracedStep::due_closures(const StepCall& call) const {
-  std::vector<bool> due;
+DueSet TracedStep::due_closures(const StepCall& call) const {
+  DueSet due = DueSet{1} << kDueClosures;
   for (const ClosureOutput& closure : program_.closures) {
-    due.push_back(call.asks_for(closure.cadence));
+    if (closure.index < kDueClosures && call.asks_for(closure.cadence)) {
+      due |= DueSet{1} << closure.index;
+    }
   }
   return due;
 }
 
-TracedStep::Variant& TracedStep::variant_for(const std::vector<bool>& due) {
-  const auto known = variants_.find(due);
-  if (known != variants_.end()) {
-    return *known->second;
-  }
-  if (variants_.size() >= kMaxVariants) {
-    variants_.erase(std::prev(variants_.end()) ==
-                            variants_.find(std::vector<bool>(due.size(), true))
-                        ? variants_.begin()
-                        : std::prev(variants_.end()));
-  }
-  auto variant = std::make_unique<Variant>(keep_due_closures(program_, due));
-  return *variants_.emplace(due, std::move(variant)).first->second;
-}
-
-std::vector<at::Tensor> TracedStep::replay(const Variant& variant, const StepCall& call) {
+const std::vector<at::Tensor>& TracedStep::replay(const StepCall& call, DueSet due) {
   const HostCallScope scope(host_calls_);
   try {
-    return variant.executor.run(call.batch);
+    return executor_->run(call.batch, due);
   } catch (const std::exception&) {
     if (const std::exception_ptr thrown = host_calls_.take_exception()) {
       std::rethrow_exception(thrown);
@@ -189,10 +195,11 @@ std::vector<at::Tensor> TracedStep::replay(const Variant& variant, const StepCal
   }
 }
 
-std::vector<at::Tensor> TracedStep::verified_replay(const Variant& variant, const StepCall& call) {
+const std::vector<at::Tensor>& TracedStep::verified_replay(const StepCall& call) {
   const Stopwatch watch(stats_.verify_s);
-  const Verification verification{variant.program, call, host_calls_, log_};
-  return verification.run([&] { return replay(variant, call); });
+  const Verification verification{program_, call, host_calls_, log_};
+  return verification.run(
+      [&]() -> const std::vector<at::Tensor>& { return replay(call, kAlwaysDue); });
 }
 
 StepReport TracedStep::report() const {
@@ -202,10 +209,7 @@ StepReport TracedStep::report() const {
   report.name += "." + std::to_string(number_);
   report.stats = stats_;
   report.program = to_text(program_);
-  const auto full = variants_.find(std::vector<bool>(closures_.size(), true));
-  if (full != variants_.end()) {
-    report.graph = to_text(full->second->executor.graph());
-  }
+  report.graph = graph_text(program_);
   return report;
 }
 

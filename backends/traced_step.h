@@ -1,16 +1,15 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "backends/body_requests.h"
+#include "backends/executor.h"
 #include "backends/host_calls.h"
-#include "backends/jit_executor.h"
 #include "backends/step_program.h"
 #include "backends/step_report.h"
-#include "backends/verify_policy.h"
+#include "backends/traced_options.h"
 #include "core/log.h"
 
 namespace rondo {
@@ -28,7 +27,7 @@ struct CapturedStep;
 class TracedStep {
  public:
   /// \param number  tells steps of one name apart: how many there were before
-  TracedStep(std::string name, int number, VerifyPolicy verify, TextLog log);
+  TracedStep(std::string name, int number, const TracedOptions& options, TextLog log);
   ~TracedStep();
 
   /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
@@ -42,15 +41,6 @@ class TracedStep {
   StepReport report() const;
 
  private:
-  // What is run after which only some closures are due.
-  struct Variant {
-    explicit Variant(StepProgram variant_program)
-        : program(std::move(variant_program)), executor(program) {}
-
-    StepProgram program;
-    JitExecutor executor;
-  };
-
   struct Address {
     SlotId slot;
     const void* data;
@@ -61,14 +51,13 @@ class TracedStep {
   [[noreturn]] void throw_difference(const std::string& difference) const;
   const Slot* moved_state() const;
   void start_anew(const Slot& moved);
-  std::vector<bool> due_closures(const StepCall& call) const;
-  Variant& variant_for(const std::vector<bool>& due);
-  std::vector<at::Tensor> replay(const Variant& variant, const StepCall& call);
-  std::vector<at::Tensor> verified_replay(const Variant& variant, const StepCall& call);
+  DueSet due_closures(const StepCall& call) const;
+  const std::vector<at::Tensor>& replay(const StepCall& call, DueSet due);
+  const std::vector<at::Tensor>& verified_replay(const StepCall& call);
 
   std::string name_;
   int number_;
-  VerifyPolicy verify_;
+  TracedOptions options_;
   TextLog log_;
   bool is_ready_ = false;
   bool is_third_capture_ = false;
@@ -77,7 +66,7 @@ class TracedStep {
   std::vector<Address> addresses_;
   std::vector<HostFunction> closures_;
   HostCalls host_calls_;
-  std::map<std::vector<bool>, std::unique_ptr<Variant>> variants_;
+  std::unique_ptr<Executor> executor_;
   int moves_in_a_row_ = 0;
   StepStats stats_;
 };

@@ -131,14 +131,14 @@ std::string closures_difference(const StepProgram& program,
 
 }  // namespace
 
-std::vector<at::Tensor> Verification::run(
-    const std::function<std::vector<at::Tensor>()>& replay) const {
+const std::vector<at::Tensor>& Verification::run(
+    const std::function<const std::vector<at::Tensor>&()>& replay) const {
   const std::unique_ptr<StateSnapshot> before = snapshot(*this);
   if (before == nullptr) {
     return replay();
   }
   const KeepAnswers answers(host_calls);
-  std::vector<at::Tensor> replayed = replay();
+  const std::vector<at::Tensor>& replayed = replay();
   before->swap();  // the state is as before the step; the copy holds what the replay left
   MutedBody body(call, host_calls);
   const Outputs eager = body.run();

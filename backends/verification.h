@@ -25,7 +25,8 @@ struct Verification {
   /// \throws CaptureError  when a byte differs, naming the tensor and what wrote it last; the state
   /// is
   ///         then that of the step as written
-  std::vector<at::Tensor> run(const std::function<std::vector<at::Tensor>()>& replay) const;
+  const std::vector<at::Tensor>& run(
+      const std::function<const std::vector<at::Tensor>&()>& replay) const;
 };
 
 }  // namespace rondo

@@ -99,8 +99,7 @@ void ReproducibilityCallback::on_load_checkpoint(Trainer& trainer, const StateDi
   trainer.state().seed = static_cast<uint64_t>(rng.at("seed").as_int());
 }
 
-RngScope::RngScope(Trainer& trainer)
-    : random_(trainer.slot<ReproducibilityCallback>("reproducibility")) {
+RngScope::RngScope(Trainer& trainer) : random_(*trainer.step_slots().reproducibility) {
   random_.enter();
 }
 

@@ -25,6 +25,8 @@ int run(const CommandLine& line, Registries& registries) {
       return run_verify_resume(line, registries);
     case Command::Checkpoint:
       return run_checkpoint(line, registries);
+    case Command::Predict:
+      return run_predict(line, registries);
     case Command::Describe:
       return run_describe(line, registries);
     case Command::Inspect:

@@ -25,6 +25,7 @@ struct CommandName {
 constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"validate", Command::Validate},
                                      {"validate_all", Command::ValidateAll},
+                                     {"predict", Command::Predict},
                                      {"verify-resume", Command::VerifyResume},
                                      {"checkpoint", Command::Checkpoint},
                                      {"describe", Command::Describe},
@@ -141,6 +142,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
             0);
   add_run_command(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);
+  add_run_command(root, "predict", "Write the model's outputs for a data set to a file", line);
   add_verify_resume(root, line);
   add_checkpoint(root, line);
 

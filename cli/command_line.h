@@ -11,6 +11,7 @@ enum class Command {
   Fit,
   Validate,
   ValidateAll,
+  Predict,
   VerifyResume,
   Checkpoint,
   Describe,
@@ -21,7 +22,7 @@ enum class Command {
 /// What a user asked for. Only the fields of its command are filled.
 struct CommandLine {
   Command command = Command::Version;
-  std::string config;                  ///< fit, validate, validate_all: the TOML file
+  std::string config;                  ///< fit, validate, validate_all, predict: the TOML file
   std::vector<std::string> overrides;  ///< `key.path=value`, in the order given; each has a key
   bool dry_run = false;                ///< check, print the resolved run, and stop
   bool json = false;                   ///< one JSON object as the last line of standard output

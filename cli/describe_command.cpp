@@ -32,6 +32,9 @@ void print_keys(const std::vector<OptionKey>& keys, const ConfigTable& defaults,
 
 template <class Base>
 void list(const Registry<Base>& registry) {
+  if (registry.entries().empty()) {
+    return;
+  }
   std::cout << registry.family() << "s:\n";
   for (const auto& entry : registry.entries()) {
     std::cout << fmt::format("  {:<24} {}\n", entry.name, entry.doc);
@@ -107,6 +110,7 @@ void for_each_family(const Registries& registries, Visit visit) {
   visit(registries.schedulers);
   visit(registries.callbacks);
   visit(registries.loggers);
+  visit(registries.slots);
 }
 
 /// Everything that a config can hold, as one JSON object on one line.

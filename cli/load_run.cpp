@@ -10,17 +10,29 @@ namespace {
 
 const SourcePosition kCommandLine{"command line", 0, 0};
 
-/// Sets `key` in the sections that the file has.
+/// Sets `key` in the sections that the file has, in every phase.
 void set_in_sections(ConfigValue& root,
                      const std::string& key,
                      const ConfigValue& value,
                      const std::vector<std::string>& sections) {
-  auto* trainer = root.get_if<ConfigTable>()->find("trainer");
-  auto* tables = trainer != nullptr ? trainer->get_if<ConfigTable>() : nullptr;
-  for (const std::string& section : sections) {
-    ConfigValue* found = tables != nullptr ? tables->find(section) : nullptr;
-    if (auto* table = found != nullptr ? found->get_if<ConfigTable>() : nullptr) {
-      table->set(key, value, kCommandLine);
+  ConfigValue* const trainer = root.get_if<ConfigTable>()->find("trainer");
+  if (trainer == nullptr) {
+    return;
+  }
+  std::vector<ConfigValue*> phases{trainer};
+  if (auto* array = trainer->get_if<ConfigArray>()) {
+    phases.clear();
+    for (ConfigValue& phase : *array) {
+      phases.push_back(&phase);
+    }
+  }
+  for (ConfigValue* phase : phases) {
+    auto* tables = phase->get_if<ConfigTable>();
+    for (const std::string& section : sections) {
+      ConfigValue* found = tables != nullptr ? tables->find(section) : nullptr;
+      if (auto* table = found != nullptr ? found->get_if<ConfigTable>() : nullptr) {
+        table->set(key, value, kCommandLine);
+      }
     }
   }
 }
@@ -36,7 +48,7 @@ ConfigValue read_file(const std::string& path) {
 
 }  // namespace
 
-RunConfig load_run(const CommandLine& line, Registries& registries) {
+std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries) {
   ConfigValue root = read_file(line.config);
   for (const std::string& assignment : line.overrides) {
     apply_override(root, assignment);
@@ -47,7 +59,7 @@ RunConfig load_run(const CommandLine& line, Registries& registries) {
   if (!line.checkpoint.empty()) {
     const ConfigValue path = line.checkpoint == "none" ? ConfigValue(false, kCommandLine)
                                                        : ConfigValue(line.checkpoint, kCommandLine);
-    set_in_sections(root, "ckpt_path", path, {"fit", "validate"});
+    set_in_sections(root, "ckpt_path", path, {"fit", "validate", "predict"});
     set_in_sections(
         root, "ckpt_paths", ConfigValue(ConfigArray{path}, kCommandLine), {"validate_all"});
   }
@@ -57,7 +69,7 @@ RunConfig load_run(const CommandLine& line, Registries& registries) {
   for (const std::string& plugin : line.plugins) {
     load_plugin(plugin, registries);
   }
-  return read_run_config(root, registries);
+  return read_phases(root, registries);
 }
 
 }  // namespace rondo

@@ -5,8 +5,9 @@
 
 namespace rondo {
 
-/// The run that a command line asks for: the file, its plugins, the overrides and the options that
-/// stand for keys (`-o`, `--checkpoint`). \throws ConfigError  with every fault
-RunConfig load_run(const CommandLine& line, Registries& registries);
+/// The phases of the run that a command line asks for: the file, its plugins, the overrides and the
+/// options that stand for keys of every phase (`-o`, `--checkpoint`).
+/// \throws ConfigError  with every fault
+std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries);
 
 }  // namespace rondo

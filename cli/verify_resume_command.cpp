@@ -66,7 +66,11 @@ StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
 
 /// The run that the command line asks for, with the length and the cadence of the check.
 RunConfig checked_run(const CommandLine& line, Registries& registries) {
-  RunConfig run = load_run(line, registries);
+  std::vector<RunConfig> phases = load_run(line, registries);
+  if (phases.size() != 1) {
+    throw UsageError(line.config + " has several phases; verify-resume takes a file of one");
+  }
+  RunConfig run = std::move(phases.front());
   if (!run.fit) {
     throw UsageError(line.config + " has no [trainer.fit] to verify");
   }

@@ -58,10 +58,6 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-bool is_glob(std::string_view text) {
-  return text.find_first_of("*?") != std::string_view::npos;
-}
-
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::max<size_t>(word.size() / 3, 1) + 1;

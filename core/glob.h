@@ -10,9 +10,6 @@ namespace rondo {
 /// `?` one character; everything else, and its case, literally.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-/// True when `text` contains a character that `glob_match` treats specially.
-bool is_glob(std::string_view text);
-
 /// The candidate nearest to `word` by edit distance, or "" when none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -69,6 +69,19 @@ OptionCheck between(double least, double most) {
                  [least, most](double x) { return x >= least && x <= most; });
 }
 
+OptionCheck below_one() {
+  return numeric("in [0, 1)", [](double x) { return x >= 0.0 && x < 1.0; });
+}
+
+OptionCheck each(size_t least_size, OptionCheck element) {
+  std::string text = fmt::format("{}, at least {} of them", element.text, least_size);
+  return {std::move(text), [least_size, element](const ConfigValue& value) {
+            const auto* array = value.get_if<ConfigArray>();
+            return array == nullptr || (array->size() >= least_size &&
+                                        std::all_of(array->begin(), array->end(), element.accepts));
+          }};
+}
+
 OptionCheck one_of(std::vector<std::string> words) {
   std::string text = fmt::format("out of \"{}\"", fmt::join(words, "\", \""));
   return {std::move(text), [words = std::move(words)](const ConfigValue& value) {
@@ -108,15 +121,6 @@ ConfigTable KeyList::write(const void* options) const {
     }
   }
   return table;
-}
-
-void KeyList::check(const void* options, FaultSink& faults) const {
-  for (const OptionKey& key : keys_) {
-    if (key.accepts && !key.accepts(key.write(options))) {
-      FaultSink inside = faults.inside(key.name);
-      detail::add_mismatch(key.write(options), key.type, key.check, inside);
-    }
-  }
 }
 
 namespace detail {

@@ -22,6 +22,10 @@ struct OptionCheck {
 OptionCheck at_least(double least);
 OptionCheck greater_than(double bound);
 OptionCheck between(double least, double most);
+/// From 0 on and below 1: a share that is not the whole.
+OptionCheck below_one();
+/// A list of that many elements or more, each of which passes the other check.
+OptionCheck each(size_t least_size, OptionCheck element);
 OptionCheck one_of(std::vector<std::string> words);
 
 /// One documented key of an options struct, of which it does not know the type.
@@ -37,8 +41,6 @@ struct OptionKey {
   std::function<void(const ConfigValue& value, void* options, FaultSink& faults)> read;
   /// The field as it would stand in a config; absent for an empty optional.
   std::function<ConfigValue(const void* options)> write;
-  /// The check; empty when there is none.
-  std::function<bool(const ConfigValue&)> accepts;
 };
 
 /// The keys of one options struct, without its type: what schema checks, error messages, `describe`
@@ -56,9 +58,6 @@ class KeyList {
 
   /// Every key with its value.
   ConfigTable write(const void* options) const;
-
-  /// Faults of the values of a struct that was filled in code, checked by the same rules.
-  void check(const void* options, FaultSink& faults) const;
 
   void add(OptionKey key) { keys_.push_back(std::move(key)); }
 
@@ -126,7 +125,6 @@ OptionKey KeyTable<Options>::make_key(
   key.name = std::move(name);
   key.type = type.name();
   key.check = check.text;
-  key.accepts = check.accepts;
   key.doc = std::move(doc);
   key.read = [field, type, check](const ConfigValue& value, void* options, FaultSink& faults) {
     if (check.accepts && !check.accepts(value)) {

@@ -63,12 +63,8 @@ void ProgressLogger::print_train(Trainer& trainer) {
   line += fmt::format(", Rate={} samples/sec, GlobalRate={} samples/sec",
                       rate_text(static_cast<double>(samples_) / seconds),
                       rate_text(static_cast<double>(total_samples_) / train_seconds_));
-  const auto total = state.plan->length().total_updates;
-  if (total && state.timestamp.update > 0) {
-    const double per_update =
-        state.timestamp.total_seconds / static_cast<double>(state.timestamp.update);
-    line += ", TimeRemaining=" +
-            time_text(per_update * static_cast<double>(*total - state.timestamp.update));
+  if (const double share = state.plan->elapsed_share(state.timestamp); share > 0.0) {
+    line += ", TimeRemaining=" + time_text(state.timestamp.total_seconds * (1.0 - share) / share);
   }
   print(line, /*may_be_rewritten=*/true);
   samples_ = 0;

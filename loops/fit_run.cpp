@@ -5,20 +5,12 @@
 #include <utility>
 
 #include "callbacks/reproducibility_callback.h"
+#include "callbacks/validation_callback.h"
 #include "core/error.h"
+#include "loops/run_schedule_callback.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
-
-namespace {
-
-std::optional<int64_t> updates_per_epoch(const DataLoader& loader, int64_t batches_per_update) {
-  const std::optional<int64_t> batches = loader.size();
-  return batches ? std::optional<int64_t>((*batches + batches_per_update - 1) / batches_per_update)
-                 : std::nullopt;
-}
-
-}  // namespace
 
 FitRun::FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& from)
     : trainer_(trainer),
@@ -52,26 +44,26 @@ void FitRun::enter(const LoadFrom& from) {
   first_update_ = state.timestamp.update;
   saves_before_ = state.saves;
   seconds_before_ = state.timestamp.total_seconds;
-  was_already_done_ = plan_->is_over(state.timestamp);
-  if (state.validation_is_due && plan_->validates()) {
+  was_already_done_ = state.plan->is_over(state.timestamp);
+  trainer_.state().has_trained = true;
+  if (state.validation_is_due && state.plan->validates()) {
     start_validation();
   }
 }
 
 void FitRun::make_plan() {
   const LoopOptions& options = loop_->options();
-  if (options.eval_frequency.is_zero() && !val_.empty()) {
+  if (options.eval_frequency.is_zero() &&
+      !(val_.empty() && trainer_.validation_callbacks().empty())) {
     trainer_.log().warning(
-        "there are validation loaders, but loop.eval_frequency is 0: they are not used");
+        "there is something to validate, but loop.eval_frequency is 0: it is never done");
   }
   if (options.num_steps && trainer_.state().timestamp.update > 0) {
     trainer_.log().warning(
         "loop.num_steps counts from the checkpoint: a run that resumes by itself never ends; use "
         "max_steps");
   }
-  plan_.emplace(
-      options, trainer_.state().timestamp, updates_per_epoch(train_, options.grad_accum_steps));
-  trainer_.state().plan = &*plan_;
+  trainer_.step_slots().run_schedule->build(trainer_, train_, options);
 }
 
 bool FitRun::advance() {
@@ -118,7 +110,7 @@ void FitRun::step() {
     if (!stretch_->advance()) {
       end_stretch();
     }
-  } else if (trainer_.stops_now() || plan_->is_over(trainer_.state().timestamp)) {
+  } else if (trainer_.stops_now() || trainer_.state().plan->is_over(trainer_.state().timestamp)) {
     finish();
   } else {
     start_stretch();
@@ -126,7 +118,7 @@ void FitRun::step() {
 }
 
 void FitRun::start_stretch() {
-  stretch_idx_ = plan_->loop_idx(trainer_.state().timestamp);
+  stretch_idx_ = trainer_.state().plan->loop_idx(trainer_.state().timestamp);
   stretch_ = std::make_unique<TrainStage>(trainer_, train_, *loop_, stretch_idx_);
   stretch_->begin();
 }
@@ -144,10 +136,10 @@ void FitRun::start_validation() {
   trainer_.call(hooks::on_enter_validate_all, validation_cleanup_, val_, loop, Paths{});
   trainer_.call(hooks::on_before_load_checkpoint,
                 static_cast<const std::filesystem::path*>(nullptr));
-  const int64_t loop_idx =
-      stretch_idx_ >= 0 ? stretch_idx_ : plan_->loop_idx(trainer_.state().timestamp) - 1;
-  validation_ = std::make_unique<ValidationRun>(
-      trainer_, val_, loop, loop_idx, plan_->is_over(trainer_.state().timestamp));
+  const RunPlan& plan = *trainer_.state().plan;
+  const Timestamp& now = trainer_.state().timestamp;
+  const int64_t loop_idx = stretch_idx_ >= 0 ? stretch_idx_ : plan.loop_idx(now) - 1;
+  validation_ = std::make_unique<ValidationRun>(trainer_, val_, loop, loop_idx, plan.is_over(now));
 }
 
 void FitRun::finish() {
@@ -169,7 +161,6 @@ std::exception_ptr FitRun::leave(std::exception_ptr error) {
   }
   error = validation_cleanup_.close(std::move(error));
   error = cleanup_.close(std::move(error));
-  trainer_.state().plan = nullptr;
   stop_reason_ = trainer_.stop_reason() != nullptr ? trainer_.stop_reason() : "";
   trainer_.clear_stop();
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();

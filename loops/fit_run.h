@@ -5,13 +5,11 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "callbacks/checkpoint_options.h"
 #include "callbacks/cleanup.h"
 #include "data/data_loader.h"
-#include "loops/run_plan.h"
 #include "loops/train_stage.h"
 #include "loops/validation_run.h"
 #include "trainer/results.h"
@@ -57,7 +55,6 @@ class FitRun {
   DataLoader train_;
   Loaders val_;
   TrainingLoop* loop_ = nullptr;
-  std::optional<RunPlan> plan_;
   std::unique_ptr<TrainStage> stretch_;
   std::unique_ptr<ValidationRun> validation_;
   Cleanup cleanup_;             // of the fit

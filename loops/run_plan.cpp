@@ -29,12 +29,15 @@ std::vector<Time> limits_of(const LoopOptions& options, const Timestamp& start) 
   return limits;
 }
 
+bool is_countable(const Time& limit, const RunLength& known) {
+  return limit.unit() == TimeUnit::Update ||
+         (limit.unit() == TimeUnit::Epoch && known.updates_per_epoch.has_value());
+}
+
 std::optional<int64_t> total_updates(const std::vector<Time>& limits, const RunLength& known) {
   std::optional<int64_t> total;
   for (const Time& limit : limits) {
-    const bool countable = limit.unit() == TimeUnit::Update ||
-                           (limit.unit() == TimeUnit::Epoch && known.updates_per_epoch.has_value());
-    if (countable) {
+    if (is_countable(limit, known)) {
       const int64_t updates = in_updates(limit, known);
       total = total ? std::min(*total, updates) : updates;
     }
@@ -62,6 +65,18 @@ bool RunPlan::validates_only_at_end() const {
 bool RunPlan::is_over(const Timestamp& time) const {
   return std::any_of(
       limits_.begin(), limits_.end(), [&](const Time& limit) { return time.reached(limit); });
+}
+
+double RunPlan::elapsed_share(const Timestamp& time) const {
+  double share = 0.0;
+  for (const Time& limit : limits_) {
+    // Epochs are counted in updates where that is possible: finer than whole passes.
+    const bool countable = is_countable(limit, length_);
+    const int64_t done = countable ? time.update : time.get(limit.unit());
+    const int64_t total = countable ? in_updates(limit, length_) : limit.count();
+    share = std::max(share, static_cast<double>(done) / static_cast<double>(total));
+  }
+  return std::min(share, 1.0);
 }
 
 bool RunPlan::ends_stretch(const Timestamp& before, const Timestamp& after) const {

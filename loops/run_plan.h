@@ -11,7 +11,8 @@
 namespace rondo {
 
 /// When a run ends and when it validates: pure functions of the absolute time, so that a resumed
-/// run does what an uninterrupted one does.
+/// run does what an uninterrupted one does. A plan of another kind overrides what it answers; see
+/// RunScheduleCallback.
 class RunPlan {
  public:
   /// \param start              where the run begins or resumes
@@ -20,21 +21,27 @@ class RunPlan {
   RunPlan(const LoopOptions& options,
           const Timestamp& start,
           std::optional<int64_t> updates_per_epoch);
+  RunPlan(const RunPlan&) = delete;
+  RunPlan& operator=(const RunPlan&) = delete;
+  virtual ~RunPlan() = default;
 
   const RunLength& length() const { return length_; }
 
-  bool is_over(const Timestamp& time) const;
+  virtual bool is_over(const Timestamp& time) const;
 
   /// True when a stretch of training ends between the two: a validation is due, or the run is over.
-  bool ends_stretch(const Timestamp& before, const Timestamp& after) const;
+  virtual bool ends_stretch(const Timestamp& before, const Timestamp& after) const;
 
-  bool validates() const { return eval_frequency_.value() > 0.0; }
+  virtual bool validates() const { return eval_frequency_.value() > 0.0; }
 
   /// Number of validations due up to `time`: the index of the stretch that begins there.
-  int64_t loop_idx(const Timestamp& time) const;
+  virtual int64_t loop_idx(const Timestamp& time) const;
 
   /// Updates of the stretch that begins at `time`, where they can be told.
-  std::optional<int64_t> updates_of_stretch(const Timestamp& time) const;
+  virtual std::optional<int64_t> updates_of_stretch(const Timestamp& time) const;
+
+  /// The share of the run that is done at `time`, in [0, 1]: by the limit that is nearest.
+  double elapsed_share(const Timestamp& time) const;
 
  private:
   bool validates_only_at_end() const;

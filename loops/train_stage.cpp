@@ -48,7 +48,7 @@ void TrainStage::begin() {
 }
 
 std::optional<Batch> TrainStage::fetch() {
-  GroupedBatch grouped = trainer_.slot<DataloaderCallback>("dataloader").next_batch();
+  GroupedBatch grouped = trainer_.step_slots().dataloader->next_batch();
   trainer_.state().phase = grouped.phase;
   ends_epoch_ = grouped.ends_epoch;
   return std::move(grouped.batch);
@@ -77,7 +77,7 @@ bool TrainStage::advance() {
 
 Outputs TrainStage::run_step(const Batch& batch) {
   State& state = trainer_.state();
-  const StepKey key{"train", state.phase, trainer_.slot<PrecisionCallback>("precision").dtype()};
+  const StepKey key{"train", state.phase, trainer_.step_slots().precision->dtype()};
   const Timestamp after = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, 0.0);
   const bool logs = state.phase.is_last && trainer_.is_log_step_at(after);
   // Every batch of a group belongs to the update that the group makes.

@@ -1,6 +1,7 @@
 #include "loops/train_step.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 Outputs forward(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
-  const auto autocast = trainer.slot<PrecisionCallback>("precision").autocast();
+  const auto autocast = trainer.step_slots().precision->autocast();
   Batch input = batch;
   trainer.call(hooks::on_before_forward, model, batch, input);
   Outputs outputs = model.forward(input);
@@ -58,16 +59,16 @@ void backward(Trainer& trainer, Outputs& outputs) {
 void update(Trainer& trainer, Optimizer& optimizer) {
   Model& model = *trainer.state().model;
   trainer.call(hooks::on_before_optimizer_step, model, optimizer);
-  auto& sparsity = trainer.slot<SparsityCallback>("sparsity");
+  SparsityCallback& sparsity = *trainer.step_slots().sparsity;
   sparsity.before_update();
-  trainer.slot<PrecisionCallback>("precision").clip_gradients(optimizer);
+  trainer.step_slots().precision->clip_gradients(optimizer);
   optimizer.step();
   sparsity.after_update();
   trainer.call(hooks::on_after_optimizer_step, model, optimizer);
   trainer.call(hooks::on_before_optimizer_zero_grad, model, optimizer);
   optimizer.zero_grad();
   trainer.call(hooks::on_after_optimizer_zero_grad, model, optimizer);
-  trainer.slot<SchedulersCallback>("schedulers").step(trainer);
+  trainer.step_slots().schedulers->step(trainer);
 }
 
 }  // namespace

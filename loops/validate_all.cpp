@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 
+#include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/glob.h"
@@ -39,6 +40,22 @@ Metrics of_scopes(const Metrics& all, const std::vector<std::string>& scopes) {
   return found;
 }
 
+/// Forgets older values of a scope.
+void forget(Metrics& metrics, const std::string& scope) {
+  std::vector<Metrics::Item>& items = metrics.items();
+  items.erase(std::remove_if(items.begin(),
+                             items.end(),
+                             [&](const Metrics::Item& item) {
+                               return item.first.compare(0, scope.size() + 1, scope + "/") == 0;
+                             }),
+              items.end());
+}
+
+/// What to load: the newest checkpoint, unless the model comes from a fit of this Trainer.
+LoadFrom resolved(const Trainer& trainer, const LoadFrom& from) {
+  return from.path() || !trainer.state().has_trained ? from : LoadFrom::nothing();
+}
+
 /// Runs every loader with the model as it is.
 void run(Trainer& trainer, const Loaders& loaders, Loop& loop) {
   ValidationRun validation(trainer, loaders, loop, std::nullopt, /*is_last=*/true);
@@ -56,18 +73,14 @@ void run(Trainer& trainer, const Loaders& loaders, Loop& loop) {
 
 }  // namespace
 
-std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders) {
-  std::vector<std::string> scopes;
-  for (const DataLoader& loader : loaders) {
-    scopes.push_back(trainer.scope_of(loader));
-  }
-  return scopes;
-}
-
-Metrics validate(Trainer& trainer, const DataLoader& loader, const LoadFrom& from) {
-  Loop& loop = validation_loop(trainer);
-  trainer.state().last_metrics = {};
-  ValidateStage stage(trainer, loader, loop, from);
+Metrics validate(Trainer& trainer,
+                 const DataLoader& loader,
+                 const LoadFrom& from,
+                 ValidationLoop* own) {
+  Loop& loop = own != nullptr ? *own : validation_loop(trainer);
+  const std::string scope = trainer.name_scope_path() + trainer.scope_of(loader);
+  forget(trainer.state().last_metrics, scope);
+  ValidateStage stage(trainer, loader, loop, resolved(trainer, from));
   std::exception_ptr error;
   try {
     stage.begin();
@@ -80,7 +93,22 @@ Metrics validate(Trainer& trainer, const DataLoader& loader, const LoadFrom& fro
   if (error) {
     std::rethrow_exception(error);
   }
-  return of_scopes(trainer.state().last_metrics, {trainer.scope_of(loader)});
+  return of_scopes(trainer.state().last_metrics, {scope});
+}
+
+std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders) {
+  std::vector<std::string> scopes;
+  for (const DataLoader& loader : loaders) {
+    scopes.push_back(trainer.scope_of(loader));
+  }
+  for (const ValidationCallback* callback : trainer.validation_callbacks()) {
+    scopes.push_back(callback->scope());
+  }
+  return scopes;
+}
+
+bool has_validations(const Trainer& trainer, const Loaders& loaders) {
+  return !loaders.empty() || !trainer.validation_callbacks().empty();
 }
 
 ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders) {
@@ -117,12 +145,12 @@ void write_table(const Trainer& trainer, const ValidationTable& table) {
 
 ValidationTable validate_all(Trainer& trainer, const Loaders& loaders) {
   ValidationTable table;
-  if (loaders.empty()) {
+  if (!has_validations(trainer, loaders)) {
     trainer.log().warning("validate_all has no loader: there is nothing to evaluate");
     return table;
   }
   enter_validate_all(trainer, loaders, {}, [&] {
-    trainer.load_checkpoint({});
+    trainer.load_checkpoint(resolved(trainer, {}));
     table.rows.push_back(evaluate_loaders(trainer, loaders));
   });
   write_table(trainer, table);

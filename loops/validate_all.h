@@ -6,13 +6,18 @@
 
 #include "callbacks/callback.h"
 #include "callbacks/checkpoint_options.h"
+#include "loops/loop.h"
 #include "trainer/results.h"
 
 namespace rondo {
 
 /// Evaluates one loader, after loading a checkpoint where there is one.
+/// \param own  a loop of the caller's; null for the Trainer's own
 /// \return its metrics, with their scope
-Metrics validate(Trainer& trainer, const DataLoader& loader, const LoadFrom& from);
+Metrics validate(Trainer& trainer,
+                 const DataLoader& loader,
+                 const LoadFrom& from,
+                 ValidationLoop* own = nullptr);
 
 /// Evaluates every loader with the newest checkpoint, and writes the table to validate_all.csv and
 /// .json in the artifact directory. A warning and an empty table when there is no loader.
@@ -40,7 +45,10 @@ int64_t step_in_name(const std::filesystem::path& path);
 /// \name Parts of a `validate_all`
 /// @{
 
-/// The scopes of the loaders' metrics.
+/// True when there is a loader, or a callback that validates.
+bool has_validations(const Trainer& trainer, const Loaders& loaders);
+
+/// The scopes of the loaders' metrics, and of the callbacks' that validate.
 std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders);
 
 /// Evaluates every loader with the model as it is.

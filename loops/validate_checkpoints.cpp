@@ -138,7 +138,7 @@ ValidationTable validate_checkpoints(Trainer& trainer,
                                      const std::function<Paths()>& find,
                                      const ValidateAllOptions& options) {
   check(options);
-  if (loaders.empty()) {
+  if (!has_validations(trainer, loaders)) {
     trainer.log().warning("validate_all has no loader: there is nothing to evaluate");
     return {};
   }

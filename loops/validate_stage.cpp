@@ -28,9 +28,7 @@ void ValidateStage::begin() {
   }
   fire_.allow();
   trainer_.call(hooks::on_enter_validate, cleanup_, loader_, loop_);
-  if (!from_.is_nothing()) {
-    trainer_.load_checkpoint(from_);
-  }
+  trainer_.load_checkpoint(from_);
   fire_.start(*trainer_.state().model, loader_, loop_);
   stream_ = loader_.stream({}, trainer_.state().seed);
   executor_ = std::make_unique<DataExecutor>(
@@ -59,8 +57,7 @@ bool ValidateStage::advance() {
 }
 
 Outputs ValidateStage::run_step(const Batch& batch) {
-  const StepKey key{
-      loop_.validation_hook(), {}, trainer_.slot<PrecisionCallback>("precision").dtype()};
+  const StepKey key{loop_.validation_hook(), {}, trainer_.step_slots().precision->dtype()};
   const bool logs = trainer_.is_log_step();
   const auto is_due = [logs](const Cadence& cadence) { return logs || !cadence.only_log_steps; };
   const auto body = [this](const Batch& staged) {

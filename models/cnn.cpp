@@ -73,8 +73,8 @@ void register_cnn(Registry<Model>& registry) {
       .key("channels", &Options::channels, at_least(1), "of the images")
       .key("image_size", &Options::image_size, at_least(1), "pixels a side")
       .key("classes", &Options::classes, at_least(1), "of the labels")
-      .key("widths", &Options::widths, "channels of each stage")
-      .key("dropout", &Options::dropout, between(0, 1), "before the linear layer, below 1");
+      .key("widths", &Options::widths, each(1, at_least(1)), "channels of each stage")
+      .key("dropout", &Options::dropout, below_one(), "before the linear layer");
 }
 
 }  // namespace rondo

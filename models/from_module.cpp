@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "metrics/accuracy.h"
+#include "metrics/mean_squared_error.h"
 #include "models/internal/classify.h"
 
 namespace rondo {
@@ -55,7 +56,9 @@ Loss mse(std::string target) {
     }
     return at::mse_loss(output, wanted);
   };
-  return {function, std::move(target), {}};
+  MeanSquaredError::Options error;
+  error.target = target;
+  return {function, std::move(target), {use<MeanSquaredError>(error)}};
 }
 
 Factory<Model> detail::from_module(std::function<TensorModule()> make,

@@ -26,7 +26,8 @@ struct Loss {
 /// Mean cross entropy of logits [..., classes] with integer labels [...]; measures accuracy.
 Loss cross_entropy(std::string label);
 
-/// Mean squared error of an output with a target of the same shape.
+/// Mean squared error of an output with a target of the same shape; measures it over all elements
+/// as well.
 /// \throws ShapeError  when the shapes differ, rather than broadcast
 Loss mse(std::string target);
 

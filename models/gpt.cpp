@@ -181,7 +181,7 @@ void register_gpt(Registry<Model>& registry) {
       .key("width", &Options::width, at_least(1), "of the residual stream")
       .key("context", &Options::context, at_least(1), "most tokens that are seen at once")
       .key("vocabulary", &Options::vocabulary, at_least(1), "number of different tokens")
-      .key("dropout", &Options::dropout, between(0, 1), "of every part's output, below 1")
+      .key("dropout", &Options::dropout, below_one(), "of every part's output")
       .key("tied", &Options::tied, "whether the head is the token embedding");
 }
 

@@ -80,7 +80,7 @@ void register_lstm(Registry<Model>& registry) {
       .key("layers", &Options::layers, at_least(1), "one above the other")
       .key("width", &Options::width, at_least(1), "of embedding and state")
       .key("vocabulary", &Options::vocabulary, at_least(1), "number of different tokens")
-      .key("dropout", &Options::dropout, between(0, 1), "between layers, below 1");
+      .key("dropout", &Options::dropout, below_one(), "between layers");
 }
 
 }  // namespace rondo

@@ -1,6 +1,7 @@
 #include "models/model_state.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>

@@ -1,5 +1,7 @@
 #include "models/script_model.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -21,6 +23,7 @@ namespace {
 void validate(const ScriptModel::Options& options) {
   detail::require(!options.path.empty(), "ScriptModel: path", "given", "nothing");
   detail::require(!options.inputs.empty(), "ScriptModel: inputs", "at least one name", "none");
+  detail::require(!options.outputs.empty(), "ScriptModel: outputs", "at least one name", "none");
   detail::require(
       options.loss == "cross_entropy" || options.loss == "mse" || options.loss == "none",
       "ScriptModel: loss",
@@ -100,15 +103,56 @@ Outputs ScriptModel::forward(const Batch& batch) {
   // The same operators in every call, as they were written. The setting is one of the thread.
   const torch::jit::GraphOptimizerEnabledGuard no_optimisation(false);
   const c10::IValue result = script_->module.forward(std::move(inputs));
-  if (!result.isTensor()) {
-    throw UsageError("ScriptModel: the forward of " + options_.path.string() +
-                     " must return one tensor, got " + result.tagKind());
+  Outputs outputs = named(result);
+  if (loss_.function && batch.find(loss_.target) != nullptr) {
+    const at::Tensor* logits = outputs.find("logits");
+    if (logits == nullptr) {
+      throw UsageError(
+          fmt::format("ScriptModel: the loss \"{}\" is one of \"logits\", which {} does not return",
+                      options_.loss,
+                      options_.path.string()));
+    }
+    outputs.set("loss", loss_.function(*logits, batch));
   }
-  const at::Tensor output = result.toTensor();
-  if (!loss_.function || batch.find(loss_.target) == nullptr) {
-    return {{"logits", output}};
+  return outputs;
+}
+
+Outputs ScriptModel::named(const c10::IValue& result) const {
+  Outputs outputs;
+  if (result.isGenericDict()) {
+    for (const auto& item : result.toGenericDict()) {
+      if (!item.key().isString() || !item.value().isTensor()) {
+        refuse(result);
+      }
+      outputs.set(item.key().toStringRef(), item.value().toTensor());
+    }
+    return outputs;
   }
-  return {{"loss", loss_.function(output, batch)}, {"logits", output}};
+  std::vector<c10::IValue> values{result};
+  if (result.isTuple()) {
+    values = result.toTupleRef().elements().vec();
+  } else if (result.isList()) {
+    values = result.toListRef().vec();
+  }
+  if (values.size() != options_.outputs.size()) {
+    refuse(result);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].isTensor()) {
+      refuse(result);
+    }
+    outputs.set(options_.outputs[i], values[i].toTensor());
+  }
+  return outputs;
+}
+
+void ScriptModel::refuse(const c10::IValue& result) const {
+  throw UsageError(
+      fmt::format("ScriptModel: {} must return tensors for the outputs {}, or a dictionary of "
+                  "tensors by name; it returned {}",
+                  options_.path.string(),
+                  fmt::join(options_.outputs, ", "),
+                  result.type()->repr_str()));
 }
 
 void ScriptModel::train(bool on) {
@@ -122,7 +166,13 @@ void register_script_model(Registry<Model>& registry) {
       .key("path", &Options::path, "of the TorchScript file")
       .required()
       .key("inputs", &Options::inputs, "in the batch, in the order of the script's forward")
-      .key("loss", &Options::loss, one_of({"cross_entropy", "mse", "none"}), "of its output")
+      .key("outputs",
+           &Options::outputs,
+           "names of what the script returns, in order; a dictionary has its own")
+      .key("loss",
+           &Options::loss,
+           one_of({"cross_entropy", "mse", "none"}),
+           "of \"logits\"; none: the script's own \"loss\", if any")
       .key("target", &Options::target, "in the batch, what the loss compares with");
 }
 

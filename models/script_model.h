@@ -8,11 +8,16 @@
 #include "models/from_module.h"
 #include "models/module_model.h"
 
+namespace c10 {
+struct IValue;
+}
+
 namespace rondo {
 
 /// A model of a TorchScript file, such as one that Python's `torch.jit.save` wrote. Its parameters
 /// and buffers are those of the script, under the same names; one that the script has under several
-/// names appears once. Its forward takes the inputs in order and returns one tensor.
+/// names appears once. Its forward takes the inputs in order and returns a tensor, a tuple or list
+/// of tensors, or a dictionary of tensors by name.
 ///
 /// The first one of a process turns LibTorch's profiling executor off, for the whole process: it
 /// would run another graph in the first calls than later, and a step is recorded early.
@@ -21,8 +26,11 @@ class ScriptModel final : public ModuleModel {
   struct Options {
     std::filesystem::path path = {};              ///< of the TorchScript file
     std::vector<std::string> inputs = {"image"};  ///< in the batch, at least one
-    std::string loss = "cross_entropy";           ///< "cross_entropy", "mse" or "none"
-    std::string target = "label";                 ///< in the batch, what the loss compares with
+    /// What the script returns, in order; a dictionary names its tensors itself.
+    std::vector<std::string> outputs = {"logits"};
+    std::string loss = "cross_entropy";  ///< of "logits": "cross_entropy", "mse", or "none" for a
+                                         ///< script that returns its own "loss", or has none
+    std::string target = "label";        ///< in the batch, what the loss compares with
   };
 
   /// \throws IoError    when the file cannot be opened
@@ -30,8 +38,9 @@ class ScriptModel final : public ModuleModel {
   explicit ScriptModel(const Options& options);
   ~ScriptModel() override;
 
-  /// "loss", when there is one and the batch has its target, and "logits", what the script returns.
-  /// \throws UsageError  when the script returns something else than one tensor
+  /// "loss", when one was asked for and the batch has its target, and what the script returns.
+  /// \throws UsageError  when the script returns something else than `outputs` says, or a loss was
+  ///                     asked for and there is no "logits"
   /// \capture safe when the script is: its control flow is baked
   Outputs forward(const Batch& batch) override;
 
@@ -41,6 +50,9 @@ class ScriptModel final : public ModuleModel {
   void train(bool on = true) override;
 
  private:
+  Outputs named(const c10::IValue& result) const;
+  [[noreturn]] void refuse(const c10::IValue& result) const;
+
   struct Script;  // keeps the wide TorchScript headers out of this one
 
   Options options_;

@@ -3,10 +3,12 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/library.h>
 
 #include <cmath>
 
+#include "core/prepared_operator.h"
 #include "optim/internal/number_rules.h"
 #include "optim/internal/param_lists.h"
 #include "optim/internal/update_loops.h"
@@ -118,6 +120,77 @@ void update_by_operators(const AdamUpdate& by,
   param.addcdiv_(state.exp_avg, denominator, -by.step_size);
 }
 
+/// The operator with its arguments: what is found out about them is found out once.
+class AdamCall {
+ public:
+  struct Lists {
+    std::vector<at::Tensor> params;
+    std::vector<at::Tensor> grads;
+    std::vector<at::Tensor> exp_avgs;
+    std::vector<at::Tensor> exp_avg_sqs;
+    std::vector<at::Tensor> max_exp_avg_sqs;
+    std::vector<at::Tensor> steps;
+  };
+
+  struct NumberTensors {
+    at::Tensor lr;
+    at::Tensor beta1;
+    at::Tensor beta2;
+    at::Tensor eps;
+    at::Tensor weight_decay;
+  };
+
+  AdamCall(Lists lists, NumberTensors numbers, bool is_decoupled)
+      : lists_(std::move(lists)), numbers_(std::move(numbers)), is_decoupled_(is_decoupled) {
+    const size_t count = lists_.params.size();
+    TORCH_CHECK(lists_.grads.size() == count && lists_.exp_avgs.size() == count &&
+                    lists_.exp_avg_sqs.size() == count && lists_.steps.size() == count &&
+                    (lists_.max_exp_avg_sqs.empty() || lists_.max_exp_avg_sqs.size() == count),
+                "rondo::adam_: expected lists of one length");
+    lists_.max_exp_avg_sqs.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      is_flat_.push_back(is_flat(lists_.params[i],
+                                 {&lists_.grads[i],
+                                  &lists_.exp_avgs[i],
+                                  &lists_.exp_avg_sqs[i],
+                                  &lists_.max_exp_avg_sqs[i]}));
+    }
+  }
+
+  void operator()() const {
+    AdamUpdate by;
+    by.lr = number_in(numbers_.lr);
+    by.beta1 = number_in(numbers_.beta1);
+    by.beta2 = number_in(numbers_.beta2);
+    by.eps = number_in(numbers_.eps);
+    by.weight_decay = number_in(numbers_.weight_decay);
+    by.is_decoupled = is_decoupled_;
+    for (size_t i = 0; i < lists_.params.size(); ++i) {
+      by.set_step(++number_in(lists_.steps[i]));
+      update(by, i);
+    }
+  }
+
+ private:
+  void update(const AdamUpdate& by, size_t i) const {
+    const at::Tensor& param = lists_.params[i];
+    const at::Tensor& grad = lists_.grads[i];
+    const AdamState state = {lists_.exp_avgs[i], lists_.exp_avg_sqs[i], lists_.max_exp_avg_sqs[i]};
+    if (!is_flat_[i]) {
+      update_by_operators(by, param, grad, state);
+    } else if (param.scalar_type() == at::kFloat) {
+      update_flat<float>(by, param, grad, state);
+    } else {
+      update_flat<double>(by, param, grad, state);
+    }
+  }
+
+  Lists lists_;
+  NumberTensors numbers_;
+  bool is_decoupled_;
+  std::vector<bool> is_flat_;
+};
+
 void adam_(at::TensorList params,
            at::TensorList grads,
            at::TensorList exp_avgs,
@@ -130,32 +203,29 @@ void adam_(at::TensorList params,
            const at::Tensor& eps,
            const at::Tensor& weight_decay,
            bool decoupled_weight_decay) {
-  const size_t count = params.size();
-  TORCH_CHECK(grads.size() == count && exp_avgs.size() == count && exp_avg_sqs.size() == count &&
-                  steps.size() == count &&
-                  (max_exp_avg_sqs.empty() || max_exp_avg_sqs.size() == count),
-              "rondo::adam_: expected lists of one length");
-  AdamUpdate by;
-  by.lr = number_in(lr);
-  by.beta1 = number_in(beta1);
-  by.beta2 = number_in(beta2);
-  by.eps = number_in(eps);
-  by.weight_decay = number_in(weight_decay);
-  by.is_decoupled = decoupled_weight_decay;
-  const at::Tensor none;
-  for (size_t i = 0; i < count; ++i) {
-    by.set_step(++number_in(steps[i]));
-    const at::Tensor& largest = max_exp_avg_sqs.empty() ? none : max_exp_avg_sqs[i];
-    const AdamState state = {exp_avgs[i], exp_avg_sqs[i], largest};
-    if (!is_flat(params[i],
-                 {&grads[i], &state.exp_avg, &state.exp_avg_sq, &state.max_exp_avg_sq})) {
-      update_by_operators(by, params[i], grads[i], state);
-    } else if (params[i].scalar_type() == at::kFloat) {
-      update_flat<float>(by, params[i], grads[i], state);
-    } else {
-      update_flat<double>(by, params[i], grads[i], state);
-    }
-  }
+  AdamCall({params.vec(),
+            grads.vec(),
+            exp_avgs.vec(),
+            exp_avg_sqs.vec(),
+            max_exp_avg_sqs.vec(),
+            steps.vec()},
+           {lr, beta1, beta2, eps, weight_decay},
+           decoupled_weight_decay)();
+}
+
+PreparedCall prepare_adam(const std::vector<c10::IValue>& arguments) {
+  return AdamCall({arguments[0].toTensorVector(),
+                   arguments[1].toTensorVector(),
+                   arguments[2].toTensorVector(),
+                   arguments[3].toTensorVector(),
+                   arguments[4].toTensorVector(),
+                   arguments[5].toTensorVector()},
+                  {arguments[6].toTensor(),
+                   arguments[7].toTensor(),
+                   arguments[8].toTensor(),
+                   arguments[9].toTensor(),
+                   arguments[10].toTensor()},
+                  arguments[11].toBool());
 }
 
 template <class Options>
@@ -245,6 +315,7 @@ void detail::define_adam_operator(torch::Library& library) {
       "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, Tensor lr, Tensor beta1, Tensor beta2, "
       "Tensor eps, Tensor weight_decay, bool decoupled_weight_decay) -> ()");
   library.impl("adam_", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(adam_)));
+  register_prepared_operator("rondo::adam_", prepare_adam);
 }
 
 Adam::Adam(const Options& options)

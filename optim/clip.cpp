@@ -1,6 +1,7 @@
 #include "optim/clip.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 namespace rondo {
 

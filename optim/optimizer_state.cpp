@@ -1,8 +1,11 @@
 // What an optimizer saves, loads and shows to those who record its steps.
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <string_view>
 
 #include "core/error.h"
 #include "optim/optimizer.h"
@@ -21,9 +24,9 @@ using Transfers = std::vector<std::pair<at::Tensor, at::Tensor>>;
       fmt::format("optimizer state {}: expected {}, found {}", where, expected, got));
 }
 
-const StateDict& dict_at(const StateValue& value, const std::string& where) {
+const StateDict& dict_at(const StateValue& value, std::string_view where) {
   if (!value.is_dict()) {
-    fail(where, "a dictionary", value.kind());
+    fail(std::string(where), "a dictionary", value.kind());
   }
   return value.as_dict();
 }

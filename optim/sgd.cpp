@@ -3,12 +3,14 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <torch/library.h>
 
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/prepared_operator.h"
 #include "optim/internal/number_rules.h"
 #include "optim/internal/param_lists.h"
 #include "optim/internal/update_loops.h"
@@ -75,6 +77,77 @@ void update_by_operators(const SgdUpdate& by,
   param.add_(step, -by.lr);
 }
 
+/// The operator with its arguments: what is found out about them is found out once.
+class SgdCall {
+ public:
+  struct Lists {
+    std::vector<at::Tensor> params;
+    std::vector<at::Tensor> grads;
+    std::vector<at::Tensor> momentum_buffers;
+    std::vector<at::Tensor> steps;
+  };
+
+  struct NumberTensors {
+    at::Tensor lr;
+    at::Tensor momentum;
+    at::Tensor dampening;
+    at::Tensor weight_decay;
+  };
+
+  SgdCall(Lists lists, NumberTensors numbers, bool nesterov)
+      : lists_(std::move(lists)), numbers_(std::move(numbers)), nesterov_(nesterov) {
+    const size_t count = lists_.params.size();
+    TORCH_CHECK(lists_.grads.size() == count,
+                "rondo::sgd_: expected a gradient for each parameter");
+    TORCH_CHECK(lists_.steps.size() == lists_.momentum_buffers.size() &&
+                    (lists_.steps.empty() || lists_.steps.size() == count),
+                "rondo::sgd_: expected a momentum buffer and a step for each parameter, or none");
+    lists_.momentum_buffers.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      is_flat_.push_back(
+          is_flat(lists_.params[i], {&lists_.grads[i], &lists_.momentum_buffers[i]}));
+    }
+  }
+
+  void operator()() const {
+    SgdUpdate by{number_in(numbers_.lr),
+                 number_in(numbers_.momentum),
+                 number_in(numbers_.dampening),
+                 number_in(numbers_.weight_decay),
+                 nesterov_};
+    const bool has_momentum = by.momentum != 0;
+    if (has_momentum && lists_.steps.empty() && !lists_.params.empty()) {
+      throw UsageError(
+          "SGD was built with momentum = 0 and keeps no buffers for it; "
+          "give it a momentum > 0 to begin with");
+    }
+    for (size_t i = 0; i < lists_.params.size(); ++i) {
+      by.is_first = has_momentum && number_in(lists_.steps[i])++ == 0;
+      update(by, i, has_momentum);
+    }
+  }
+
+ private:
+  void update(const SgdUpdate& by, size_t i, bool has_momentum) const {
+    static const at::Tensor none;
+    const at::Tensor& param = lists_.params[i];
+    const at::Tensor& grad = lists_.grads[i];
+    const at::Tensor& buffer = has_momentum ? lists_.momentum_buffers[i] : none;
+    if (!is_flat_[i]) {
+      update_by_operators(by, param, grad, buffer);
+    } else if (param.scalar_type() == at::kFloat) {
+      update_flat<float>(by, param, grad, buffer);
+    } else {
+      update_flat<double>(by, param, grad, buffer);
+    }
+  }
+
+  Lists lists_;
+  NumberTensors numbers_;
+  bool nesterov_;
+  std::vector<bool> is_flat_;
+};
+
 void sgd_(at::TensorList params,
           at::TensorList grads,
           at::TensorList momentum_buffers,
@@ -84,30 +157,21 @@ void sgd_(at::TensorList params,
           const at::Tensor& dampening,
           const at::Tensor& weight_decay,
           bool nesterov) {
-  TORCH_CHECK(grads.size() == params.size(), "rondo::sgd_: expected a gradient for each parameter");
-  TORCH_CHECK(
-      steps.size() == momentum_buffers.size() && (steps.empty() || steps.size() == params.size()),
-      "rondo::sgd_: expected a momentum buffer and a step for each parameter, or none");
-  SgdUpdate by{
-      number_in(lr), number_in(momentum), number_in(dampening), number_in(weight_decay), nesterov};
-  const bool has_momentum = by.momentum != 0;
-  if (has_momentum && steps.empty() && !params.empty()) {
-    throw UsageError(
-        "SGD was built with momentum = 0 and keeps no buffers for it; "
-        "give it a momentum > 0 to begin with");
-  }
-  const at::Tensor none;
-  for (size_t i = 0; i < params.size(); ++i) {
-    const at::Tensor& buffer = has_momentum ? momentum_buffers[i] : none;
-    by.is_first = has_momentum && number_in(steps[i])++ == 0;
-    if (!is_flat(params[i], {&grads[i], &buffer})) {
-      update_by_operators(by, params[i], grads[i], buffer);
-    } else if (params[i].scalar_type() == at::kFloat) {
-      update_flat<float>(by, params[i], grads[i], buffer);
-    } else {
-      update_flat<double>(by, params[i], grads[i], buffer);
-    }
-  }
+  SgdCall({params.vec(), grads.vec(), momentum_buffers.vec(), steps.vec()},
+          {lr, momentum, dampening, weight_decay},
+          nesterov)();
+}
+
+PreparedCall prepare_sgd(const std::vector<c10::IValue>& arguments) {
+  return SgdCall({arguments[0].toTensorVector(),
+                  arguments[1].toTensorVector(),
+                  arguments[2].toTensorVector(),
+                  arguments[3].toTensorVector()},
+                 {arguments[4].toTensor(),
+                  arguments[5].toTensor(),
+                  arguments[6].toTensor(),
+                  arguments[7].toTensor()},
+                 arguments[8].toBool());
 }
 
 Optimizer::Numbers numbers_of(const Sgd::Options& options) {
@@ -138,6 +202,7 @@ void detail::define_sgd_operator(torch::Library& library) {
       "Tensor(c!)[] steps, Tensor lr, Tensor momentum, Tensor dampening, Tensor weight_decay, "
       "bool nesterov) -> ()");
   library.impl("sgd_", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(sgd_)));
+  register_prepared_operator("rondo::sgd_", prepare_sgd);
 }
 
 Sgd::Sgd(const Options& options)

@@ -8,8 +8,6 @@ namespace rondo::detail {
 
 namespace {
 
-#define RONDO_INLINE inline __attribute__((always_inline))
-
 RONDO_INLINE float fma(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
 }
@@ -24,45 +22,6 @@ RONDO_INLINE float square_root(float x) {
 
 RONDO_INLINE double square_root(double x) {
   return __builtin_sqrt(x);
-}
-
-template <class Element>
-void baseline_loop(Element element, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    element(i);
-  }
-}
-
-#if defined(__x86_64__)
-
-InstructionSet detect() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? InstructionSet::Avx2
-                                                                         : InstructionSet::Baseline;
-}
-
-template <class Element>
-__attribute__((target("avx2,fma"))) void avx2_loop(Element element, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    element(i);
-  }
-}
-
-#else
-
-InstructionSet detect() {
-  return InstructionSet::Baseline;
-}
-
-template <class Element>
-void avx2_loop(Element element, int64_t count) {
-  baseline_loop(element, count);
-}
-
-#endif
-
-template <class Element>
-void loop(Element element, int64_t count, InstructionSet set) {
-  set == InstructionSet::Avx2 ? avx2_loop(element, count) : baseline_loop(element, count);
 }
 
 enum class Momentum { None, First, Later };
@@ -113,22 +72,17 @@ struct AdamElement {
 
 }  // namespace
 
-InstructionSet widest_instruction_set() {
-  static const InstructionSet set = detect();
-  return set;
-}
-
 template <class T>
 void sgd_loop(const SgdNumbers<T>& numbers,
               SgdTensors<T> tensors,
               int64_t count,
               InstructionSet set) {
   if (tensors.buffer == nullptr) {
-    loop(SgdElement<T, Momentum::None>{numbers, tensors}, count, set);
+    vector_loop(SgdElement<T, Momentum::None>{numbers, tensors}, count, set);
   } else if (numbers.is_first) {
-    loop(SgdElement<T, Momentum::First>{numbers, tensors}, count, set);
+    vector_loop(SgdElement<T, Momentum::First>{numbers, tensors}, count, set);
   } else {
-    loop(SgdElement<T, Momentum::Later>{numbers, tensors}, count, set);
+    vector_loop(SgdElement<T, Momentum::Later>{numbers, tensors}, count, set);
   }
 }
 
@@ -138,9 +92,9 @@ void adam_loop(const AdamNumbers<T>& numbers,
                int64_t count,
                InstructionSet set) {
   if (tensors.max_exp_avg_sq == nullptr) {
-    loop(AdamElement<T, false>{numbers, tensors}, count, set);
+    vector_loop(AdamElement<T, false>{numbers, tensors}, count, set);
   } else {
-    loop(AdamElement<T, true>{numbers, tensors}, count, set);
+    vector_loop(AdamElement<T, true>{numbers, tensors}, count, set);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "trainer/core_callbacks.h"
 
 #include "callbacks/artifact_dir_callback.h"
+#include "callbacks/autorestart_callback.h"
 #include "callbacks/backend_callback.h"
 #include "callbacks/checkpoint_callback.h"
 #include "callbacks/dataloader_callback.h"
@@ -15,6 +16,7 @@
 #include "callbacks/schedulers_callback.h"
 #include "callbacks/sparsity_callback.h"
 #include "loops/loop.h"
+#include "loops/run_schedule_callback.h"
 #include "trainer/trainer_options.h"
 
 namespace rondo {
@@ -34,6 +36,9 @@ Factory<CoreCallback> training_loop(const TrainerOptions& options) {
 
 const std::vector<CoreSlot>& core_slots() {
   static const std::vector<CoreSlot> kSlots = {
+      {"autorestart",
+       "a run that restarts in vain stops before it does anything",
+       plain<AutorestartCallback>},
       {"artifact_dir", "directories exist before anything writes", plain<ArtifactDirCallback>},
       {"reproducibility",
        "the seed is set before a model draws its parameters",
@@ -49,6 +54,7 @@ const std::vector<CoreSlot>& core_slots() {
       {"logging", "log steps follow from the counters", plain<LoggingCallback>},
       {"loss_accum", "users see the run's own losses first", plain<LossAccumCallback>},
       {"grad_accum", "users see the divided loss", plain<GradAccumCallback>},
+      {"run_schedule", "the plan ends before users hear of a failure", plain<RunScheduleCallback>},
       {"early_exit", "users may ask to stop", plain<EarlyExitCallback>},
       {"checkpoint", "a save captures what all others did in the step", plain<CheckpointCallback>},
   };
@@ -56,7 +62,7 @@ const std::vector<CoreSlot>& core_slots() {
 }
 
 const std::vector<const char*>& slots_moved_to_end() {
-  static const std::vector<const char*> kMoved = {"checkpoint"};
+  static const std::vector<const char*> kMoved = {"run_schedule", "checkpoint"};
   return kMoved;
 }
 

@@ -55,23 +55,16 @@ void take_device_shorthand(ConfigTable& init, FaultSink& faults) {
   backend->set("device", device.value, device.key_position);
 }
 
-/// The tables that every file has, and no others.
-void check_tables(const ConfigValue& root, const ConfigTable& file, FaultSink& top) {
-  refuse_unknown(file, {"trainer", "plugins"}, top);
-  const ConfigValue* trainer = file.find("trainer");
-  if (trainer == nullptr) {
-    top.add(root.position(),
-            "missing table [trainer]: a run is described by [trainer.init] and what to do with it");
+/// The tables that a phase has, and no others.
+void check_tables(const ConfigValue& trainer, FaultSink& faults) {
+  const auto* tables = trainer.get_if<ConfigTable>();
+  if (tables == nullptr) {
+    detail::add_mismatch(trainer, "a table", "", faults);
     return;
   }
-  const auto* tables = trainer->get_if<ConfigTable>();
-  if (tables == nullptr) {
-    return;  // reported when the table is read
-  }
-  FaultSink faults = top.inside("trainer");
-  refuse_unknown(*tables, {"init", "fit", "validate", "validate_all"}, faults);
+  refuse_unknown(*tables, {"init", "fit", "validate", "validate_all", "predict"}, faults);
   if (tables->find("init") == nullptr) {
-    faults.add(trainer->position(),
+    faults.add(trainer.position(),
                "missing table [trainer.init]: model, optimizer and the rest of the run");
   }
 }
@@ -112,6 +105,9 @@ void read_sections(const ConfigTable& trainer,
   if (trainer.find("validate_all") != nullptr) {
     run.validate_all = sections.validate_all(section("validate_all"));
   }
+  if (const ConfigValue* predict = trainer.find("predict")) {
+    run.predict = sections.predict(section("predict"), predict->position());
+  }
 }
 
 /// The file with every default.
@@ -132,6 +128,42 @@ std::string resolved_text(const ConfigTable& file,
   return write_toml(resolved);
 }
 
+/// One phase: the table at `trainer`.
+RunConfig read_phase(const ConfigTable& file,
+                     const ConfigValue& trainer,
+                     const Registries& registries,
+                     FaultSink faults,
+                     const std::vector<Fault>& found) {
+  check_tables(trainer, faults);
+  const auto* tables = trainer.get_if<ConfigTable>();
+  RunConfig run;
+  SectionReader sections(registries, faults);
+  if (tables != nullptr) {
+    run.init = read_init(*tables, registries, faults);
+    read_sections(*tables, sections, run, faults);
+  }
+  if (found.empty()) {
+    run.init.config_text = resolved_text(file, run.init, sections, registries);
+  }
+  return run;
+}
+
+/// Either every phase is watched for restarts in vain, or none.
+void check_autorestart(const std::vector<RunConfig>& phases,
+                       const ConfigValue& trainer,
+                       FaultSink& top) {
+  const auto watched = [](const RunConfig& run) {
+    return run.init.autorestart.max_num_restarts.has_value();
+  };
+  const auto count = std::count_if(phases.begin(), phases.end(), watched);
+  if (count != 0 && count != static_cast<int64_t>(phases.size())) {
+    top.add(trainer.position(),
+            fmt::format("{} of {} phases have [trainer.init.autorestart]: give it to all or none",
+                        count,
+                        phases.size()));
+  }
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> plugins_of(const ConfigValue& root) {
@@ -148,23 +180,43 @@ std::vector<std::filesystem::path> plugins_of(const ConfigValue& root) {
   return plugins;
 }
 
-RunConfig read_run_config(const ConfigValue& root, const Registries& registries) {
+std::vector<RunConfig> read_phases(const ConfigValue& root, const Registries& registries) {
   std::vector<Fault> found;
   FaultSink top("", found);
-  const ConfigTable& file =
-      root.get_if<ConfigTable>() != nullptr ? *root.get_if<ConfigTable>() : kNoKeys;
-  check_tables(root, file, top);
-  const ConfigTable& trainer = table_at(file, "trainer", top);
-  FaultSink faults = top.inside("trainer");
-  RunConfig run;
-  run.init = read_init(trainer, registries, faults);
-  SectionReader sections(registries, faults);
-  read_sections(trainer, sections, run, faults);
+  const auto* table = root.get_if<ConfigTable>();
+  const ConfigTable& file = table != nullptr ? *table : kNoKeys;
+  refuse_unknown(file, {"trainer", "plugins"}, top);
+  std::vector<RunConfig> phases;
+  const ConfigValue* trainer = file.find("trainer");
+  const auto* array = trainer != nullptr ? trainer->get_if<ConfigArray>() : nullptr;
+  if (trainer == nullptr || (array != nullptr && array->empty())) {
+    top.add(root.position(),
+            "missing table [trainer]: a run is described by [trainer.init] and what to do with it");
+  } else if (array == nullptr) {
+    phases.push_back(read_phase(file, *trainer, registries, top.inside("trainer"), found));
+  } else {
+    for (size_t i = 0; i < array->size(); ++i) {
+      FaultSink inside = top.inside(fmt::format("trainer[{}]", i));
+      phases.push_back(read_phase(file, (*array)[i], registries, inside, found));
+    }
+    check_autorestart(phases, *trainer, top);
+  }
   if (!found.empty()) {
     throw ConfigError(std::move(found));
   }
-  run.init.config_text = resolved_text(file, run.init, sections, registries);
-  return run;
+  return phases;
+}
+
+RunConfig read_run_config(const ConfigValue& root, const Registries& registries) {
+  std::vector<RunConfig> phases = read_phases(root, registries);
+  if (phases.size() != 1) {
+    Fault fault;
+    fault.position = root.position();
+    fault.path = "trainer";
+    fault.message = fmt::format("expected one phase, got {}", phases.size());
+    throw ConfigError(std::move(fault));
+  }
+  return std::move(phases.front());
 }
 
 }  // namespace rondo

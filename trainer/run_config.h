@@ -30,16 +30,27 @@ struct RunConfig {
     std::optional<std::vector<std::string>> checkpoints;  ///< globs; nothing: every indexed one
   };
 
+  struct Predict {
+    DataLoader loader;
+    LoadFrom from;
+  };
+
   TrainerOptions init;
   std::optional<Fit> fit;
   std::optional<Validate> validate;
   std::optional<ValidateAll> validate_all;
+  std::optional<Predict> predict;
 };
 
-/// Checks the whole tree of a config file and describes the run; builds nothing. The result's
-/// `init.config_text` is the file with every default.
+/// Checks the whole tree of a config file and describes its phases, to be run in order, each with a
+/// Trainer of its own: several for `[[trainer]]`, one for `[trainer]`. Builds nothing. A phase's
+/// `init.config_text` is the phase with every default.
 /// \param registries  with the plugins already loaded; must outlive the result
 /// \throws ConfigError  with every fault of the file
+std::vector<RunConfig> read_phases(const ConfigValue& root, const Registries& registries);
+
+/// The same for a file of one phase.
+/// \throws ConfigError  with every fault of the file; several phases are one
 RunConfig read_run_config(const ConfigValue& root, const Registries& registries);
 
 /// The `plugins` of a config, which must be loaded before `read_run_config`.

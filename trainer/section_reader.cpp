@@ -183,28 +183,43 @@ std::optional<RunConfig::Fit> SectionReader::fit(const ConfigTable& section,
                   : std::nullopt;
 }
 
-std::optional<RunConfig::Validate> SectionReader::validate(const ConfigTable& section,
-                                                           const SourcePosition& at) {
-  FaultSink faults = faults_.inside("validate");
-  refuse_unknown(section, {"val_dataloader", "ckpt_path"}, faults);
-  const ConfigValue* value = section.find("val_dataloader");
+std::optional<std::pair<DataLoader, LoadFrom>> SectionReader::single_loader(
+    const char* name, const char* key, const ConfigTable& section, const SourcePosition& at) {
+  FaultSink faults = faults_.inside(name);
+  refuse_unknown(section, {key, "ckpt_path"}, faults);
+  const ConfigValue* value = section.find(key);
   const LoadFrom start = from(section, faults);
   if (value == nullptr) {
     faults.add(at,
-               "missing key \"val_dataloader\": expected a table with \"dataset\", or the label of "
-               "a loader");
+               fmt::format("missing key \"{}\": expected a table with \"dataset\", or the label of "
+                           "a loader",
+                           key));
     return std::nullopt;
   }
-  FaultSink inside = faults.inside("val_dataloader");
+  FaultSink inside = faults.inside(key);
   ConfigTable written;
   ConfigValue resolved;
   std::optional<DataLoader> made = loader(*value, inside, resolved);
-  written.set("val_dataloader", std::move(resolved));
+  written.set(key, std::move(resolved));
   if (const ConfigValue* path = section.find("ckpt_path")) {
     written.set("ckpt_path", *path);
   }
-  resolved_.set("validate", ConfigValue(std::move(written)));
-  return made ? std::optional<RunConfig::Validate>({std::move(*made), start}) : std::nullopt;
+  resolved_.set(name, ConfigValue(std::move(written)));
+  return made ? std::optional(std::pair(std::move(*made), start)) : std::nullopt;
+}
+
+std::optional<RunConfig::Validate> SectionReader::validate(const ConfigTable& section,
+                                                           const SourcePosition& at) {
+  auto found = single_loader("validate", "val_dataloader", section, at);
+  return found ? std::optional<RunConfig::Validate>({std::move(found->first), found->second})
+               : std::nullopt;
+}
+
+std::optional<RunConfig::Predict> SectionReader::predict(const ConfigTable& section,
+                                                         const SourcePosition& at) {
+  auto found = single_loader("predict", "dataloader", section, at);
+  return found ? std::optional<RunConfig::Predict>({std::move(found->first), found->second})
+               : std::nullopt;
 }
 
 std::optional<RunConfig::ValidateAll> SectionReader::validate_all(const ConfigTable& section) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/run_config.h"
@@ -19,6 +20,7 @@ class SectionReader {
   std::optional<RunConfig::Fit> fit(const ConfigTable& section, const SourcePosition& at);
   std::optional<RunConfig::Validate> validate(const ConfigTable& section, const SourcePosition& at);
   std::optional<RunConfig::ValidateAll> validate_all(const ConfigTable& section);
+  std::optional<RunConfig::Predict> predict(const ConfigTable& section, const SourcePosition& at);
 
   /// The sections with every default, for the resolved config.
   const ConfigTable& resolved() const { return resolved_; }
@@ -27,6 +29,10 @@ class SectionReader {
   std::optional<DataLoader> loader(const ConfigValue& value,
                                    FaultSink& faults,
                                    ConfigValue& resolved);
+  std::optional<std::pair<DataLoader, LoadFrom>> single_loader(const char* name,
+                                                               const char* key,
+                                                               const ConfigTable& section,
+                                                               const SourcePosition& at);
   std::optional<DataLoader> labelled(const std::string& label,
                                      const ConfigValue& value,
                                      FaultSink& faults) const;

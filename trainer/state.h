@@ -33,7 +33,8 @@ struct State {
   GroupPhase phase;                  // of the current batch: the training stage
   Timestamp previous;                // before the current update: the training stage
   bool validation_is_due = false;    // a stretch has ended and was not validated yet: the loops
-  const RunPlan* plan = nullptr;     // borrowed from the running fit; null outside
+  bool has_trained = false;          // a fit: the model may be newer than any checkpoint
+  const RunPlan* plan = nullptr;     // slot run_schedule; null outside of a fit
   DataExecutor* executor = nullptr;  // borrowed from the running stage; null outside
   bool is_training = false;          // the running stage trains
   std::optional<std::filesystem::path>

@@ -6,12 +6,19 @@
 #include <utility>
 
 #include "callbacks/checkpoint_callback.h"
+#include "callbacks/dataloader_callback.h"
 #include "callbacks/early_exit_callback.h"
 #include "callbacks/global_callbacks.h"
 #include "callbacks/logging_callback.h"
+#include "callbacks/precision_callback.h"
 #include "callbacks/reproducibility_callback.h"
+#include "callbacks/schedulers_callback.h"
+#include "callbacks/sparsity_callback.h"
+#include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "loops/fit_run.h"
+#include "loops/predict.h"
+#include "loops/run_schedule_callback.h"
 #include "loops/validate_all.h"
 #include "trainer/core_callbacks.h"
 
@@ -47,7 +54,7 @@ Trainer::Trainer(TrainerOptions options, TextLog log)
   call(hooks::pre_setup);
   call(hooks::setup);
   call(hooks::post_setup);
-  slot<ReproducibilityCallback>("reproducibility").leave();
+  step_slots_.reproducibility->leave();
 }
 
 Trainer::~Trainer() {
@@ -76,6 +83,18 @@ void Trainer::build_callbacks() {
   for (const char* name : slots_moved_to_end()) {
     callbacks_.move_to_end(name);
   }
+  find_step_slots();
+}
+
+void Trainer::find_step_slots() {
+  step_slots_ = {&slot<ReproducibilityCallback>("reproducibility"),
+                 &slot<DataloaderCallback>("dataloader"),
+                 &slot<SchedulersCallback>("schedulers"),
+                 &slot<PrecisionCallback>("precision"),
+                 &slot<SparsityCallback>("sparsity"),
+                 &slot<LoggingCallback>("logging"),
+                 &slot<EarlyExitCallback>("early_exit"),
+                 &slot<RunScheduleCallback>("run_schedule")};
 }
 
 FitResult Trainer::fit(const DataLoader& train, const Loaders& val, const LoadFrom& from) {
@@ -95,6 +114,16 @@ std::unique_ptr<FitRun> Trainer::start_fit(const DataLoader& train,
 Metrics Trainer::validate(const DataLoader& loader, const LoadFrom& from) {
   const RngScope rng(*this);
   return rondo::validate(*this, loader, from);
+}
+
+Metrics Trainer::validate(const DataLoader& loader, ValidationLoop& loop, const LoadFrom& from) {
+  const RngScope rng(*this);
+  return rondo::validate(*this, loader, from, &loop);
+}
+
+Outputs Trainer::predict(const DataLoader& loader, const LoadFrom& from) {
+  const RngScope rng(*this);
+  return rondo::predict(*this, loader, from);
 }
 
 ValidationTable Trainer::validate_all(const Loaders& loaders) {
@@ -140,7 +169,7 @@ void Trainer::load_checkpoint(const LoadFrom& from) {
 }
 
 bool Trainer::stops_now() {
-  return stop_reason() != nullptr || slot<EarlyExitCallback>("early_exit").should_exit();
+  return stop_reason() != nullptr || step_slots_.early_exit->should_exit();
 }
 
 bool Trainer::owns(const Callback& callback) const {
@@ -151,12 +180,28 @@ bool Trainer::owns(const Callback& callback) const {
 }
 
 bool Trainer::is_log_step() const {
-  const auto& logging = slot<LoggingCallback>("logging");
-  return state_.is_training ? is_log_step_at(state_.timestamp) : logging.is_log_batch(*this);
+  return state_.is_training ? is_log_step_at(state_.timestamp)
+                            : step_slots_.logging->is_log_batch(*this);
 }
 
 bool Trainer::is_log_step_at(const Timestamp& after) const {
-  return slot<LoggingCallback>("logging").is_log_update(*this, after);
+  return step_slots_.logging->is_log_update(*this, after);
+}
+
+std::vector<ValidationCallback*> Trainer::validation_callbacks() const {
+  std::vector<ValidationCallback*> found;
+  const auto add = [&](Callback* callback) {
+    if (auto* validation = dynamic_cast<ValidationCallback*>(callback)) {
+      found.push_back(validation);
+    }
+  };
+  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
+    add(entry.callback.get());
+  }
+  for (Callback* callback : global_callbacks()) {
+    add(callback);
+  }
+  return found;
 }
 
 std::string Trainer::scope_of(const DataLoader& loader) {

@@ -17,11 +17,13 @@
 #include "trainer/name_scopes.h"
 #include "trainer/results.h"
 #include "trainer/state.h"
+#include "trainer/step_slots.h"
 #include "trainer/trainer_options.h"
 
 namespace rondo {
 
 class FitRun;
+class ValidationCallback;
 
 /// How a metric is logged, where it differs from the usual.
 struct LogOptions {
@@ -54,9 +56,19 @@ class Trainer {
                                     const Loaders& val = {},
                                     const LoadFrom& from = {});
 
-  /// Evaluates one loader.
+  /// Evaluates one loader. After a fit the newest checkpoint is the model as it is, so nothing is
+  /// loaded then unless a file is named.
   /// \return its metrics, with their scope
   Metrics validate(const DataLoader& loader, const LoadFrom& from = {});
+
+  /// The same with a loop of your own, such as one with its own family of hooks.
+  Metrics validate(const DataLoader& loader, ValidationLoop& loop, const LoadFrom& from = {});
+
+  /// The model's outputs for a whole loader, in eval mode and in order: rows of all batches joined,
+  /// outputs without rows one a batch. Fires the hooks `on_predict_…`. Keeps the outputs in
+  /// `<artifact_dir>/predictions.pt` as well.
+  /// \throws ShapeError  when the outputs of two batches do not fit together
+  Outputs predict(const DataLoader& loader, const LoadFrom& from = {});
 
   /// Evaluates every loader with the newest checkpoint, or the model as it is when there is none.
   ValidationTable validate_all(const Loaders& loaders);
@@ -145,7 +157,14 @@ class Trainer {
 
   const CallbackMap& callbacks() const { return callbacks_; }
 
+  /// The callbacks of the slots that are asked in every batch.
+  const StepSlots& step_slots() const { return step_slots_; }
+
   std::vector<Logger*> loggers() const;
+
+  /// The callbacks with a validation of their own; global ones last.
+  std::vector<ValidationCallback*> validation_callbacks() const;
+
   void flush_loggers();
 
   /// @}
@@ -179,6 +198,7 @@ class Trainer {
   friend class FitRun;
 
   void build_callbacks();
+  void find_step_slots();
   void dispatch(const char* hook, HookSite site, const std::function<void(Callback&)>& call_one);
   void call_one(Callback& callback,
                 const std::string& class_name,
@@ -193,6 +213,7 @@ class Trainer {
   TextLog log_;
   State state_;
   CallbackMap callbacks_;
+  StepSlots step_slots_;
   NameScopes scopes_;
   size_t step_scope_depth_ = 0;         // scopes that were open when the step began
   std::vector<DataLoader> unlabelled_;  // loaders that got a number, in that order

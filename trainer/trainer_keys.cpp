@@ -1,8 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "core/options.h"
 #include "core/registry.h"
+#include "trainer/core_callbacks.h"
 #include "trainer/run_config.h"
+#include "trainer/section_reader.h"
 
 namespace rondo {
 
@@ -114,6 +119,45 @@ class ListWithDefaults {
   std::vector<std::string> defaults_;
 };
 
+/// `{ run_schedule = { MySchedule = { … } } }`: core callbacks that stand in for those of slots.
+class SlotsOption {
+ public:
+  using Slots = std::map<std::string, Factory<CoreCallback>>;
+
+  explicit SlotsOption(const Registry<CoreCallback>& registry) : registry_(&registry) {}
+
+  static std::string name() { return "a table of slots, each naming one core callback"; }
+
+  std::optional<Slots> read(const ConfigValue& value, FaultSink& faults) const {
+    const auto* table = value.get_if<ConfigTable>();
+    if (table == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    std::vector<std::string> known;
+    for (const CoreSlot& slot : core_slots()) {
+      known.emplace_back(slot.name);
+    }
+    refuse_unknown(*table, known, faults);
+    Slots slots;
+    for (const ConfigEntry& entry : table->entries()) {
+      FaultSink inside = faults.inside(entry.key);
+      slots[entry.key] = registry_->read_single(entry.value, inside);
+    }
+    return slots;
+  }
+
+  ConfigValue write(const Slots& slots) const {
+    ConfigTable table;
+    for (const auto& slot : slots) {
+      table.set(slot.first, registry_->write(slot.second));
+    }
+    return slots.empty() ? ConfigValue() : ConfigValue(std::move(table));
+  }
+
+ private:
+  const Registry<CoreCallback>* registry_;
+};
+
 /// "first", "off", or every N steps.
 struct VerifyOption {
   static std::string name() { return "\"first\", \"off\" or an integer >= 1"; }
@@ -138,6 +182,10 @@ struct VerifyOption {
 KeyTable<BackendOptions> backend_keys() {
   KeyTable<BackendOptions> keys;
   keys.key("mode", &BackendOptions::mode, one_of({"traced", "eager"}), "how a step is executed")
+      .key("executor",
+           &BackendOptions::executor,
+           one_of({"plan", "interpreter"}),
+           "what replays a traced step")
       .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "where tensors live")
       .key_of("verify",
               &BackendOptions::verify,
@@ -281,6 +329,15 @@ KeyTable<LoggingOptions> logging_keys() {
   return keys;
 }
 
+KeyTable<AutorestartOptions> autorestart_keys() {
+  KeyTable<AutorestartOptions> keys;
+  keys.key("max_num_restarts",
+           &AutorestartOptions::max_num_restarts,
+           at_least(0),
+           "starts in a row that may fail without progress; 0: not watched");
+  return keys;
+}
+
 }  // namespace
 
 KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
@@ -314,7 +371,15 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
               &TrainerOptions::loggers,
               ListWithDefaults<Logger>(registries.loggers, {"ProgressLogger", "JsonlLogger"}),
               "who gets the metrics")
-      .key("seed", &TrainerOptions::seed, at_least(0), "of every random number of the run");
+      .key("seed", &TrainerOptions::seed, at_least(0), "of every random number of the run")
+      .table("autorestart",
+             &TrainerOptions::autorestart,
+             autorestart_keys(),
+             "a limit to restarts in vain")
+      .key_of("slots",
+              &TrainerOptions::slots,
+              SlotsOption(registries.slots),
+              "core callbacks of plugins in place of rondo's");
   return keys;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "callbacks/autorestart_options.h"
 #include "callbacks/callback.h"
 #include "callbacks/checkpoint_options.h"
 #include "callbacks/logging_options.h"
@@ -38,6 +39,7 @@ struct TrainerOptions {
   std::vector<Factory<Callback>> callbacks = {};  ///< in the order in which they are called
   std::vector<Factory<Logger>> loggers = {};      ///< called after the callbacks
   std::optional<uint64_t> seed = {};
+  AutorestartOptions autorestart = {};
   std::map<std::string, Factory<CoreCallback>> slots =
       {};  ///< core callbacks replaced by slot name
 

@@ -11,7 +11,7 @@ namespace {
 // Walks backwards over a program and knows what the instructions after the current one need.
 class Liveness {
  public:
-  explicit Liveness(const StepProgram& program)
+  Liveness(const StepProgram& program, const std::vector<bool>& due)
       : program_(program),
         facts_(program),
         slots_(program.slots.size(), false),
@@ -19,9 +19,11 @@ class Liveness {
     for (const auto& output : program.outputs) {
       need(output.second);
     }
-    for (const ClosureOutput& closure : program.closures) {
-      std::for_each(
-          closure.tensors.begin(), closure.tensors.end(), [&](SlotId slot) { need(slot); });
+    for (size_t i = 0; i < due.size(); ++i) {
+      if (due[i]) {
+        const std::vector<SlotId>& tensors = program.closures[i].tensors;
+        std::for_each(tensors.begin(), tensors.end(), [&](SlotId slot) { need(slot); });
+      }
     }
   }
 
@@ -53,17 +55,22 @@ class Liveness {
 
 }  // namespace
 
-StepProgram remove_dead_code(StepProgram program) {
-  Liveness live(program);
-  std::vector<bool> keep(program.instructions.size(), false);
+std::vector<bool> needed_instructions(const StepProgram& program, const std::vector<bool>& due) {
+  Liveness live(program, due);
+  std::vector<bool> needed(program.instructions.size(), false);
   for (size_t i = program.instructions.size(); i-- > 0;) {
     const Instruction& instruction = program.instructions[i];
-    keep[i] = live.is_needed(instruction);
-    if (keep[i]) {
+    needed[i] = live.is_needed(instruction);
+    if (needed[i]) {
       for_each_slot(instruction.arguments, [&](SlotId slot) { live.need(slot); });
     }
   }
-  keep_instructions(program, keep);
+  return needed;
+}
+
+StepProgram remove_dead_code(StepProgram program) {
+  const std::vector<bool> all(program.closures.size(), true);
+  keep_instructions(program, needed_instructions(program, all));
   return program;
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "backends/executor.h"
 #include "backends/step_program.h"
 
 namespace rondo {
@@ -33,8 +34,12 @@ const std::vector<Pass>& clean_up_passes();
 
 StepProgram clean_up(StepProgram program);
 
-/// The program of a step after which only some closures run, without what only the others need.
+/// Which instructions the outputs, what outlives the step, and the closures that are due need.
 /// \param due  one a closure
-StepProgram keep_due_closures(StepProgram program, const std::vector<bool>& due);
+std::vector<bool> needed_instructions(const StepProgram& program, const std::vector<bool>& due);
+
+/// For each instruction of a program without dead code, the closures that need it; all bits set
+/// when it is needed whatever is due.
+std::vector<DueSet> find_users(const StepProgram& program);
 
 }  // namespace rondo

@@ -2,14 +2,9 @@
 
 #include <cstdint>
 
+#include "core/vector_loop.h"
+
 namespace rondo::detail {
-
-/// What the loops are compiled for. Each gives the same bits: every rounding is written out.
-/// AVX-512 was tried and gains nothing: roots, divisions and memory set the pace.
-enum class InstructionSet { Baseline, Avx2 };
-
-/// The widest one that this machine has.
-InstructionSet widest_instruction_set();
 
 /// Numbers of one SGD update, rounded once from double as LibTorch rounds its scalars.
 template <class T>

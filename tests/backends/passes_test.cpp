@@ -46,7 +46,7 @@ struct Recorded {
     const auto run = [&](const StepProgram& p) {
       state.copy_(before);
       torch::manual_seed(5);
-      std::vector<at::Tensor> results = JitExecutor(p).run(random_batch(1));
+      std::vector<at::Tensor> results = JitExecutor(p).run(random_batch(1), kAlwaysDue);
       results.push_back(state.clone());
       results.push_back(torch::rand({2}));
       return results;
@@ -179,16 +179,19 @@ TEST_CASE("the clean-up of a whole step leaves the same bytes") {
   recorded.check_same(passed);
 }
 
-TEST_CASE("what only closures need that are not due goes with them") {
+TEST_CASE("each instruction knows the closures that need it") {
   Recorded recorded([](const at::Tensor& x, const at::Tensor&) { return x.sum(); },
                     [](BodyRequests& requests, const at::Tensor& y) {
                       requests.defer({{y.exp()}, {}, {}});
                       requests.defer({{y.sin(), y}, {}, {}});
                     });
-  REQUIRE(recorded.program.closures.size() == 2);
-  const StepProgram passed = keep_due_closures(recorded.program, {false, true});
-  REQUIRE(passed.closures.size() == 1);
-  CHECK(passed.closures[0].index == 1);
-  CHECK(count(passed, "aten::exp") == 0);
-  CHECK(count(passed, "aten::sin") == 1);
+  const StepProgram program = remove_dead_code(recorded.program);
+  REQUIRE(program.closures.size() == 2);
+  const std::vector<DueSet> users = find_users(program);
+  REQUIRE(users.size() == program.instructions.size());
+  for (size_t i = 0; i < users.size(); ++i) {
+    const std::string name = operator_name(program.instructions[i].op);
+    CAPTURE(name);
+    CHECK(users[i] == (name == "aten::exp" ? 1 : name == "aten::sin" ? 2 : kAlwaysDue));
+  }
 }

@@ -52,6 +52,7 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"fit", "a.toml"}).command == Command::Fit);
   CHECK(read({"validate", "a.toml"}).command == Command::Validate);
   CHECK(read({"validate_all", "a.toml"}).command == Command::ValidateAll);
+  CHECK(read({"predict", "a.toml"}).command == Command::Predict);
   CHECK(read({"describe"}).command == Command::Describe);
   CHECK(read({"inspect", "runs/a"}).command == Command::Inspect);
   CHECK(read({"version"}).command == Command::Version);
@@ -168,7 +169,7 @@ TEST_CASE("help and version are answered with code 0 on standard output") {
 TEST_CASE("help lists the commands, and a command's help its options and exit codes") {
   const std::string all = answer({"--help"}).text;
   for (const char* command :
-       {"fit", "validate", "validate_all", "describe", "inspect", "version"}) {
+       {"fit", "validate", "validate_all", "predict", "describe", "inspect", "version"}) {
     CHECK(all.find(command) != std::string::npos);
   }
   const std::string fit = answer({"fit", "--help"}).text;

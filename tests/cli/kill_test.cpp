@@ -117,4 +117,38 @@ TEST_CASE("SIGUSR1 saves and the run goes on") {
   CHECK(has_checkpoint(dir / "run"));
 }
 
+TEST_CASE("a run that dies is started again from its newest checkpoint, and goes on to its end") {
+  const TempDir dir;
+  Process process({RONDO_LAUNCHER,
+                   "fit",
+                   config(dir).string(),
+                   "--max-restarts=2",
+                   "trainer.init.loop.max_steps=400"},
+                  dir / "out");
+  REQUIRE(process.wait_for_output("saved"));
+  const std::string children =
+      fmt::format("/proc/{0}/task/{0}/children", static_cast<int>(process.pid()));
+  const int child = std::stoi(content(children));
+  ::kill(child, SIGKILL);
+  CHECK(process.wait() == 0);
+  const std::string out = content(dir / "out");
+  CHECK(out.find("signal 9") != std::string::npos);
+  CHECK(fs::exists(dir / "run/checkpoint_400.pt"));
+  CHECK(content(dir / "run/restarts.log").find("end 400") != std::string::npos);
+}
+
+TEST_CASE("a run that comes no further is not started again for ever") {
+  const TempDir dir;
+  Process process({RONDO_LAUNCHER,
+                   "fit",
+                   config(dir).string(),
+                   "--max-restarts=1",
+                   "trainer.fit.ckpt_path=nowhere.pt"},
+                  dir / "out");
+  CHECK(process.wait() == 1);
+  const std::string out = content(dir / "out");
+  CHECK(out.find("restart 1") != std::string::npos);
+  CHECK(out.find("restart 2") == std::string::npos);
+}
+
 TEST_SUITE_END();

@@ -99,14 +99,20 @@ TEST_CASE("what was read is written back with every default") {
         "{ Square = { side = 2.0, tags = [], every = 1, color = \"red\" } }");
 }
 
-TEST_CASE("options filled in code are checked by the same rules") {
-  const Registry<Shape> registry = shapes();
-  const Square::Options bad{-1.0};
-  std::vector<Fault> faults;
-  FaultSink sink("", faults);
-  registry.find("Square")->keys->check(&bad, sink);
-  REQUIRE(faults.size() == 1);
-  CHECK(faults[0].path == "side");
+TEST_CASE("a share below one and a list with a least size are checked element by element") {
+  CHECK(below_one().accepts(ConfigValue(0.0)));
+  CHECK_FALSE(below_one().accepts(ConfigValue(1.0)));
+  const OptionCheck sizes = each(2, at_least(1));
+  const auto list = [](std::vector<int64_t> values) {
+    ConfigArray array;
+    for (const int64_t value : values) {
+      array.emplace_back(value);
+    }
+    return ConfigValue(std::move(array));
+  };
+  CHECK(sizes.accepts(list({4, 1})));
+  CHECK_FALSE(sizes.accepts(list({4})));
+  CHECK_FALSE(sizes.accepts(list({4, 0})));
 }
 
 TEST_SUITE_END();

@@ -10,6 +10,7 @@
 #include "callbacks/early_exit_callback.h"
 #include "core/error.h"
 #include "optim/sgd.h"
+#include "support/probe_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -95,6 +96,72 @@ TEST_CASE("T71: a group of 5 batches makes the update of one large batch; its lo
   }
 }
 
+TEST_CASE("P12: the logged loss is the mean over the batches of its update, not over the data") {
+  const auto losses = [](int64_t batch_size, int64_t accumulation) {
+    const TempDir dir;
+    Entries entries;
+    TrainerOptions options = logged_options(dir, entries);
+    options.optimizer = use<Sgd>({0.0});
+    options.loop.grad_accum_steps = accumulation;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 8, batch_size));
+    return values_of(entries, "loss");
+  };
+  const auto single = losses(2, 1);
+  const auto pairs = losses(2, 2);
+  REQUIRE(single.size() == 4);
+  REQUIRE(pairs.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(pairs[i].first == static_cast<int64_t>(i) + 1);
+    CHECK(pairs[i].second ==
+          doctest::Approx((single[2 * i].second + single[2 * i + 1].second) / 2.0));
+  }
+}
+
+TEST_CASE("T94: a validation logs every log_steps-th batch and the last") {
+  const TempDir dir;
+  Entries entries;
+  std::vector<int64_t> logged;
+  TrainerOptions options = logged_options(dir, entries);
+  options.logging.log_steps = 2;
+  ProbeCallback::Options probe;
+  size_t known = 0;
+  int64_t batch = 0;
+  probe.validate_batch_start = [&](Trainer&, const Batch&) {
+    if (values_of(entries, "val/val_loss").size() > known) {
+      logged.push_back(batch);
+      ++known;
+    }
+    ++batch;
+  };
+  options.callbacks = {use<ProbeCallback>(probe)};
+  Trainer trainer(options, quiet_log());
+  trainer.validate(tiny_loader("val"));  // 5 batches
+  CHECK(logged == std::vector<int64_t>{2, 4});
+  CHECK(values_of(entries, "val/val_loss").size() == 3);  // those and the last
+}
+
+TEST_CASE("C45: two runs from one seed have the same losses, bit for bit") {
+  for (const char* mode : {"eager", "traced"}) {
+    const auto losses = [mode] {
+      const TempDir dir;
+      Entries entries;
+      TrainerOptions options = logged_options(dir, entries);
+      options.backend.mode = mode;
+      options.loop.max_steps = 12;
+      LoaderOptions batches;
+      batches.batch_size = 2;
+      batches.shuffle = true;
+      Trainer trainer(options, quiet_log());
+      trainer.fit(tiny_loader("train", 10, batches));
+      return values_of(entries, "loss");
+    };
+    const auto first = losses();
+    CHECK(first.size() == 12);
+    CHECK(first == losses());
+  }
+}
+
 TEST_CASE("T74: a short last group is averaged by its own size and leaks nothing") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
@@ -134,7 +201,7 @@ TEST_CASE("T116: an early exit after the second batch ends the fit in order, wit
   CHECK(hooks.back() == "on_fit_end");
   CHECK(std::count(hooks.begin(), hooks.end(), "on_train_end") == 1);
   CHECK(std::count(hooks.begin(), hooks.end(), "on_enter_validate") == 0);
-  CHECK(trainer.fit(tiny_loader("train")).steps == 9);  // T117: a second run starts clean
+  CHECK(trainer.fit(tiny_loader("train")).steps == 9);  // a second run starts clean
 }
 
 TEST_CASE("request_stop ends the fit after the current update and says why") {
@@ -188,7 +255,7 @@ TEST_CASE("T31: a fit without optimizer fails in on_fit_start") {
   }
 }
 
-TEST_CASE("T39: loggers are flushed on leaving fit and train, also after a failure") {
+TEST_CASE("T39: loggers are flushed on leaving fit, train and validate, also after a failure") {
   const TempDir dir;
   Entries entries;
   int flushes = 0;
@@ -205,6 +272,8 @@ TEST_CASE("T39: loggers are flushed on leaving fit and train, also after a failu
   Trainer trainer(options, quiet_log());
   CHECK_THROWS(trainer.fit(tiny_loader("train")));
   CHECK(flushes == 2);
+  trainer.validate(tiny_loader("val"));
+  CHECK(flushes == 3);
 }
 
 TEST_CASE("two Trainers in one process do not touch each other's numbers") {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/dataloader_callback.h"
 #include "core/error.h"
 #include "optim/lr_schedulers.h"
 #include "support/recording_callback.h"
@@ -53,6 +54,13 @@ struct Recorded {
   }
 };
 
+/// Fails before the loop has its turn.
+struct FailingDataloader final : DataloaderCallback {
+  void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override {
+    throw std::runtime_error("planted");
+  }
+};
+
 Names expected_fit(bool in_step) {
   Names all = {"on_enter_fit", "on_before_load_checkpoint", "on_fit_start"};
   for (int loop = 0; loop < 2; ++loop) {
@@ -69,6 +77,7 @@ Names expected_fit(bool in_step) {
             "on_enter_validate_all",
             "on_before_load_checkpoint",
             "on_enter_validate",
+            "on_before_load_checkpoint",
             "on_validate_start"});
     for (int batch = 0; batch < 2; ++batch) {
       all.push_back("on_validate_batch_start");
@@ -163,7 +172,20 @@ TEST_CASE("T34: a failing train batch is told to train, then to fit, and goes on
   REQUIRE(run.hooks.size() > 2);
   CHECK(Names(run.hooks.end() - 2, run.hooks.end()) ==
         Names{"on_train_exception", "on_fit_exception"});
-  CHECK(trainer.state().executor == nullptr);  // T40
+}
+
+TEST_CASE("T40: after a failed fit no executor is left, in training or in validation") {
+  for (const char* hook : {"on_train_batch_start", "on_validate_batch_end", "on_validate_start"}) {
+    Recorded run;
+    RecordingCallback::Options throwing;
+    throwing.hooks = &run.hooks;
+    throwing.throws_in = hook;
+    run.options.callbacks = {use<RecordingCallback>(throwing)};
+    Trainer trainer(run.options, quiet_log());
+    CHECK_THROWS_AS(trainer.fit(tiny_loader("train"), {tiny_loader("val", 4)}), HookError);
+    CHECK(trainer.state().executor == nullptr);
+    CHECK_FALSE(trainer.state().is_training);
+  }
 }
 
 TEST_CASE("T35: a failing validation within a fit is told to validate, then to fit") {
@@ -188,6 +210,15 @@ TEST_CASE("T37: a failing on_fit_start reaches on_fit_exception") {
   Trainer trainer(run.options, quiet_log());
   CHECK_THROWS_AS(trainer.fit(tiny_loader("train")), HookError);
   CHECK(run.hooks.back() == "on_fit_exception");
+}
+
+TEST_CASE("T37: a core callback before the loop that fails on entering is not told to the others") {
+  Recorded run;
+  run.options.slots["dataloader"] = use<FailingDataloader>();
+  Trainer trainer(run.options, quiet_log());
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train")), HookError);
+  CHECK(std::count(run.hooks.begin(), run.hooks.end(), "on_enter_fit") == 0);
+  CHECK(std::count(run.hooks.begin(), run.hooks.end(), "on_fit_exception") == 0);
 }
 
 TEST_CASE("T44: a validation fires no backward, optimizer or scheduler hook") {

@@ -85,6 +85,34 @@ TEST_CASE("T4: without a length a run is one epoch, validated at its end") {
   CHECK(stretches({}, 0, 7) == Lengths{7});
 }
 
+TEST_CASE("C9: the elapsed share of a run, by the limit that is nearest") {
+  Timestamp time;
+  time.epoch = 3;
+  time.update = 30;
+  LoopOptions epochs;
+  epochs.num_epochs = 4;
+  CHECK(RunPlan(epochs, {}, 10).elapsed_share(time) == 0.75);
+  CHECK(RunPlan(epochs, {}, std::nullopt).elapsed_share(time) == 0.75);
+  epochs.max_steps = 60;
+  CHECK(RunPlan(epochs, {}, 10).elapsed_share(time) == 0.75);
+  epochs.max_steps = 30;
+  CHECK(RunPlan(epochs, {}, 10).elapsed_share(time) == 1.0);
+  time.token = 500;
+  LoopOptions tokens;
+  tokens.max_duration = Time("2000tok");
+  CHECK(RunPlan(tokens, {}, 10).elapsed_share(time) == 0.25);
+}
+
+TEST_CASE("C32: validations every two epochs and at the end; with 0 never") {
+  LoopOptions options;
+  options.num_epochs = 5;
+  options.eval_frequency = "2ep";
+  CHECK(stretches(options, 0, 4) == Lengths{8, 8, 4});
+  options.eval_frequency = "0ep";
+  CHECK(stretches(options, 0, 4) == Lengths{20});
+  CHECK_FALSE(RunPlan(options, {}, 4).validates());
+}
+
 TEST_CASE("C37: a fraction of a run whose length is unknown is refused") {
   LoopOptions options;
   options.num_epochs = 2;

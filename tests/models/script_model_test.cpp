@@ -39,6 +39,17 @@ std::filesystem::path write_script(const test::TempDir& dir, const std::string& 
   return path;
 }
 
+/// A script whose forward returns this expression of its input `x`.
+std::filesystem::path write_returning(const test::TempDir& dir, const std::string& expression) {
+  torch::jit::Module root("Root");
+  root.register_attribute("training", c10::BoolType::get(), true);
+  root.register_parameter("unused", torch::zeros({1}), /*is_buffer=*/false);
+  root.define("def forward(self, x):\n    return " + expression + "\n");
+  const std::filesystem::path path = dir / "returning.pt";
+  root.save(path.string());
+  return path;
+}
+
 }  // namespace
 
 TEST_CASE("learns from images, however often it is called") {
@@ -76,16 +87,58 @@ TEST_CASE("the loss is what was asked for") {
   const test::TempDir dir;
   const auto path = write_script(dir, "0.0");
   const auto image = torch::rand({2, 4});
-  ScriptModel regression({path, {"image"}, "mse", "y"});
-  CHECK(regression.metrics().empty());
+  ScriptModel regression({path, {"image"}, {"logits"}, "mse", "y"});
+  REQUIRE(regression.metrics().size() == 1);
+  CHECK(regression.metrics()[0].make()->name() == "mean_squared_error");
   const auto y = torch::rand({2, 3});
   const Outputs outputs = regression.forward({{"image", image}, {"y", y}});
   CHECK(outputs["loss"].equal(torch::mse_loss(outputs["logits"], y)));
-  ScriptModel silent({path, {"image"}, "none"});
+  ScriptModel silent({path, {"image"}, {"logits"}, "none"});
   CHECK(silent.forward(test::image_batch({2, 4}, 3)).find("loss") == nullptr);
   ScriptModel classifier({path});
   REQUIRE(classifier.metrics().size() == 1);
   CHECK(classifier.metrics()[0].make()->name() == "accuracy");
+}
+
+TEST_CASE("a tuple, a list and a dictionary become named outputs") {
+  const test::TempDir dir;
+  const Batch batch = {{"image", torch::rand({2, 4})}, {"label", torch::tensor({0, 1})}};
+
+  struct Form {
+    const char* returned;
+    std::vector<std::string> outputs;
+  };
+
+  const Form forms[] = {{"(x * 2, x.sum())", {"logits", "total"}},
+                        {"[x * 2, x.sum()]", {"logits", "total"}},
+                        {"{\"logits\": x * 2, \"total\": x.sum()}", {"unused"}}};
+  for (const Form& form : forms) {
+    CAPTURE(form.returned);
+    ScriptModel model({write_returning(dir, form.returned), {"image"}, form.outputs});
+    const Outputs outputs = model.forward(batch);
+    CHECK(outputs["logits"].equal(batch["image"] * 2));
+    CHECK(outputs["total"].equal(batch["image"].sum()));
+    CHECK(outputs.find("loss") != nullptr);
+  }
+}
+
+TEST_CASE("a script may return its own loss") {
+  const test::TempDir dir;
+  const auto path = write_returning(dir, "(x * 2, x.square().mean())");
+  ScriptModel model({path, {"image"}, {"scores", "loss"}, "none"});
+  const auto image = torch::rand({2, 4});
+  CHECK(model.forward({{"image", image}})["loss"].equal(image.square().mean()));
+  CHECK(model.metrics().empty());
+}
+
+TEST_CASE("what a script returns must fit its outputs") {
+  const test::TempDir dir;
+  const Batch batch = {{"image", torch::rand({2, 4})}, {"label", torch::tensor({0, 1})}};
+  const auto pair = write_returning(dir, "(x, x)");
+  CHECK_THROWS_AS(ScriptModel({pair}).forward(batch), UsageError);
+  CHECK_THROWS_AS(ScriptModel({pair, {"image"}, {"a", "b"}}).forward(batch), UsageError);
+  const auto number = write_returning(dir, "3");
+  CHECK_THROWS_AS(ScriptModel({number}).forward(batch), UsageError);
 }
 
 TEST_CASE("what cannot be loaded is said so") {
@@ -95,7 +148,8 @@ TEST_CASE("what cannot be loaded is said so") {
   CHECK_THROWS_AS(ScriptModel({dir / "broken.pt"}), DataError);
   CHECK_THROWS_AS(ScriptModel({}), UsageError);
   CHECK_THROWS_AS(ScriptModel({dir / "absent.pt", {}}), UsageError);
-  CHECK_THROWS_AS(ScriptModel({dir / "absent.pt", {"image"}, "hinge"}), UsageError);
+  CHECK_THROWS_AS(ScriptModel({dir / "absent.pt", {"image"}, {}}), UsageError);
+  CHECK_THROWS_AS(ScriptModel({dir / "absent.pt", {"image"}, {"logits"}, "hinge"}), UsageError);
 }
 
 TEST_SUITE_END();

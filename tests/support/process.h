@@ -24,6 +24,8 @@ class Process {
 
   void send(int signal) const;
 
+  pid_t pid() const { return pid_; }
+
   /// Its exit code, or -1 - the signal that ended it.
   int wait();
 

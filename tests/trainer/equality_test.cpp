@@ -12,6 +12,7 @@
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
 
+#include <torch/script.h>
 #include <torch/torch.h>
 
 using namespace rondo;
@@ -100,12 +101,38 @@ Factory<Model> resnet(double) {
   return use<ResNet>(options);
 }
 
+/// A TorchScript file with two layers and dropout, which returns a tuple.
+Factory<Model> script(double dropout) {
+  static const TempDir dir;
+  const std::filesystem::path path = dir / (dropout > 0.0 ? "dropout.pt" : "plain.pt");
+  torch::manual_seed(3);
+  torch::jit::Module root("Root");
+  root.register_attribute("training", c10::BoolType::get(), true);
+  root.register_parameter(
+      "first", (torch::randn({64, 16}) * 0.1).requires_grad_(), /*is_buffer=*/false);
+  root.register_parameter(
+      "second", (torch::randn({16, 10}) * 0.1).requires_grad_(), /*is_buffer=*/false);
+  root.define(
+      "def forward(self, x):\n"
+      "    h = torch.relu(torch.mm(torch.flatten(x, 1), self.first))\n"
+      "    h = torch.dropout(h, " +
+      std::to_string(dropout) +
+      ", self.training)\n"
+      "    return (torch.mm(h, self.second), h)\n");
+  root.save(path.string());
+  ScriptModel::Options options;
+  options.path = path;
+  options.outputs = {"logits", "hidden"};
+  return use<ScriptModel>(options);
+}
+
 const Subject kSubjects[] = {
     {"Mlp", mlp, [] { return images(1, 8); }},
     {"Cnn", cnn, [] { return images(1, 8); }},
     {"ResNet", resnet, [] { return images(3, 8); }},
     {"Lstm", lstm, tokens},
     {"Gpt", gpt, tokens},
+    {"ScriptModel", script, [] { return images(1, 8); }},
 };
 
 Factory<Optimizer> optimizer(const std::string& name) {

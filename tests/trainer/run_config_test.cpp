@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/random.h"
+#include "loops/run_schedule_callback.h"
 #include "support/campaign.h"
 #include "trainer/trainer.h"
 
@@ -174,6 +175,58 @@ TEST_CASE("T133: 1 and 1.0 differ; false loads nothing, absent the newest") {
   CHECK_FALSE(read(kRun).fit->from.is_nothing());
   apply_override(root, "trainer.fit.ckpt_path=false");
   CHECK(read_run_config(root, registries()).fit->from.is_nothing());
+}
+
+TEST_CASE("a plugin's core callback takes the place of a slot's") {
+  Registries own;
+  register_builtins(own);
+  own.slots.add<RunScheduleCallback>("MySchedule", "Another schedule.");
+  ConfigValue root = parse_toml(kRun, "run.toml");
+  apply_override(root, "trainer.init.slots={ run_schedule = { MySchedule = true } }");
+  const RunConfig run = read_run_config(root, own);
+  CHECK(run.init.slots.at("run_schedule").name() == "MySchedule");
+  CHECK(read_run_config(parse_toml(run.init.config_text, "again.toml"), own).init.config_text ==
+        run.init.config_text);
+  CHECK(faults_with("trainer.init.slots={ run_schedule = { MySchedule = true } }").size() == 1);
+  CHECK(faults_with("trainer.init.slots={ schedule = {} }").size() >= 1);
+}
+
+TEST_CASE("T82: the limit of restarts is an integer of 0 or more") {
+  CHECK(faults_with("trainer.init.autorestart.max_num_restarts=0").empty());
+  CHECK(faults_with("trainer.init.autorestart.max_num_restarts=-1").size() == 1);
+  CHECK(faults_with("trainer.init.autorestart.min_num_csx=1").size() == 1);
+}
+
+TEST_CASE("sizes, widths and dropout of models are checked with the file") {
+  CHECK(faults_with("trainer.init.model.sizes=[784]").size() == 1);
+  CHECK(faults_with("trainer.init.model.sizes=[784, 0]").size() == 1);
+  CHECK(faults_with("trainer.init.model.dropout=1").size() == 1);
+  CHECK(faults_with("trainer.init.model={ name = \"Cnn\", widths = [] }").size() == 1);
+  CHECK(faults_with("trainer.init.model={ name = \"Cnn\", widths = [8, -1] }").size() == 1);
+}
+
+TEST_CASE("T136: several phases are read in order; a file of one phase is asked for otherwise") {
+  const std::string one = kRun;
+  const std::string two = std::string(one).replace(one.find("[trainer.init]"), 0, "[[trainer]]\n") +
+                          "[[trainer]]\n[trainer.init]\nmodel_dir = \"runs/y\"\n"
+                          "model = { name = \"Mlp\", sizes = [784, 10] }\n";
+  const ConfigValue root = parse_toml(two, "run.toml");
+  const std::vector<RunConfig> phases = read_phases(root, registries());
+  REQUIRE(phases.size() == 2);
+  CHECK(phases[0].init.model_dir == "runs/x");
+  CHECK(phases[0].fit);
+  CHECK(phases[1].init.model_dir == "runs/y");
+  CHECK_FALSE(phases[1].fit);
+  CHECK_THROWS_AS(read_run_config(root, registries()), ConfigError);
+  ConfigValue broken = root;
+  apply_override(broken, "trainer[1].init.model.sizes=[1]");
+  try {
+    read_phases(broken, registries());
+    FAIL("nothing was thrown");
+  } catch (const ConfigError& error) {
+    REQUIRE(error.faults.size() == 1);
+    CHECK(error.faults[0].path == "trainer[1].init.model.Mlp.sizes");
+  }
 }
 
 TEST_CASE("an override is read as TOML, else as a string; its faults name the command line") {

@@ -53,7 +53,8 @@ TEST_CASE(
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
-TEST_CASE("T5, T7: core slots, then users in their order, then loggers, then checkpoint") {
+TEST_CASE(
+    "T5, T7: core slots, then users in their order, then loggers, then schedule and checkpoint") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
   std::vector<MemoryLogger::Entry> entries;
@@ -64,10 +65,10 @@ TEST_CASE("T5, T7: core slots, then users in their order, then loggers, then che
   const Trainer trainer(options, quiet_log());
   CHECK(names_of(trainer) ==
         std::vector<std::string>{
-            "artifact_dir", "reproducibility", "backend",    "model",        "dataloader",
-            "optimizer",    "schedulers",      "precision",  "sparsity",     "loop",
-            "logging",      "loss_accum",      "grad_accum", "early_exit",   "Plain",
-            "Custom",       "Plain_2",         "Plain_3",    "MemoryLogger", "checkpoint"});
+            "autorestart", "artifact_dir", "reproducibility", "backend",   "model",  "dataloader",
+            "optimizer",   "schedulers",   "precision",       "sparsity",  "loop",   "logging",
+            "loss_accum",  "grad_accum",   "early_exit",      "Plain",     "Custom", "Plain_2",
+            "Plain_3",     "MemoryLogger", "run_schedule",    "checkpoint"});
 }
 
 TEST_CASE(
@@ -163,6 +164,7 @@ TEST_CASE("T90, T63, T101: options out of range are errors that name the option"
   }));
   CHECK(refuses("{step}", [](auto& o) { o.checkpoint.checkpoint_name = "last.pt"; }));
   CHECK(refuses("mode", [](auto& o) { o.backend.mode = "lazy"; }));
+  CHECK(refuses("run_schedule", [](auto& o) { o.slots["run_schedule"] = use<TrainingLoop>(); }));
   CHECK(refuses("slot", [](auto& o) { o.slots["loops"] = use<TrainingLoop>(); }));
 }
 

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor_map.h"
+
+namespace rondo {
+
+/// Which closures of a program run after a step: bit i for the i-th.
+using DueSet = uint64_t;
+
+/// Closures that have a bit; any further ones count as always due.
+inline constexpr size_t kDueClosures = 63;
+
+/// What is needed whatever is due.
+inline constexpr DueSet kAlwaysDue = ~DueSet{0};
+
+/// Runs a recorded step.
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+
+  /// \param batch  of the structure that was recorded
+  /// \param due    what only other closures need may be left out
+  /// \return the program's outputs, then the tensors of its closures, due or not; the next run may
+  ///         overwrite them
+  virtual const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) = 0;
+
+  /// Bytes that it holds for what the step computes, besides captured state; 0 when it does not
+  /// know.
+  virtual int64_t bytes() const { return 0; }
+};
+
+}  // namespace rondo

@@ -1,0 +1,46 @@
+#include "backends/plan/kernels/arguments.h"
+
+namespace rondo {
+
+const Slot* slot_at(const StepProgram& program, const std::vector<Argument>& arguments, size_t i) {
+  if (arguments[i].kind != Argument::Kind::Tensor || arguments[i].slots[0] == kNoTensor) {
+    return nullptr;
+  }
+  return &program.slots[static_cast<size_t>(arguments[i].slots[0])];
+}
+
+bool is_plain_float(const Slot* slot) {
+  return slot != nullptr && slot->dtype == at::kFloat && is_contiguous(*slot);
+}
+
+bool is_contiguous(const Slot& slot) {
+  int64_t stride = 1;
+  for (size_t d = slot.sizes.size(); d-- > 0;) {
+    if (slot.sizes[d] != 1 && slot.strides[d] != stride) {
+      return false;
+    }
+    stride *= slot.sizes[d];
+  }
+  return true;
+}
+
+int64_t numel(const Slot& slot) {
+  int64_t count = 1;
+  for (const int64_t size : slot.sizes) {
+    count *= size;
+  }
+  return count;
+}
+
+bool is_constant(const Argument& argument, double value) {
+  return argument.kind == Argument::Kind::Constant && argument.constant.isScalar() &&
+         argument.constant.toScalar().toDouble() == value;
+}
+
+bool is_none(const Argument& argument) {
+  return argument.kind == Argument::Kind::Constant
+             ? argument.constant.isNone()
+             : argument.kind == Argument::Kind::Tensor && argument.slots[0] == kNoTensor;
+}
+
+}  // namespace rondo

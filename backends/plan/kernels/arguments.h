@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/step_program.h"
+
+namespace rondo {
+
+// What kernels ask about the instruction that they may run.
+
+/// The slot of a tensor argument or result; null when it is none, or undefined.
+const Slot* slot_at(const StepProgram& program, const std::vector<Argument>& arguments, size_t i);
+
+/// Its number; the argument must be a tensor.
+inline SlotId id_at(const std::vector<Argument>& arguments, size_t i) {
+  return arguments[i].slots[0];
+}
+
+/// float32, row after row without gaps.
+bool is_plain_float(const Slot* slot);
+
+bool is_contiguous(const Slot& slot);
+
+int64_t numel(const Slot& slot);
+
+/// The value of a constant number; false when the argument is not one, or another one.
+bool is_constant(const Argument& argument, double value);
+
+bool is_none(const Argument& argument);
+
+}  // namespace rondo

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "backends/plan/own_kernels.h"
+
+namespace rondo {
+
+// The rows of the table of own kernels, a file each.
+
+std::vector<OwnKernel> matrix_product_kernels();
+std::vector<OwnKernel> elementwise_kernels();
+std::vector<OwnKernel> column_sum_kernels();
+std::vector<OwnKernel> softmax_kernels();
+std::vector<OwnKernel> nll_loss_kernels();
+
+}  // namespace rondo

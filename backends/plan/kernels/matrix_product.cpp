@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "backends/plan/kernels/arguments.h"
+#include "backends/plan/kernels/blas.h"
+#include "backends/plan/kernels/kernels.h"
+
+namespace rondo {
+
+namespace {
+
+// How a matrix lies in memory, as BLAS wants to know it.
+struct Matrix {
+  int64_t rows;
+  int64_t columns;
+  int64_t row_stride;
+  int64_t column_stride;
+
+  explicit Matrix(const Slot& slot)
+      : rows(slot.sizes[0]),
+        columns(slot.sizes[1]),
+        row_stride(slot.strides[0]),
+        column_stride(slot.strides[1]) {}
+
+  Matrix transposed() const {
+    Matrix t = *this;
+    std::swap(t.rows, t.columns);
+    std::swap(t.row_stride, t.column_stride);
+    return t;
+  }
+};
+
+// One argument of a product: the distance of its columns, or of its rows where it is transposed.
+struct Operand2d {
+  bool is_transposed;
+  int leading;
+};
+
+std::optional<Operand2d> as_blas(const Matrix& matrix) {
+  const bool fits = matrix.row_stride <= std::numeric_limits<int>::max() &&
+                    matrix.column_stride <= std::numeric_limits<int>::max();
+  if (fits && matrix.row_stride == 1 && matrix.column_stride >= std::max<int64_t>(1, matrix.rows)) {
+    return Operand2d{false, static_cast<int>(matrix.column_stride)};
+  }
+  if (fits && matrix.column_stride == 1 &&
+      matrix.row_stride >= std::max<int64_t>(1, matrix.columns)) {
+    return Operand2d{true, static_cast<int>(matrix.row_stride)};
+  }
+  return std::nullopt;
+}
+
+// result = a · b, or += when it holds a bias already.
+struct Product {
+  Operand2d a;
+  Operand2d b;
+  int m;
+  int n;
+  int k;
+};
+
+bool is_matrix(const Slot* slot) {
+  return slot != nullptr && slot->dtype == at::kFloat && slot->sizes.size() == 2;
+}
+
+// A result that lies row after row is the transposed product, b^T · a^T, to a library that counts
+// by columns: so does LibTorch ask for it, and another form would round otherwise.
+std::optional<Product> product_of(const Slot* result, const Slot* a, const Slot* b) {
+  if (!is_matrix(result) || !is_matrix(a) || !is_matrix(b) || !is_contiguous(*result)) {
+    return std::nullopt;
+  }
+  const Matrix left = Matrix(*b).transposed();
+  const Matrix right = Matrix(*a).transposed();
+  const bool is_degenerate = left.rows < 2 || right.columns < 2 || left.columns < 2;
+  const auto first = as_blas(left);
+  const auto second = as_blas(right);
+  if (is_degenerate || !first || !second) {
+    return std::nullopt;
+  }
+  return Product{*first,
+                 *second,
+                 static_cast<int>(left.rows),
+                 static_cast<int>(right.columns),
+                 static_cast<int>(left.columns)};
+}
+
+class ProductKernel final : public Kernel {
+ public:
+  /// `a` and `b` as the operator has them.
+  ProductKernel(const Product& product, Operand a, Operand b, Operand result, float beta)
+      : product_(product), first_(b), second_(a), result_(result), beta_(beta) {}
+
+  void run() override {
+    const float one = 1.0F;
+    blas::sgemm()(product_.a.is_transposed ? "T" : "N",
+                  product_.b.is_transposed ? "T" : "N",
+                  &product_.m,
+                  &product_.n,
+                  &product_.k,
+                  &one,
+                  first_.as<float>(),
+                  &product_.a.leading,
+                  second_.as<float>(),
+                  &product_.b.leading,
+                  &beta_,
+                  result_.as<float>(),
+                  &product_.m);
+  }
+
+ private:
+  Product product_;
+  Operand first_;
+  Operand second_;
+  Operand result_;
+  float beta_;
+};
+
+// bias + a · b, the bias added by the product itself.
+class LinearKernel final : public Kernel {
+ public:
+  LinearKernel(Operand bias,
+               Operand result,
+               int64_t rows,
+               int64_t columns,
+               std::unique_ptr<ProductKernel> product)
+      : bias_(bias),
+        result_(result),
+        rows_(rows),
+        columns_(columns),
+        product_(std::move(product)) {}
+
+  void run() override {
+    const float* const bias = bias_.as<float>();
+    float* row = result_.as<float>();
+    for (int64_t i = 0; i < rows_; ++i, row += columns_) {
+      std::memcpy(row, bias, static_cast<size_t>(columns_) * sizeof(float));
+    }
+    product_->run();
+  }
+
+ private:
+  Operand bias_;
+  Operand result_;
+  int64_t rows_;
+  int64_t columns_;
+  std::unique_ptr<ProductKernel> product_;
+};
+
+std::optional<Product> mm_product(const StepProgram& program, const Instruction& instruction) {
+  return product_of(slot_at(program, instruction.results, 0),
+                    slot_at(program, instruction.arguments, 0),
+                    slot_at(program, instruction.arguments, 1));
+}
+
+bool accepts_mm(const StepProgram& program, const Instruction& instruction) {
+  return blas::sgemm() != nullptr && mm_product(program, instruction);
+}
+
+std::unique_ptr<Kernel> make_mm(const StepProgram& program,
+                                const Instruction& instruction,
+                                const PlanMemory& memory) {
+  return std::make_unique<ProductKernel>(*mm_product(program, instruction),
+                                         memory.operand(id_at(instruction.arguments, 0)),
+                                         memory.operand(id_at(instruction.arguments, 1)),
+                                         memory.operand(id_at(instruction.results, 0)),
+                                         0.0F);
+}
+
+std::optional<Product> addmm_product(const StepProgram& program, const Instruction& instruction) {
+  return product_of(slot_at(program, instruction.results, 0),
+                    slot_at(program, instruction.arguments, 1),
+                    slot_at(program, instruction.arguments, 2));
+}
+
+bool accepts_addmm(const StepProgram& program, const Instruction& instruction) {
+  const Slot* const bias = slot_at(program, instruction.arguments, 0);
+  const bool is_plain =
+      is_constant(instruction.arguments[3], 1.0) && is_constant(instruction.arguments[4], 1.0);
+  return blas::sgemm() != nullptr && is_plain && is_plain_float(bias) && bias->sizes.size() == 1 &&
+         addmm_product(program, instruction) &&
+         bias->sizes[0] == slot_at(program, instruction.results, 0)->sizes[1];
+}
+
+std::unique_ptr<Kernel> make_addmm(const StepProgram& program,
+                                   const Instruction& instruction,
+                                   const PlanMemory& memory) {
+  const Slot& result = *slot_at(program, instruction.results, 0);
+  const Operand target = memory.operand(id_at(instruction.results, 0));
+  auto product = std::make_unique<ProductKernel>(*addmm_product(program, instruction),
+                                                 memory.operand(id_at(instruction.arguments, 1)),
+                                                 memory.operand(id_at(instruction.arguments, 2)),
+                                                 target,
+                                                 1.0F);
+  return std::make_unique<LinearKernel>(memory.operand(id_at(instruction.arguments, 0)),
+                                        target,
+                                        result.sizes[0],
+                                        result.sizes[1],
+                                        std::move(product));
+}
+
+}  // namespace
+
+std::vector<OwnKernel> matrix_product_kernels() {
+  return {{"aten::mm", accepts_mm, make_mm}, {"aten::addmm", accepts_addmm, make_addmm}};
+}
+
+}  // namespace rondo

@@ -1,0 +1,194 @@
+#include "backends/plan/operator_kernels.h"
+
+#include <algorithm>
+
+#include <ATen/core/List.h>
+
+#include "core/error.h"
+#include "core/prepared_operator.h"
+
+namespace rondo {
+
+namespace {
+
+c10::IValue list_of(const Argument& argument, const c10::TypePtr& type, const PlanMemory& memory) {
+  const auto optional = type->cast<c10::OptionalType>();
+  const auto list = (optional ? optional->getElementType() : type)->expect<c10::ListType>();
+  if (list->getElementType()->kind() != c10::TypeKind::OptionalType) {
+    c10::List<at::Tensor> tensors;
+    for (const SlotId slot : argument.slots) {
+      tensors.push_back(memory.tensor(slot));
+    }
+    return tensors;
+  }
+  c10::List<c10::optional<at::Tensor>> tensors;
+  for (const SlotId slot : argument.slots) {
+    tensors.push_back(slot == kNoTensor ? c10::nullopt
+                                        : c10::optional<at::Tensor>(memory.tensor(slot)));
+  }
+  return tensors;
+}
+
+c10::IValue value_of(const Argument& argument, const c10::TypePtr& type, const PlanMemory& memory) {
+  switch (argument.kind) {
+    case Argument::Kind::Constant:
+      return argument.constant;
+    case Argument::Kind::Tensor:
+      return memory.tensor(argument.slots[0]);
+    case Argument::Kind::TensorList:
+      break;
+  }
+  return list_of(argument, type, memory);
+}
+
+std::vector<c10::IValue> values_of(const c10::OperatorHandle& op,
+                                   const std::vector<Argument>& arguments,
+                                   const PlanMemory& memory) {
+  std::vector<c10::IValue> values;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    values.push_back(value_of(arguments[i], op.schema().arguments()[i].type(), memory));
+  }
+  return values;
+}
+
+// The tensors among returned values, lists unpacked; in the order of `result_slots`.
+std::vector<at::Tensor> tensors_in(const torch::jit::Stack& values) {
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& value : values) {
+    if (value.isTensor()) {
+      tensors.push_back(value.toTensor());
+    } else if (value.isTensorList()) {
+      for (const c10::IValue& item : value.toListRef()) {
+        tensors.push_back(item.toTensor());
+      }
+    }
+  }
+  return tensors;
+}
+
+std::vector<SlotId> result_slots(const Instruction& instruction) {
+  std::vector<SlotId> slots;
+  for (const Result& result : instruction.results) {
+    slots.insert(slots.end(), result.slots.begin(), result.slots.end());
+  }
+  return slots;
+}
+
+class InPlaceCall final : public Kernel {
+ public:
+  explicit InPlaceCall(BoxedCall call) : call_(std::move(call)) {}
+
+  void run() override { call_.run().clear(); }
+
+ private:
+  BoxedCall call_;
+};
+
+class PreparedKernel final : public Kernel {
+ public:
+  explicit PreparedKernel(PreparedCall call) : call_(std::move(call)) {}
+
+  void run() override { call_(); }
+
+ private:
+  PreparedCall call_;
+};
+
+class CopyingCall final : public Kernel {
+ public:
+  CopyingCall(const Instruction& instruction, const PlanMemory& memory)
+      : call_(instruction.op, instruction.arguments, memory) {
+    for (const SlotId slot : result_slots(instruction)) {
+      results_.push_back(memory.tensor(slot));
+    }
+  }
+
+  void run() override {
+    torch::jit::Stack& values = call_.run();
+    const std::vector<at::Tensor> returned = tensors_in(values);
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (results_[i].defined()) {
+        results_[i].copy_(returned[i]);
+      }
+    }
+    values.clear();
+  }
+
+ private:
+  BoxedCall call_;
+  std::vector<at::Tensor> results_;
+};
+
+}  // namespace
+
+BoxedCall::BoxedCall(const c10::OperatorHandle& op,
+                     const std::vector<Argument>& arguments,
+                     const PlanMemory& memory)
+    : op_(op), arguments_(values_of(op, arguments, memory)) {}
+
+torch::jit::Stack& BoxedCall::run() {
+  stack_.clear();
+  stack_.insert(stack_.end(), arguments_.begin(), arguments_.end());
+  op_.callBoxed(&stack_);
+  return stack_;
+}
+
+std::unique_ptr<Kernel> call_in_place(const Instruction& instruction, const PlanMemory& memory) {
+  if (const PrepareCall* prepare = find_prepared_operator(operator_name(instruction.op))) {
+    if (PreparedCall call = (*prepare)(values_of(instruction.op, instruction.arguments, memory))) {
+      return std::make_unique<PreparedKernel>(std::move(call));
+    }
+  }
+  return std::make_unique<InPlaceCall>(BoxedCall(instruction.op, instruction.arguments, memory));
+}
+
+std::unique_ptr<Kernel> call_out(const Instruction& instruction,
+                                 const c10::OperatorHandle& out,
+                                 const PlanMemory& memory) {
+  BoxedCall call(out, instruction.arguments, memory);
+  for (const SlotId slot : result_slots(instruction)) {
+    call.add_argument(memory.tensor(slot));
+  }
+  return std::make_unique<InPlaceCall>(std::move(call));
+}
+
+std::unique_ptr<Kernel> call_and_copy(const Instruction& instruction, const PlanMemory& memory) {
+  return std::make_unique<CopyingCall>(instruction, memory);
+}
+
+AdoptingCall::AdoptingCall(const Instruction& instruction,
+                           const std::vector<SlotId>& slots,
+                           PlanMemory& memory)
+    : call_(instruction.op, instruction.arguments, memory), memory_(memory) {
+  const std::vector<SlotId> all = result_slots(instruction);
+  for (const SlotId slot : slots) {
+    const auto place = std::find(all.begin(), all.end(), slot) - all.begin();
+    results_.push_back({static_cast<size_t>(place), slot, at::Tensor()});
+  }
+}
+
+void AdoptingCall::run() {
+  torch::jit::Stack& values = call_.run();
+  const std::vector<at::Tensor> returned = tensors_in(values);
+  values.clear();
+  for (Result& result : results_) {
+    const at::Tensor& planned = memory_.tensor(result.slot);
+    result.tensor = returned[result.place];
+    if (result.tensor.sizes() != planned.sizes() || result.tensor.strides() != planned.strides()) {
+      throw CaptureError(
+          "an operator returned another shape or order of elements than when the "
+          "step was captured");
+    }
+    memory_.bind(result.slot, result.tensor.data_ptr());
+  }
+}
+
+void AdoptingCall::release(SlotId slot) {
+  for (Result& result : results_) {
+    if (result.slot == slot) {
+      result.tensor.reset();
+    }
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backends/plan/kernel.h"
+#include "backends/plan/plan_memory.h"
+#include "backends/step_program.h"
+
+namespace rondo {
+
+// Instructions run by LibTorch's own operators, through the dispatcher.
+
+/// An operator with arguments that are made once.
+class BoxedCall {
+ public:
+  BoxedCall(const c10::OperatorHandle& op,
+            const std::vector<Argument>& arguments,
+            const PlanMemory& memory);
+
+  /// Another argument, at the end.
+  void add_argument(c10::IValue value) { arguments_.push_back(std::move(value)); }
+
+  /// Valid until the next run; the caller may take the values and should drop them.
+  torch::jit::Stack& run();
+
+ private:
+  c10::OperatorHandle op_;
+  std::vector<c10::IValue> arguments_;
+  torch::jit::Stack stack_;
+};
+
+/// Calls the operator; what it returns is dropped. For operators that write their arguments. One
+/// that can be prepared is.
+std::unique_ptr<Kernel> call_in_place(const Instruction& instruction, const PlanMemory& memory);
+
+/// Calls `out`, an out variant, which writes the instruction's results where they are planned.
+std::unique_ptr<Kernel> call_out(const Instruction& instruction,
+                                 const c10::OperatorHandle& out,
+                                 const PlanMemory& memory);
+
+/// Calls the operator and copies what it returns to where the results are planned.
+std::unique_ptr<Kernel> call_and_copy(const Instruction& instruction, const PlanMemory& memory);
+
+/// Calls the operator and lets the slots of its results point to what it returned, which is kept
+/// until it is released or the next run. Nothing is copied.
+class AdoptingCall final : public Kernel {
+ public:
+  /// \param slots  the results to adopt: the first of each storage
+  AdoptingCall(const Instruction& instruction,
+               const std::vector<SlotId>& slots,
+               PlanMemory& memory);
+
+  void run() override;
+
+  /// Gives the memory of one result back.
+  void release(SlotId slot);
+
+ private:
+  struct Result {
+    size_t place;  // among the tensors that the operator returns
+    SlotId slot;
+    at::Tensor tensor;
+  };
+
+  BoxedCall call_;
+  PlanMemory& memory_;
+  std::vector<Result> results_;
+};
+
+}  // namespace rondo

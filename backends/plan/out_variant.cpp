@@ -1,0 +1,77 @@
+#include "backends/plan/out_variant.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace rondo {
+
+namespace {
+
+// Their out variants use the result for elements that they have yet to reduce.
+constexpr std::array<std::string_view, 2> kResizing = {"aten::mse_loss", "aten::smooth_l1_loss"};
+
+using Overloads = std::unordered_map<std::string, std::vector<c10::OperatorName>>;
+
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+// Some 3,000 names: gathered once.
+const Overloads& overloads_by_name() {
+  static const Overloads all = [] {
+    Overloads found;
+    for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+      found[name.name].push_back(name);
+    }
+    return found;
+  }();
+  return all;
+}
+
+bool same_argument(const c10::Argument& a, const c10::Argument& b) {
+  return a.name() == b.name() && *a.type() == *b.type();
+}
+
+// The same arguments in the same order, then as many written tensors as there are results.
+bool writes_results_of(const c10::FunctionSchema& out, const c10::FunctionSchema& plain) {
+  const size_t inputs = plain.arguments().size();
+  if (out.arguments().size() != inputs + plain.returns().size()) {
+    return false;
+  }
+  for (size_t i = 0; i < out.arguments().size(); ++i) {
+    const c10::Argument& argument = out.arguments()[i];
+    if (i < inputs ? is_written(argument) || !same_argument(argument, plain.arguments()[i])
+                   : !is_written(argument)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<c10::OperatorHandle> find_out_variant(const c10::OperatorHandle& op) {
+  if (std::find(kResizing.begin(), kResizing.end(), op.schema().name()) != kResizing.end()) {
+    return std::nullopt;
+  }
+  // `aten::native_x.out`, but also `aten::x_backward.grad_input`: the name does not tell, the
+  // arguments do.
+  const auto overloads = overloads_by_name().find(op.schema().name());
+  if (overloads == overloads_by_name().end() || op.schema().returns().empty()) {
+    return std::nullopt;
+  }
+  for (const c10::OperatorName& name : overloads->second) {
+    const auto candidate = c10::Dispatcher::singleton().findSchema(name);
+    if (candidate && writes_results_of(candidate->schema(), op.schema()) &&
+        candidate->hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
+      return *candidate;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace rondo

@@ -1,0 +1,255 @@
+#include "backends/plan/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "backends/passes/passes.h"
+#include "backends/passes/storages.h"
+#include "backends/plan/arena_layout.h"
+#include "backends/plan/operator_kernels.h"
+#include "backends/plan/out_variant.h"
+#include "backends/plan/own_kernels.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr size_t kNever = static_cast<size_t>(-1);
+
+std::vector<SlotId> tensors_of(const std::vector<Result>& results) {
+  std::vector<SlotId> slots;
+  for_each_slot(results, [&](SlotId slot) { slots.push_back(slot); });
+  return slots;
+}
+
+bool has_argument_of(const StepProgram& program, const Instruction& instruction, size_t storage) {
+  bool has = false;
+  for_each_slot(instruction.arguments,
+                [&](SlotId slot) { has = has || storage_of(program, slot) == storage; });
+  return has;
+}
+
+// By storage, not by schema: `_unsafe_view` claims fresh memory, `reshape` may return either.
+bool is_view(const StepProgram& program, const Instruction& instruction) {
+  const std::vector<SlotId> results = tensors_of(instruction.results);
+  return is_pure(instruction) && !results.empty() &&
+         std::all_of(results.begin(), results.end(), [&](SlotId slot) {
+           return has_argument_of(program, instruction, storage_of(program, slot));
+         });
+}
+
+bool is_undefined(const Result& result) {
+  return result.kind != Argument::Kind::Tensor || result.slots[0] == kNoTensor;
+}
+
+// Works in the order in which decisions depend on each other: how each instruction is run, then
+// where each storage lives, then the kernels bound to that memory.
+class Planner {
+ public:
+  explicit Planner(StepProgram program) { plan_.program = std::move(program); }
+
+  Plan make() {
+    for (size_t i = 0; i < program().instructions.size(); ++i) {
+      plan_.lowerings.push_back(lowering_of(i));
+    }
+    find_homes();
+    find_lives();
+    lay_out_arena();
+    make_kernels();
+    return std::move(plan_);
+  }
+
+ private:
+  const StepProgram& program() const { return plan_.program; }
+
+  Lowering lowering_of(size_t index) const {
+    const Instruction& instruction = program().instructions[index];
+    if (instruction.is_allocation || is_view(program(), instruction)) {
+      return Lowering::Nothing;
+    }
+    if (find_own_kernel(program(), instruction) != nullptr) {
+      return Lowering::Own;
+    }
+    if (new_memory_of(index).empty()) {
+      return Lowering::InPlace;
+    }
+    // Random numbers cannot be drawn twice, which comparing with the operator would.
+    const bool can_write_out =
+        is_pure(instruction) &&
+        std::none_of(instruction.results.begin(), instruction.results.end(), is_undefined);
+    return can_write_out && find_out_variant(instruction.op) ? Lowering::Out : Lowering::Adopting;
+  }
+
+  void find_homes() {
+    homes_.assign(static_cast<size_t>(program().storages), Home::Arena);
+    for (const Slot& slot : program().slots) {
+      if (slot.kind != SlotKind::Produced) {
+        homes_[static_cast<size_t>(slot.storage)] =
+            slot.kind == SlotKind::Input ? Home::Batch : Home::Outside;
+      }
+    }
+    for (size_t i = 0; i < program().instructions.size(); ++i) {
+      if (plan_.lowerings[i] == Lowering::Adopting) {
+        for (const SlotId slot : new_memory_of(i)) {
+          homes_[storage_of(program(), slot)] = Home::Adopted;
+        }
+      }
+    }
+  }
+
+  // The first result of each storage that the instruction makes.
+  std::vector<SlotId> new_memory_of(size_t index) const {
+    const Instruction& instruction = program().instructions[index];
+    std::vector<SlotId> made;
+    for (const SlotId slot : tensors_of(instruction.results)) {
+      const size_t storage = storage_of(program(), slot);
+      const bool is_known = std::any_of(made.begin(), made.end(), [&](SlotId other) {
+        return storage_of(program(), other) == storage;
+      });
+      if (!is_known && !has_argument_of(program(), instruction, storage)) {
+        made.push_back(slot);
+      }
+    }
+    return made;
+  }
+
+  void find_lives() {
+    const StorageFacts facts(program());
+    first_.assign(homes_.size(), kNever);
+    last_.assign(homes_.size(), 0);
+    const size_t end = program().instructions.size();
+    for (size_t i = 0; i < end; ++i) {
+      const auto touch = [&](SlotId slot) {
+        const size_t storage = storage_of(program(), slot);
+        first_[storage] = std::min(first_[storage], i);
+        last_[storage] = i;
+      };
+      for_each_slot(program().instructions[i].arguments, touch);
+      for_each_slot(program().instructions[i].results, touch);
+    }
+    for (size_t storage = 0; storage < homes_.size(); ++storage) {
+      if (facts.escapes[storage]) {
+        last_[storage] = end;
+      }
+    }
+  }
+
+  void lay_out_arena() {
+    std::vector<int64_t> bytes(homes_.size(), 0);
+    for (const Slot& slot : program().slots) {
+      int64_t& needed = bytes[static_cast<size_t>(slot.storage)];
+      needed = std::max(needed, extent_of(slot));
+    }
+    std::vector<ArenaBlock> blocks;
+    std::vector<size_t> storages;
+    for (size_t storage = 0; storage < homes_.size(); ++storage) {
+      if (homes_[storage] == Home::Arena && first_[storage] != kNever) {
+        blocks.push_back({bytes[storage], first_[storage], last_[storage]});
+        storages.push_back(storage);
+      }
+    }
+    const ArenaLayout layout = lay_out(blocks);
+    std::vector<int64_t> offsets(homes_.size(), 0);
+    for (size_t i = 0; i < storages.size(); ++i) {
+      offsets[storages[i]] = layout.offsets[i];
+    }
+    plan_.memory = std::make_unique<PlanMemory>(program(), homes_, offsets, layout.bytes);
+  }
+
+  void make_kernels() {
+    const std::vector<DueSet> users = find_users(program());
+    for (size_t i = 0; i < program().instructions.size(); ++i) {
+      if (plan_.lowerings[i] != Lowering::Nothing) {
+        PlannedInstruction planned = make_kernel(i);
+        planned.users = users[i];
+        plan_.instructions.push_back(std::move(planned));
+      }
+      release_after(i);
+    }
+  }
+
+  PlannedInstruction make_kernel(size_t index) {
+    const Instruction& instruction = program().instructions[index];
+    PlannedInstruction planned;
+    planned.index = index;
+    planned.lowering = plan_.lowerings[index];
+    switch (planned.lowering) {
+      case Lowering::Own:
+        planned.kernel =
+            find_own_kernel(program(), instruction)->make(program(), instruction, *plan_.memory);
+        planned.reference = reference_for(instruction);
+        break;
+      case Lowering::Out:
+        planned.kernel = call_out(instruction, *find_out_variant(instruction.op), *plan_.memory);
+        planned.reference = call_and_copy(instruction, *plan_.memory);
+        break;
+      case Lowering::Adopting:
+        planned.kernel = adopting_call(index);
+        break;
+      case Lowering::InPlace:
+      case Lowering::Nothing:
+        planned.kernel = call_in_place(instruction, *plan_.memory);
+        break;
+    }
+    if (planned.reference != nullptr) {
+      planned.written = tensors_of(instruction.results);
+      planned.written.insert(
+          planned.written.end(), instruction.writes.begin(), instruction.writes.end());
+    }
+    return planned;
+  }
+
+  std::unique_ptr<Kernel> reference_for(const Instruction& instruction) const {
+    return instruction.writes.empty() ? call_and_copy(instruction, *plan_.memory)
+                                      : call_in_place(instruction, *plan_.memory);
+  }
+
+  std::unique_ptr<Kernel> adopting_call(size_t index) {
+    const std::vector<SlotId> made = new_memory_of(index);
+    auto call = std::make_unique<AdoptingCall>(program().instructions[index], made, *plan_.memory);
+    for (const SlotId slot : made) {
+      releases_[last_[storage_of(program(), slot)]].emplace_back(call.get(), slot);
+    }
+    return call;
+  }
+
+  void release_after(size_t index) {
+    const auto due = releases_.find(index);
+    if (due == releases_.end() || plan_.instructions.empty()) {
+      return;
+    }
+    auto& releases = plan_.instructions.back().releases;
+    releases.insert(releases.end(), due->second.begin(), due->second.end());
+  }
+
+  Plan plan_;
+  std::vector<Home> homes_;
+  std::vector<size_t> first_;
+  std::vector<size_t> last_;
+  std::map<size_t, std::vector<std::pair<AdoptingCall*, SlotId>>> releases_;
+};
+
+}  // namespace
+
+const char* to_string(Lowering lowering) {
+  switch (lowering) {
+    case Lowering::Nothing:
+      return "nothing";
+    case Lowering::Own:
+      return "own";
+    case Lowering::Out:
+      return "out";
+    case Lowering::InPlace:
+      return "in place";
+    case Lowering::Adopting:
+      return "adopting";
+  }
+  return "";
+}
+
+Plan make_plan(StepProgram program) {
+  return Planner(std::move(program)).make();
+}
+
+}  // namespace rondo

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/executor.h"
+#include "backends/plan/kernel.h"
+#include "backends/plan/plan_memory.h"
+#include "backends/step_program.h"
+
+namespace rondo {
+
+class AdoptingCall;
+
+/// How an instruction is run.
+enum class Lowering {
+  Nothing,   ///< views and allocations: their tensors are there before the first run
+  Own,       ///< a kernel of rondo's own
+  Out,       ///< LibTorch's operator, writing into the arena
+  InPlace,   ///< LibTorch's operator, writing its arguments
+  Adopting,  ///< LibTorch's operator, whose result is taken over where it was allocated
+};
+
+const char* to_string(Lowering lowering);
+
+/// One instruction of a plan.
+struct PlannedInstruction {
+  size_t index = 0;  ///< in the program
+  Lowering lowering = Lowering::Nothing;
+  DueSet users = kAlwaysDue;
+  std::unique_ptr<Kernel> kernel;
+  /// The operator as it was recorded, until the kernel has shown that it gives the same bytes.
+  std::unique_ptr<Kernel> reference;
+  std::vector<SlotId> written;  ///< results and written arguments, where there is a reference
+  /// Memory that nothing needs after this instruction.
+  std::vector<std::pair<AdoptingCall*, SlotId>> releases;
+};
+
+/// A program with a place in memory for each of its tensors and a kernel for each of its
+/// instructions.
+struct Plan {
+  StepProgram program;
+  std::vector<Lowering> lowerings;  ///< one an instruction of the program
+  std::unique_ptr<PlanMemory> memory;
+  std::vector<PlannedInstruction> instructions;  ///< without those that need nothing
+};
+
+/// \param program  cleaned up
+Plan make_plan(StepProgram program);
+
+}  // namespace rondo

@@ -1,0 +1,119 @@
+#include "backends/plan/plan_memory.h"
+
+#include <algorithm>
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/TensorImpl.h>
+
+#include "core/torch_compat.h"
+
+namespace rondo {
+
+namespace {
+
+int64_t item_size(const Slot& slot) {
+  return static_cast<int64_t>(c10::elementSize(slot.dtype));
+}
+
+std::vector<int64_t> bytes_of_storages(const StepProgram& program) {
+  std::vector<int64_t> bytes(static_cast<size_t>(program.storages), 0);
+  for (const Slot& slot : program.slots) {
+    int64_t& needed = bytes[static_cast<size_t>(slot.storage)];
+    needed = std::max(needed, extent_of(slot));
+  }
+  return bytes;
+}
+
+c10::Storage fixed_storage(int64_t bytes, char* base) {
+  return c10::Storage(c10::Storage::use_byte_size_t(),
+                      static_cast<size_t>(bytes),
+                      c10::DataPtr(base, c10::kCPU),
+                      /*allocator=*/nullptr,
+                      /*resizable=*/false);
+}
+
+}  // namespace
+
+int64_t extent_of(const Slot& slot) {
+  int64_t last = slot.offset;
+  for (size_t d = 0; d < slot.sizes.size(); ++d) {
+    if (slot.sizes[d] == 0) {
+      return 0;
+    }
+    last += (slot.sizes[d] - 1) * slot.strides[d];
+  }
+  return (last + 1) * item_size(slot);
+}
+
+PlanMemory::PlanMemory(const StepProgram& program,
+                       const std::vector<Home>& homes,
+                       const std::vector<int64_t>& offsets,
+                       int64_t arena_bytes)
+    : arena_bytes_(arena_bytes),
+      arena_(c10::GetCPUAllocator()->allocate(static_cast<size_t>(arena_bytes))) {
+  const std::vector<int64_t> bytes = bytes_of_storages(program);
+  storages_.resize(bytes.size());
+  shifts_.resize(bytes.size(), 0);
+  bases_.resize(bytes.size(), nullptr);
+  for (const Slot& slot : program.slots) {
+    if (slot.value.defined()) {
+      take_outside(slot);
+    }
+  }
+  for (size_t id = 0; id < bytes.size(); ++id) {
+    if (!storages_[id]) {
+      const bool is_in_arena = homes[id] == Home::Arena;
+      bases_[id] = is_in_arena ? static_cast<char*>(arena_.get()) + offsets[id] : nullptr;
+      storages_[id] = fixed_storage(bytes[id], bases_[id]);
+    }
+  }
+  for (const Slot& slot : program.slots) {
+    places_.push_back({static_cast<size_t>(slot.storage), slot.offset * item_size(slot)});
+    tensors_.push_back(slot.value.defined() ? slot.value : make_tensor(slot));
+  }
+}
+
+// A constant is a copy: it begins elsewhere in its storage than what was recorded.
+void PlanMemory::take_outside(const Slot& slot) {
+  const auto id = static_cast<size_t>(slot.storage);
+  if (!storages_[id]) {
+    storages_[id] = slot.value.storage();
+    shifts_[id] = (slot.value.storage_offset() - slot.offset) * item_size(slot);
+    bases_[id] = static_cast<char*>(compat::mutable_data(storages_[id])) + shifts_[id];
+  }
+}
+
+const at::Tensor& PlanMemory::tensor(SlotId slot) const {
+  static const at::Tensor none;
+  return slot == kNoTensor ? none : tensors_[static_cast<size_t>(slot)];
+}
+
+Operand PlanMemory::operand(SlotId slot) const {
+  const Place& place = places_[static_cast<size_t>(slot)];
+  return {&bases_[place.storage], place.offset};
+}
+
+void PlanMemory::bind(SlotId slot, const void* elements) {
+  const Place& place = places_[static_cast<size_t>(slot)];
+  char* const base = const_cast<char*>(static_cast<const char*>(elements)) - place.offset;
+  if (base != bases_[place.storage]) {
+    bases_[place.storage] = base;
+    storages_[place.storage].set_data_ptr_noswap(c10::DataPtr(base, c10::kCPU));
+  }
+}
+
+at::Tensor PlanMemory::make_tensor(const Slot& slot) const {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storages_[static_cast<size_t>(slot.storage)]),
+      c10::DispatchKeySet(c10::DispatchKey::CPU),
+      c10::scalarTypeToTypeMeta(slot.dtype));
+  const int64_t shift = shifts_[static_cast<size_t>(slot.storage)] / item_size(slot);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(
+      slot.sizes, slot.strides, slot.offset + shift);
+  if (slot.is_wrapped_number) {
+    tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  return tensor;
+}
+
+}  // namespace rondo

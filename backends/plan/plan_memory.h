@@ -1,0 +1,68 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/plan/kernel.h"
+#include "backends/step_program.h"
+
+namespace rondo {
+
+/// Who owns the bytes of a storage.
+enum class Home {
+  Outside,  ///< captured state and constants: where they lie when the plan is made
+  Batch,    ///< bound before each run
+  Arena,    ///< at a fixed place of the plan's one allocation
+  Adopted   ///< what an operator without an out variant allocated in this run
+};
+
+/// The memory of a plan, and a tensor for each slot in it, made once. Storages cannot be resized:
+/// a result of another shape than was planned is an error, never a silent allocation.
+class PlanMemory {
+ public:
+  /// \param homes    one a storage of the program
+  /// \param offsets  one a storage; bytes from the arena's start, for those that live there
+  PlanMemory(const StepProgram& program,
+             const std::vector<Home>& homes,
+             const std::vector<int64_t>& offsets,
+             int64_t arena_bytes);
+  PlanMemory(const PlanMemory&) = delete;
+  PlanMemory& operator=(const PlanMemory&) = delete;
+
+  /// The prebuilt tensor; undefined for kNoTensor.
+  const at::Tensor& tensor(SlotId slot) const;
+
+  Operand operand(SlotId slot) const;
+
+  /// Puts a slot's elements at an address; other slots of its storage follow. The bytes must stay
+  /// until it is bound again.
+  void bind(SlotId slot, const void* elements);
+
+  int64_t arena_bytes() const { return arena_bytes_; }
+
+ private:
+  struct Place {
+    size_t storage;
+    int64_t offset;  // in bytes, from the storage's base
+  };
+
+  void take_outside(const Slot& slot);
+  at::Tensor make_tensor(const Slot& slot) const;
+
+  std::vector<Place> places_;  // one a slot
+  int64_t arena_bytes_;
+  c10::DataPtr arena_;
+  std::vector<c10::Storage> storages_;
+  std::vector<int64_t>
+      shifts_;                // bytes that a storage begins later here than where it was recorded
+  std::vector<char*> bases_;  // one a storage, as recorded; operands point into it
+  std::vector<at::Tensor> tensors_;
+};
+
+/// Bytes from a slot's storage's start to behind its last element.
+int64_t extent_of(const Slot& slot);
+
+}  // namespace rondo

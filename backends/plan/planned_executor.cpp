@@ -1,0 +1,116 @@
+#include "backends/plan/planned_executor.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include "backends/kernels_only.h"
+#include "backends/plan/operator_kernels.h"
+#include "core/state_dict.h"
+
+namespace rondo {
+
+namespace {
+
+void release(const PlannedInstruction& planned) {
+  for (const auto& [call, slot] : planned.releases) {
+    call->release(slot);
+  }
+}
+
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> all;
+  for (const at::Tensor& tensor : tensors) {
+    all.push_back(tensor.clone());
+  }
+  return all;
+}
+
+// What the operator itself throws will be thrown by the operator.
+bool run_quietly(Kernel& kernel) {
+  try {
+    kernel.run();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+PlannedExecutor::PlannedExecutor(StepProgram program, TextLog log)
+    : plan_(make_plan(std::move(program))), log_(std::move(log)) {
+  for (const auto& output : plan_.program.outputs) {
+    results_.push_back(plan_.memory->tensor(output.second));
+  }
+  for (const ClosureOutput& closure : plan_.program.closures) {
+    for (const SlotId slot : closure.tensors) {
+      results_.push_back(plan_.memory->tensor(slot));
+    }
+  }
+}
+
+const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet due) {
+  const KernelsOnly scope;
+  if (std::exchange(is_first_, false)) {
+    find_inputs(batch);
+  }
+  bind(batch);
+  for (PlannedInstruction& planned : plan_.instructions) {
+    if ((planned.users & due) == 0) {
+      continue;
+    }
+    if (planned.reference != nullptr) {
+      try_kernel(planned);
+    } else {
+      planned.kernel->run();
+    }
+    release(planned);
+  }
+  return results_;
+}
+
+void PlannedExecutor::find_inputs(const Batch& batch) {
+  const std::vector<Slot>& slots = plan_.program.slots;
+  for (size_t position = 0; position < batch.items().size(); ++position) {
+    const auto is_entry = [&](const Slot& slot) {
+      return slot.kind == SlotKind::Input && slot.name == batch.items()[position].first;
+    };
+    const auto slot = std::find_if(slots.begin(), slots.end(), is_entry);
+    if (slot != slots.end()) {
+      inputs_.emplace_back(position, static_cast<SlotId>(slot - slots.begin()));
+    }
+  }
+}
+
+void PlannedExecutor::bind(const Batch& batch) {
+  for (const auto& [position, slot] : inputs_) {
+    plan_.memory->bind(slot, batch.items()[position].second.data_ptr());
+  }
+}
+
+// Once: runs the kernel, undoes what it wrote, and lets the operator do the same.
+void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
+  std::vector<at::Tensor> written;
+  for (const SlotId slot : planned.written) {
+    written.push_back(plan_.memory->tensor(slot));
+  }
+  const std::vector<at::Tensor> before = copies(written);
+  const bool ran = run_quietly(*planned.kernel);
+  const std::vector<at::Tensor> got = copies(written);
+  for (size_t i = 0; i < written.size(); ++i) {
+    written[i].copy_(before[i]);
+  }
+  planned.reference->run();
+  if (!ran || !std::equal(written.begin(), written.end(), got.begin(), equal_bytes)) {
+    log_.debug("step " + plan_.program.name + ": " +
+               to_text(plan_.program.instructions[planned.index]) +
+               " is run as it was recorded, because its " + to_string(planned.lowering) +
+               " kernel gives other bytes");
+    planned.kernel = std::move(planned.reference);
+    planned.lowering = Lowering::InPlace;
+  }
+  planned.reference.reset();
+}
+
+}  // namespace rondo

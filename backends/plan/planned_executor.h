@@ -1,0 +1,39 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "backends/executor.h"
+#include "backends/plan/plan.h"
+#include "core/log.h"
+
+namespace rondo {
+
+/// Runs a program as a plan: a flat list of kernels over memory that was laid out once. Neither
+/// autograd nor an allocator nor an interpreter is asked; the dispatcher only for operators that
+/// have no kernel of rondo's own. The first run of each such kernel is compared with LibTorch's
+/// operator; the executor uses the operator from then on where a byte differs.
+class PlannedExecutor final : public Executor {
+ public:
+  /// \param log  gets the kernels that were dropped
+  PlannedExecutor(StepProgram program, TextLog log);
+
+  const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
+
+  int64_t bytes() const override { return plan_.memory->arena_bytes(); }
+
+  const Plan& plan() const { return plan_; }
+
+ private:
+  void find_inputs(const Batch& batch);
+  void bind(const Batch& batch);
+  void try_kernel(PlannedInstruction& planned);
+
+  Plan plan_;
+  TextLog log_;
+  std::vector<std::pair<size_t, SlotId>> inputs_;  // position in the batch, slot
+  std::vector<at::Tensor> results_;
+  bool is_first_ = true;
+};
+
+}  // namespace rondo

@@ -1,0 +1,83 @@
+#include "loops/predict.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+
+#include "callbacks/global_callbacks.h"
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "loops/validate_all.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+/// Keeps the outputs of every batch on the host.
+class Collector final : public Callback {
+ public:
+  bool on_custom(Trainer&, std::string_view hook, HookArgs& args) override {
+    if (hook == "on_predict_start") {
+      std::any_cast<Model*>(args.at("model"))->module().eval();
+    } else if (hook == "on_predict_batch_end") {
+      keep(*std::any_cast<const Outputs*>(args.at("outputs")));
+    }
+    return true;
+  }
+
+  /// \throws ShapeError  naming the output whose batches do not fit together
+  Outputs joined() const {
+    Outputs all;
+    for (const auto& item : batches_) {
+      const bool has_rows = item.second.front().dim() > 0;
+      try {
+        all.set(item.first, has_rows ? at::cat(item.second) : at::stack(item.second));
+      } catch (const c10::Error&) {
+        std::throw_with_nested(ShapeError(fmt::format(
+            "the batches of output \"{}\" differ in more than their rows", item.first)));
+      }
+    }
+    return all;
+  }
+
+ private:
+  void keep(const Outputs& outputs) {
+    for (const TensorMap::Item& item : outputs.items()) {
+      // A copy: the next batch is written into the same memory.
+      const at::Tensor host =
+          item.second.detach().to(at::kCPU, item.second.scalar_type(), false, true);
+      const auto known = std::find_if(batches_.begin(), batches_.end(), [&](const auto& batch) {
+        return batch.first == item.first;
+      });
+      if (known == batches_.end()) {
+        batches_.push_back({item.first, {host}});
+      } else {
+        known->second.push_back(host);
+      }
+    }
+  }
+
+  std::vector<std::pair<std::string, std::vector<at::Tensor>>> batches_;
+};
+
+}  // namespace
+
+Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from) {
+  Collector collector;
+  ValidationLoop loop({std::nullopt, "predict"});
+  {
+    const GlobalCallbackScope scope(collector);
+    validate(trainer, loader, from, &loop);
+  }
+  Outputs outputs = collector.joined();
+  StateDict state;
+  for (const TensorMap::Item& item : outputs.items()) {
+    state.set(item.first, item.second);
+  }
+  write_checkpoint(*real_file_system(), trainer.state().artifact_dir / "predictions.pt", state);
+  return outputs;
+}
+
+}  // namespace rondo

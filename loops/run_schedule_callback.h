@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "callbacks/callback.h"
+#include "loops/loop.h"
+#include "loops/run_plan.h"
+
+namespace rondo {
+
+/// Owns the plan of the running fit: when it validates and when it ends. Fills slot `run_schedule`.
+/// For other times derive from RunPlan, and from this class to return it in `make_plan`.
+class RunScheduleCallback : public CoreCallback {
+ public:
+  /// Makes the plan. The fit calls it once its checkpoint is loaded, before `on_fit_start`.
+  void build(Trainer& trainer, const DataLoader& train, const LoopOptions& options);
+
+  /// The plan of the running fit. \throws UsageError  outside of a fit
+  const RunPlan& plan() const;
+
+  /// Forgets the plan when the fit is left, before `on_fit_exception`.
+  void on_enter_fit(
+      Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) override;
+
+ protected:
+  /// The arguments are those of RunPlan's constructor.
+  virtual std::unique_ptr<RunPlan> make_plan(const LoopOptions& options,
+                                             const Timestamp& start,
+                                             std::optional<int64_t> updates_per_epoch) const;
+
+ private:
+  std::unique_ptr<RunPlan> plan_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,181 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_file.h"
+#include "cli/cli_main.h"
+#include "cli/load_run.h"
+#include "core/error.h"
+#include "core/file_system.h"
+#include "support/temp_dir.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using rondo::test::TempDir;
+
+namespace {
+
+/// Notes whether a Trainer was built with an optimizer.
+class OptimizerSpy final : public Callback {
+ public:
+  static std::vector<bool>& seen() {
+    static std::vector<bool> all;
+    return all;
+  }
+
+  void post_setup(Trainer& trainer) override {
+    seen().push_back(trainer.state().optimizer != nullptr);
+  }
+};
+
+/// Runs the whole command line in this process.
+int run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "rondo");
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) {
+    pointers.push_back(argument.data());
+  }
+  return cli_main(static_cast<int>(pointers.size()), pointers.data(), [](Registries& registries) {
+    registries.callbacks.add<OptimizerSpy>("OptimizerSpy", "Notes whether there is an optimizer.");
+  });
+}
+
+/// A phase of 4 updates on 16 glyphs, with every section.
+std::string phase(const std::string& table, const std::filesystem::path& model_dir) {
+  const std::string data = "{ dataset = \"Glyphs\", size = 16, batch_size = 4 }\n";
+  return table + "\n[trainer.init]\nmodel_dir = \"" + model_dir.string() +
+         "\"\nseed = 1\n"
+         "model = { name = \"Mlp\", sizes = [784, 10] }\n"
+         "backend = { mode = \"eager\" }\n"
+         "loop = { max_steps = 4 }\n"
+         "checkpoint = { steps = 2 }\n"
+         "callbacks = [{ OptimizerSpy = true }]\n"
+         "loggers = [{ ProgressLogger = false }]\n"
+         "[trainer.init.optimizer.SGD]\nlr = 0.1\n"
+         "[trainer.fit]\ntrain_dataloader = " +
+         data + "[trainer.validate]\nval_dataloader = " + data +
+         "[trainer.validate_all]\nval_dataloaders = " + data +
+         "[trainer.predict]\ndataloader = " + data;
+}
+
+std::string write_file(const TempDir& dir, const std::string& text) {
+  const std::filesystem::path path = dir / "run.toml";
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+RunConfig loaded(const std::function<void(CommandLine&)>& fill) {
+  static Registries registries;
+  static const bool is_filled = [] {
+    register_builtins(registries);
+    registries.callbacks.add<OptimizerSpy>("OptimizerSpy", "Notes whether there is an optimizer.");
+    return true;
+  }();
+  (void)is_filled;
+  CommandLine line;
+  fill(line);
+  return load_run(line, registries).at(0);
+}
+
+/// The newest artifact directory of a run.
+std::filesystem::path latest(const TempDir& dir, const char* name) {
+  return dir / name / "logs/latest";
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cli/run_commands");
+
+TEST_CASE("T134: only what is typed overrides the file; a checkpoint reaches every section") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
+  const RunConfig as_written = loaded([&](CommandLine& line) { line.config = file; });
+  CHECK(as_written.init.model_dir == dir / "a");
+  CHECK(as_written.init.loop.max_steps == 4);
+  CHECK_FALSE(as_written.fit->from.path());
+  CHECK_FALSE(as_written.validate_all->checkpoints);
+  const RunConfig typed = loaded([&](CommandLine& line) {
+    line.config = file;
+    line.checkpoint = "some.pt";
+    line.model_dir = "elsewhere";
+    line.overrides = {"trainer.init.loop.max_steps=7"};
+  });
+  CHECK(typed.init.model_dir == "elsewhere");
+  CHECK(typed.init.loop.max_steps == 7);
+  CHECK(typed.init.seed == 1);
+  CHECK(typed.fit->from.path() == "some.pt");
+  CHECK(typed.validate->from.path() == "some.pt");
+  CHECK(typed.predict->from.path() == "some.pt");
+  CHECK(typed.validate_all->checkpoints == std::vector<std::string>{"some.pt"});
+}
+
+TEST_CASE("T134: fit builds an optimizer, validate, validate_all and predict build none") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
+  OptimizerSpy::seen().clear();
+  for (const char* command : {"fit", "validate", "validate_all", "predict"}) {
+    CAPTURE(command);
+    CHECK(run({command, file}) == 0);
+  }
+  CHECK(OptimizerSpy::seen() == std::vector<bool>{true, false, false, false});
+}
+
+TEST_CASE("T135: validate_all visits every indexed checkpoint, and fails when there is none") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
+  CHECK(run({"validate_all", file}) == 1);
+  CHECK(run({"fit", file}) == 0);
+  CHECK(run({"validate_all", file}) == 0);
+  const std::string table = real_file_system()->read(latest(dir, "a") / "validate_all.csv");
+  CHECK(table.find("checkpoint_2.pt,2,") != std::string::npos);
+  CHECK(table.find("checkpoint_4.pt,4,") != std::string::npos);
+}
+
+TEST_CASE("predict writes the outputs of the whole data set") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
+  CHECK(run({"fit", file}) == 0);
+  CHECK(run({"predict", file, "--json"}) == 0);
+  const StateDict outputs = read_checkpoint(latest(dir, "a") / "predictions.pt");
+  CHECK(outputs.at("logits").as_tensor().sizes() == at::IntArrayRef({16, 10}));
+}
+
+TEST_CASE("T136: phases run in order, each with a Trainer of its own; a failure is the last") {
+  const TempDir dir;
+  const std::string file =
+      write_file(dir, phase("[[trainer]]", dir / "a") + phase("[[trainer]]", dir / "b"));
+  CHECK(run({"fit", file, "trainer[1].init.loop.max_steps=3"}) == 0);
+  CHECK(std::filesystem::exists(dir / "a/checkpoint_4.pt"));
+  CHECK(std::filesystem::exists(dir / "b/checkpoint_3.pt"));
+  CHECK_FALSE(std::filesystem::exists(dir / "b/checkpoint_4.pt"));
+  CHECK(run({"validate", file}) == 0);
+  const TempDir other;
+  const std::string failing =
+      write_file(other, phase("[[trainer]]", other / "a") + phase("[[trainer]]", other / "b"));
+  CHECK(run({"fit", failing, "trainer[0].fit.ckpt_path=absent.pt"}) == 1);
+  CHECK_FALSE(std::filesystem::exists(other / "b"));
+}
+
+TEST_CASE("T136: limits of restarts stand in all phases or in none") {
+  const TempDir dir;
+  const std::string watched = "[trainer.init.autorestart]\nmax_num_restarts = 2\n";
+  const std::string first = phase("[[trainer]]", dir / "a") + watched;
+  const std::string file = write_file(dir, first + phase("[[trainer]]", dir / "b"));
+  CHECK(run({"fit", file, "--dry-run"}) == 2);
+  write_file(dir, first + phase("[[trainer]]", dir / "b") + watched);
+  CHECK(run({"fit", file, "--dry-run"}) == 0);
+}
+
+TEST_CASE("P35: an unknown logger or backend is a wrong config") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
+  CHECK(run({"fit", file, "trainer.init.loggers=[{ WandbLogger = true }]"}) == 2);
+  CHECK(run({"fit", file, "trainer.init.backend={ mode = \"distributed\" }"}) == 2);
+  CHECK_FALSE(std::filesystem::exists(dir / "a"));
+}
+
+TEST_SUITE_END();
