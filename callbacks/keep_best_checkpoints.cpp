@@ -29,6 +29,7 @@ void duplicate(const fs::path& from, const fs::path& to) {
     return;
   }
   files.rename(temporary, to);
+  files.remove(temporary);  // it stays when both were names of one file already
   files.sync_directory(to.parent_path());
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "callbacks/checkpoint_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "core/registry.h"
@@ -42,7 +45,9 @@ SaveCheckpointState::SaveCheckpointState(const Options& options) : options_(opti
 void SaveCheckpointState::on_after_save_checkpoint(Trainer& trainer, const fs::path& path) {
   ++saves_;
   const State& state = trainer.state();
-  const bool is_last = state.plan != nullptr && state.plan->is_over(state.timestamp);
+  const int64_t saved = trainer.slot<CheckpointCallback>("checkpoint").saved_update();
+  const bool is_last = state.plan != nullptr && state.plan->is_over(state.timestamp) &&
+                       saved == state.timestamp.update;
   if (saves_ % options_.k != 0 && !is_last) {
     return;
   }

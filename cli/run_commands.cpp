@@ -178,8 +178,9 @@ int run_validate(const CommandLine& line, Registries& registries) {
     const Metrics metrics = trainer.validate(run.validate->loader, run.validate->from);
     std::cerr << headline(metrics) << std::endl;
     if (line.json) {
-      ValidationTable table{
-          {{trainer.state().last_checkpoint, trainer.state().global_step(), metrics}}};
+      ValidationTable table;
+      table.rows.push_back(
+          {trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
       std::cout << table.to_json_line() << std::endl;
     }
     return signals.exit_code();

@@ -101,7 +101,8 @@ void FitRun::step() {
   if (validation_) {
     if (!validation_->advance()) {
       validation_.reset();
-      trainer_.state().validation_is_due = trainer_.stops_now();  // then it may be incomplete
+      // One that a signal cut short is done when the run resumes.
+      trainer_.state().validation_is_due = trainer_.stop_reason() != nullptr;
       if (std::exception_ptr error = validation_cleanup_.close(nullptr)) {
         std::rethrow_exception(error);
       }

@@ -132,7 +132,7 @@ TEST_CASE("the checkpoints that validated best are kept, whatever becomes of the
 
 TEST_CASE("options out of range are refused") {
   CHECK_THROWS_AS(SaveCheckpointState({0}), UsageError);
-  CHECK_THROWS_AS(LoadCheckpointStates({{}}), UsageError);
+  CHECK_THROWS_AS(LoadCheckpointStates(LoadCheckpointStates::Options{}), UsageError);
   CHECK_THROWS_AS(KeepBestCheckpoints({"", "min", 1}), UsageError);
   CHECK_THROWS_AS(KeepBestCheckpoints({"loss", "up", 1}), UsageError);
   CHECK_THROWS_AS(KeepBestCheckpoints({"loss", "min", 0}), UsageError);
