@@ -170,6 +170,10 @@ class Callback {
   /// What was read, before it is given out; keys may be deleted.
   virtual void preprocess_checkpoint(Trainer&, StateDict&) {}
 
+  /// Throws when what it would load does not fit; must change nothing. Nobody has loaded yet, and
+  /// nobody does unless all agree.
+  virtual void check_checkpoint(Trainer&, const StateDict&) {}
+
   virtual void on_load_checkpoint(Trainer&, const StateDict&) {}
 
   /// The callback's own state, saved under `callbacks/<its name in the Trainer>`; empty: nothing.

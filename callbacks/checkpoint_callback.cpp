@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "backends/numeric_environment.h"
+#include "callbacks/callback_states.h"
+#include "callbacks/cleanup.h"
 #include "callbacks/hooks.h"
-#include "callbacks/reproducibility_callback.h"
+#include "checkpoint/background_save.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
+#include "checkpoint/latest_link.h"
 #include "checkpoint/temporary_files.h"
 #include "core/error.h"
 #include "core/version.h"
@@ -20,82 +25,94 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// State of users' callbacks and loggers by their name in the Trainer; the slots save under keys of
-/// their own.
-StateDict callback_states(const Trainer& trainer) {
-  StateDict states;
-  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
-    StateDict state = entry.callback->save_state();
-    if (!state.empty()) {
-      states.set(entry.name, std::move(state));
-    }
-  }
-  return states;
-}
+/// Adds the time of a scope to `total`, whatever ends it.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total) : total_(total) {}
 
-void load_callback_states(const Trainer& trainer, const StateDict& states) {
-  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
-    if (const StateValue* state = states.find(entry.name)) {
-      entry.callback->load_state(state->as_dict());
-    }
-  }
-  for (const std::string& name : states.names()) {
-    if (trainer.callbacks().find(name) == nullptr) {
-      trainer.log().warning(fmt::format(
-          "the checkpoint holds state of a callback \"{}\", which this run does not have", name));
-    }
-  }
-}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
 
-struct Version {
-  int64_t major_number = 0;
-  int64_t minor_number = 0;
+  ~Stopwatch() { total_ += seconds(); }
+
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double& total_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-Version version_of(const std::string& text) {
-  Version version;
-  if (std::sscanf(text.c_str(), "%ld.%ld", &version.major_number, &version.minor_number) != 2) {
-    throw CheckpointError(fmt::format("\"{}\" is not a version", text));
+bool is_one_of_ours(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error&) {
+    return true;
+  } catch (...) {
+    return false;
   }
-  return version;
+}
+
+void check(const CheckpointOptions& options) {
+  if (options.steps.value() < 0.0) {
+    throw UsageError(
+        fmt::format("checkpoint.steps: expected 0 or more, got {}", options.steps.to_string()));
+  }
+  if (options.on_error != "fail" && options.on_error != "warn") {
+    throw UsageError(fmt::format("checkpoint.on_error: expected \"fail\" or \"warn\", got \"{}\"",
+                                 options.on_error));
+  }
+  for (const auto& pair : options.load.rename) {
+    if (pair.size() != 2) {
+      throw UsageError(
+          fmt::format("checkpoint.load.rename: expected pairs, got {} globs", pair.size()));
+    }
+  }
 }
 
 }  // namespace
 
-CheckpointCallback::CheckpointCallback() : files_(real_file_system()) {}
+CheckpointCallback::CheckpointCallback() : CheckpointCallback(Options{}) {}
+
+CheckpointCallback::CheckpointCallback(const Options& options)
+    : files_(options.files ? options.files : real_file_system()) {}
 
 CheckpointCallback::~CheckpointCallback() = default;
 
 void CheckpointCallback::pre_setup(Trainer& trainer) {
   options_ = trainer.options().checkpoint;
-  if (options_.steps.value() < 0.0) {
-    throw UsageError(
-        fmt::format("checkpoint.steps: expected 0 or more, got {}", options_.steps.to_string()));
-  }
+  check(options_);
   name_ = std::make_unique<CheckpointName>(options_.checkpoint_name);
   if (options_.checkpoint_root.empty()) {
     options_.checkpoint_root = trainer.options().model_dir;
   }
   files_->create_directories(options_.checkpoint_root);
-  for (const fs::path& stale : remove_stale_temporaries(*files_, options_.checkpoint_root)) {
-    trainer.log().info(fmt::format("removed {}, which a save that died had left", stale.string()));
+  for (const fs::path& directory : {options_.checkpoint_root, trainer.options().model_dir}) {
+    for (const fs::path& stale : remove_stale_temporaries(*files_, directory)) {
+      trainer.log().info(
+          fmt::format("removed {}, which a save that died had left", stale.string()));
+    }
   }
+  remove_stale_latest_links(*files_, options_.checkpoint_root);
   index_ = std::make_unique<CheckpointIndex>(
       files_, trainer.options().model_dir, *name_, options_.checkpoint_root);
   for (const fs::path& vanished : index_->drop_vanished()) {
     trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
   }
+  background_ = std::make_unique<BackgroundSave>(files_);
 }
 
 void CheckpointCallback::on_enter_fit(
-    Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) {
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
   saved_initial_ = false;
+  cleanup.push([this, &trainer](const std::exception_ptr&) { settle(trainer, /*waits=*/true); });
 }
 
 void CheckpointCallback::on_train_start(
     Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) {
   if (options_.save_initial_checkpoint && !saved_initial_) {
-    save(trainer);
+    save_in_run(trainer);
   }
   saved_initial_ = true;
 }
@@ -103,18 +120,96 @@ void CheckpointCallback::on_train_start(
 void CheckpointCallback::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
   const State& state = trainer.state();
-  if (options_.steps.is_zero() || !state.phase.is_last) {
+  if (!state.phase.is_last) {
     return;
   }
+  settle(trainer, /*waits=*/false);
+  const bool is_on = !options_.steps.is_zero();
   const bool is_due =
-      crosses(options_.steps, state.previous, state.timestamp, state.plan->length());
-  if (is_due || state.plan->is_over(state.timestamp) || trainer.stops_now()) {
-    trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { save(trainer); });
+      is_on && (crosses(options_.steps, state.previous, state.timestamp, state.plan->length()) ||
+                state.plan->is_over(state.timestamp) || trainer.stops_now());
+  if (trainer.take_save_request() || is_due) {
+    trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { save_in_run(trainer); });
   }
 }
 
+void CheckpointCallback::on_fit_end(Trainer& trainer, Loop&) {
+  const bool is_saved = saved_update_.value_or(0) == trainer.state().timestamp.update;
+  if (!options_.steps.is_zero() && trainer.stops_now() && !is_saved) {
+    save_in_run(trainer);
+  }
+  settle(trainer, /*waits=*/true);
+}
+
 fs::path CheckpointCallback::save(Trainer& trainer) {
+  settle(trainer, /*waits=*/true);
+  const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
+  const fs::path path = next_path(trainer);
+  write_checkpoint(*files_, path, state);
+  publish(path);
+  saved_update_ = trainer.state().timestamp.update;
+  finish_save(trainer, path, pause.seconds());
+  return path;
+}
+
+void CheckpointCallback::save_in_run(Trainer& trainer) {
+  settle(trainer, /*waits=*/true);
+  const Stopwatch pause(trainer.state().saves.pause_s);
+  const StateDict state = gather(trainer);
+  const fs::path path = next_path(trainer);
+  saved_update_ = trainer.state().timestamp.update;
+  try {
+    if (options_.async) {
+      background_->begin(path, state, [this](const fs::path& written) { publish(written); });
+      return;
+    }
+    write_checkpoint(*files_, path, state);
+    publish(path);
+  } catch (const Error&) {
+    fail_save(trainer, std::current_exception());
+    return;
+  }
+  finish_save(trainer, path, pause.seconds());
+}
+
+void CheckpointCallback::settle(Trainer& trainer, bool waits) {
+  const Stopwatch pause(trainer.state().saves.pause_s);
+  const auto done = waits ? background_->wait() : background_->poll();
+  if (!done) {
+    return;
+  }
+  if (done->error) {
+    fail_save(trainer, done->error);
+  } else {
+    finish_save(trainer, done->path, done->seconds);
+  }
+}
+
+void CheckpointCallback::finish_save(Trainer& trainer, const fs::path& path, double seconds) {
+  ++trainer.state().saves.written;
+  trainer.state().last_checkpoint = path;
+  trainer.log().info(fmt::format("saved {} in {:.2f} s", path.string(), seconds));
+  trainer.call(hooks::on_after_save_checkpoint, path);
+}
+
+void CheckpointCallback::fail_save(Trainer& trainer, const std::exception_ptr& error) {
+  if (options_.on_error == "fail" || !is_one_of_ours(error)) {
+    std::rethrow_exception(error);
+  }
+  ++trainer.state().saves.failed;
+  const auto& last = trainer.state().last_checkpoint;
+  trainer.log().error(fmt::format("{}; the run goes on, its last checkpoint is {}",
+                                  describe(error),
+                                  last ? last->string() : "none"));
+}
+
+void CheckpointCallback::publish(const fs::path& path) const {
+  index_->append(path);
+  update_latest_link(*files_, path);
+}
+
+fs::path CheckpointCallback::next_path(const Trainer& trainer) const {
   const Timestamp& time = trainer.state().timestamp;
   CheckpointNameValues values;
   values.step = time.update;
@@ -123,13 +218,7 @@ fs::path CheckpointCallback::save(Trainer& trainer) {
   values.sample = time.sample;
   values.run_name =
       fs::absolute(trainer.options().model_dir).lexically_normal().filename().string();
-  const fs::path path = free_checkpoint_path(*files_, options_.checkpoint_root, *name_, values);
-  write_checkpoint(*files_, path, state);
-  index_->append(path);
-  trainer.state().last_checkpoint = path;
-  trainer.log().info(fmt::format("saved {} at update {}", path.string(), time.update));
-  trainer.call(hooks::on_after_save_checkpoint, path);
-  return path;
+  return free_checkpoint_path(*files_, options_.checkpoint_root, *name_, values);
 }
 
 StateDict CheckpointCallback::gather(Trainer& trainer) {
@@ -145,48 +234,6 @@ StateDict CheckpointCallback::gather(Trainer& trainer) {
                       {"config", trainer.options().config_text}});
   trainer.call(hooks::postprocess_checkpoint, state);
   return state;
-}
-
-void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
-  std::optional<fs::path> path = from.path();
-  if (!path && !from.is_nothing() && options_.autoload_last_checkpoint) {
-    path = index_->newest();
-  }
-  trainer.call(hooks::on_before_load_checkpoint, path ? &*path : nullptr);
-  if (!path) {
-    return;
-  }
-  trainer.log().info(fmt::format("loading {}", path->string()));
-  StateDict state = read_checkpoint(*path);
-  distribute(trainer, state);
-  trainer.state().last_checkpoint = *path;
-}
-
-void CheckpointCallback::distribute(Trainer& trainer, StateDict& state) {
-  trainer.call(hooks::preprocess_checkpoint, state);
-  check_version(trainer, state);
-  trainer.call(hooks::on_load_checkpoint, static_cast<const StateDict&>(state));
-  if (const StateValue* callbacks = state.find("callbacks")) {
-    load_callback_states(trainer, callbacks->as_dict());
-  }
-}
-
-void CheckpointCallback::check_version(Trainer& trainer, const StateDict& state) const {
-  const StateValue* saved = state.find("__metadata__/version");
-  if (saved == nullptr || saved->as_string().find('+') != std::string::npos) {
-    return;  // not written by rondo, or a local build: nothing to compare with
-  }
-  const Version then = version_of(saved->as_string());
-  const Version now = version_of(kVersion);
-  if (then.major_number == now.major_number && then.minor_number == now.minor_number) {
-    return;
-  }
-  const std::string what = fmt::format(
-      "the checkpoint was written by rondo {}, this is rondo {}", saved->as_string(), kVersion);
-  if (options_.strict_version) {
-    throw CheckpointError(what + "; checkpoint.strict_version = false loads it all the same");
-  }
-  trainer.log().warning(what);
 }
 
 void CheckpointCallback::remove(const fs::path& path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 
 namespace rondo {
 
+class BackgroundSave;
 class CheckpointIndex;
 class CheckpointName;
 
@@ -17,24 +19,40 @@ class CheckpointName;
 /// others did. Every file is enough to go on exactly where it was saved.
 class CheckpointCallback : public CoreCallback {
  public:
+  struct Options {
+    std::shared_ptr<FileSystem> files = {};  ///< where saves go; null: the machine's own
+  };
+
   CheckpointCallback();
+  explicit CheckpointCallback(const Options& options);
   ~CheckpointCallback() override;
 
   /// \throws UsageError  for options that are out of range, before anything is written
   void pre_setup(Trainer& trainer) override;
-  void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_enter_fit(
+      Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) override;
   void on_train_start(
       Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t loop_idx) override;
 
-  /// Queues a save when one is due: it runs after the step's other closures.
+  /// Queues a save when one is due: it runs after the step's other closures. Errors of the save
+  /// before it that was written in the background come up here.
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t batch_idx) override;
 
-  /// Gathers everybody's state, writes it and puts the file into the index.
+  /// Saves the updates of a run that was stopped in a validation; waits for the last save.
+  void on_fit_end(Trainer& trainer, Loop&) override;
+
+  /// Gathers everybody's state, writes it and puts the file into the index, before it returns.
   std::filesystem::path save(Trainer& trainer);
 
-  /// Finds the file, reads it and gives everybody their state; nothing when there is none.
+  /// Finds the file, reads it and gives everybody their state; nothing when there is none. When it
+  /// throws, everybody's state is what it was. Of the run's own checkpoints the newest that can be
+  /// read is loaded, with a warning for each that cannot.
   void load(Trainer& trainer, const LoadFrom& from);
+
+  /// Gives everybody the state that was read from `path`. When it throws, everybody's state is what
+  /// it was.
+  void load(Trainer& trainer, const std::filesystem::path& path, StateDict state);
 
   /// Deletes a checkpoint and forgets it; harmless when it is gone already.
   void remove(const std::filesystem::path& path);
@@ -42,16 +60,30 @@ class CheckpointCallback : public CoreCallback {
   /// Every indexed checkpoint, by step.
   Paths indexed() const;
 
- private:
-  StateDict gather(Trainer& trainer);
-  void distribute(Trainer& trainer, StateDict& state);
-  void check_version(Trainer& trainer, const StateDict& state) const;
+  /// The update of the newest checkpoint that was saved or loaded; -1 before the first.
+  int64_t saved_update() const { return saved_update_.value_or(-1); }
 
+ private:
+  void save_in_run(Trainer& trainer);
+  void save_in_background(Trainer& trainer);
+  void settle(Trainer& trainer, bool waits);
+  void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
+  void fail_save(Trainer& trainer, const std::exception_ptr& error);
+  void publish(const std::filesystem::path& path) const;
+  std::filesystem::path next_path(const Trainer& trainer) const;
+  StateDict gather(Trainer& trainer);
+
+  void load_file(Trainer& trainer, const std::filesystem::path& path, const LoadOptions* options);
+  void load_newest(Trainer& trainer, const Paths& by_step);
+  void distribute(Trainer& trainer, const std::filesystem::path& path, StateDict& state);
+
+  std::shared_ptr<FileSystem> files_;  // shared with whoever writes
   CheckpointOptions options_;
-  std::shared_ptr<FileSystem> files_;  // stateless and shared with whoever writes
   std::unique_ptr<CheckpointName> name_;
   std::unique_ptr<CheckpointIndex> index_;
   bool saved_initial_ = false;
+  std::optional<int64_t> saved_update_;         // of the newest save or load
+  std::unique_ptr<BackgroundSave> background_;  // last: it ends before what it uses
 };
 
 }  // namespace rondo

@@ -3,10 +3,24 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/time.h"
 
 namespace rondo {
+
+/// What a run that has no checkpoint of its own begins with: another run's file, or a part of it.
+/// What is left out stays as the run made it. Globs are over the paths of entries, such as
+/// "model/layer1.weight"; one that matches a section, such as "optimizer", means all that is in it.
+struct LoadOptions {
+  std::filesystem::path path = {};        ///< of the file; empty: begin afresh
+  std::vector<std::string> include = {};  ///< globs of what to load; none: everything
+  std::vector<std::string> ignore = {};   ///< globs of what to leave out all the same
+  /// Pairs of globs for names of parameters and buffers, such as {"old.*", "new.*"}. The other
+  /// globs see the new names.
+  std::vector<std::vector<std::string>> rename = {};
+  bool weights_only = false;  ///< the same as include = {"model"}: training begins at update 0
+};
 
 struct CheckpointOptions {
   Time steps = 0;  ///< between two saves; 0: never. The last update of a run is always saved
@@ -17,6 +31,9 @@ struct CheckpointOptions {
   bool strict_version = true;                  ///< refuse files of another major or minor version
   std::filesystem::path checkpoint_root = {};  ///< where files go; model_dir when empty
   std::string checkpoint_name = "checkpoint_{step}.pt";  ///< must contain {step}
+  bool async = false;  ///< write on a thread of its own, from a copy, while training goes on
+  std::string on_error = "fail";  ///< what a save that fails does to the run: "fail" or "warn"
+  LoadOptions load = {};          ///< where a run without a checkpoint of its own begins
 };
 
 /// Which checkpoint to start from: the newest one (the default), none, or a file.

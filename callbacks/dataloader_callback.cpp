@@ -35,6 +35,13 @@ void DataloaderCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) 
   }
 }
 
+void DataloaderCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  if (const StateValue* saved = state.find("dataloader")) {
+    saved->as_dict().at("epoch").as_int();
+    saved->as_dict().at("sample").as_int();
+  }
+}
+
 void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   if (!loader_) {
     return;  // a validation does not touch the training data

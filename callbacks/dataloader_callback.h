@@ -15,6 +15,7 @@ class DataloaderCallback : public CoreCallback {
   void on_enter_fit(Trainer&, Cleanup&, const DataLoader& train, const Loaders&, Loop&) override;
   void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
   /// The next batch of training, with its place in its group.

@@ -53,6 +53,7 @@ const std::vector<HookInfo>& all_hooks() {
       info(hooks::on_after_save_checkpoint),
       info(hooks::on_before_load_checkpoint),
       info(hooks::preprocess_checkpoint),
+      info(hooks::check_checkpoint),
       info(hooks::on_load_checkpoint),
   };
   return kHooks;

@@ -104,6 +104,8 @@ inline constexpr Hook<const std::filesystem::path*> on_before_load_checkpoint{
     "on_before_load_checkpoint", &Callback::on_before_load_checkpoint, HookSite::Host};
 inline constexpr Hook<StateDict&> preprocess_checkpoint{
     "preprocess_checkpoint", &Callback::preprocess_checkpoint, HookSite::Host};
+inline constexpr Hook<const StateDict&> check_checkpoint{
+    "check_checkpoint", &Callback::check_checkpoint, HookSite::Host};
 inline constexpr Hook<const StateDict&> on_load_checkpoint{
     "on_load_checkpoint", &Callback::on_load_checkpoint, HookSite::Host};
 

@@ -19,12 +19,14 @@ class KeepNCheckpoints final : public Callback {
   explicit KeepNCheckpoints(const Options& options);
 
   void on_after_save_checkpoint(Trainer& trainer, const std::filesystem::path& path) override;
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
 
  private:
   Options options_;
   std::deque<std::filesystem::path> saved_;  // by this run, oldest first
+  bool is_loaded_ = false;                   // `saved_` is a checkpoint's and not yet checked
 };
 
 }  // namespace rondo

@@ -11,6 +11,7 @@ class ModelCallback : public CoreCallback {
   void on_train_start(Trainer&, Model& model, const DataLoader&, Loop&, int64_t) override;
   void on_validate_start(Trainer&, Model& model, const DataLoader&, Loop&) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 };
 

@@ -1,8 +1,11 @@
 #include "callbacks/optimizer_callback.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
+#include "checkpoint/state_layout.h"
 #include "core/error.h"
 #include "trainer/trainer.h"
 
@@ -30,6 +33,19 @@ void OptimizerCallback::on_fit_start(Trainer& trainer, const DataLoader&, const 
 void OptimizerCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   if (trainer.state().optimizer) {
     state.set("optimizer", trainer.state().optimizer->state_dict());
+  }
+}
+
+void OptimizerCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* saved = state.find("optimizer");
+  if (!trainer.state().optimizer || saved == nullptr) {
+    return;
+  }
+  const std::vector<std::string> found =
+      layout_differences(trainer.state().optimizer->state_dict(), saved->as_dict());
+  if (!found.empty()) {
+    throw CheckpointError(fmt::format("the checkpoint's optimizer does not fit this one:\n  {}",
+                                      fmt::join(found, "\n  ")));
   }
 }
 

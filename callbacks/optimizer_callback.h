@@ -13,6 +13,7 @@ class OptimizerCallback : public CoreCallback {
   /// \throws UsageError  without an optimizer
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 };
 

@@ -72,6 +72,21 @@ void ReproducibilityCallback::on_save_checkpoint(Trainer& trainer, StateDict& st
       StateDict{{"cpu", generator_state()}, {"seed", static_cast<int64_t>(trainer.state().seed)}});
 }
 
+void ReproducibilityCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  const StateValue* saved = state.find("rng");
+  if (saved == nullptr) {
+    return;
+  }
+  const StateDict& rng = saved->as_dict();
+  rng.at("seed").as_int();
+  const at::Tensor own = generator_state();
+  if (StateValue(own).kind() != rng.at("cpu").kind()) {
+    throw CheckpointError(fmt::format("the checkpoint's random state: expected {}, found {}",
+                                      StateValue(own).kind(),
+                                      rng.at("cpu").kind()));
+  }
+}
+
 void ReproducibilityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   const StateValue* saved = state.find("rng");
   if (saved == nullptr) {

@@ -16,6 +16,7 @@ class ReproducibilityCallback : public CoreCallback {
   /// Chooses the seed and opens the first scope, which the Trainer's constructor closes.
   void pre_setup(Trainer& trainer) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
   /// Puts the Trainer's random state into the default generator. Nests.

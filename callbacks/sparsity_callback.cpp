@@ -42,6 +42,13 @@ void SparsityCallback::on_save_checkpoint(Trainer&, StateDict& state) {
   }
 }
 
+void SparsityCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  const StateValue* saved = state.find("sparsity");
+  if (mask_ && saved != nullptr) {
+    mask_->check(saved->as_dict());
+  }
+}
+
 void SparsityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   if (!mask_) {
     return;

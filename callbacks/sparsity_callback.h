@@ -15,6 +15,7 @@ class SparsityCallback : public CoreCallback {
 
   void setup(Trainer& trainer) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
   /// Zeroes the gradients of masked weights, so that nothing is kept for them.  \capture safe

@@ -1,6 +1,6 @@
 #include "checkpoint/checkpoint_file.h"
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
@@ -41,6 +41,10 @@ void write_archive(WritableFile& file, const detail::PickledState& state) {
     zip.add("data/" + std::to_string(i), bytes.data_ptr(), bytes.nbytes());
   }
   zip.finish();
+}
+
+void write_pickled(FileSystem& files, const fs::path& path, const detail::PickledState& state) {
+  write_atomically(files, path, [&state](WritableFile& file) { write_archive(file, state); });
 }
 
 /// \throws CheckpointError  when a newer rondo wrote the file, or a machine of another byte order
@@ -101,14 +105,47 @@ auto as_checkpoint_error(const char* doing, const fs::path& path, const Work& wo
 }  // namespace
 
 void write_checkpoint(FileSystem& files, const fs::path& path, const StateDict& state) {
+  as_checkpoint_error(
+      "save", path, [&] { write_pickled(files, path, detail::pickle_state(state)); });
+}
+
+CheckpointSnapshot::CheckpointSnapshot() = default;
+
+CheckpointSnapshot::~CheckpointSnapshot() = default;
+
+void CheckpointSnapshot::take(const fs::path& path, const StateDict& state) {
   as_checkpoint_error("save", path, [&] {
-    const detail::PickledState pickled = detail::pickle_state(state);
-    write_atomically(files, path, [&pickled](WritableFile& file) { write_archive(file, pickled); });
+    detail::PickledState pickled = detail::pickle_state(state);
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < pickled.records.size(); ++i) {
+      const at::Tensor& live = pickled.records[i];
+      at::Tensor copy =
+          pickled_ != nullptr && i < pickled_->records.size() ? pickled_->records[i] : at::Tensor();
+      if (!copy.defined() || copy.scalar_type() != live.scalar_type() ||
+          copy.sizes() != live.sizes()) {
+        copy = at::empty(live.sizes(), live.options().device(at::kCPU));
+      }
+      pickled.records[i] = copy.copy_(live);
+    }
+    pickled_ = std::make_unique<detail::PickledState>(std::move(pickled));
   });
+  path_ = path;
+}
+
+void CheckpointSnapshot::write(FileSystem& files) const {
+  as_checkpoint_error("save", path_, [&] { write_pickled(files, path_, *pickled_); });
 }
 
 StateDict read_checkpoint(const fs::path& path) {
   return as_checkpoint_error("load", path, [&path] { return read_archive(path); });
+}
+
+std::string read_manifest(const fs::path& path) {
+  return as_checkpoint_error("read", path, [&path]() -> std::string {
+    detail::ZipReader zip(path);
+    const detail::ZipRecord* manifest = zip.find(detail::kManifestRecord);
+    return manifest != nullptr ? zip.read_text(*manifest, kLargestNote) : "";
+  });
 }
 
 }  // namespace rondo

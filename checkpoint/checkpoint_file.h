@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <string>
 
 #include "core/file_system.h"
 #include "core/state_dict.h"
@@ -20,6 +22,36 @@ namespace rondo {
 ///                          saved (undefined, sparse, quantised, deeper than 100 levels); nothing
 ///                          is left behind
 void write_checkpoint(FileSystem& files, const std::filesystem::path& path, const StateDict& state);
+
+namespace detail {
+
+struct PickledState;
+
+}  // namespace detail
+
+/// A state on its way to a file, in memory of its own: the run may go on changing its tensors.
+/// Memory is used again by the next `take`. The file has the same bytes as `write_checkpoint`'s.
+class CheckpointSnapshot {
+ public:
+  CheckpointSnapshot();
+  CheckpointSnapshot(const CheckpointSnapshot&) = delete;
+  CheckpointSnapshot& operator=(const CheckpointSnapshot&) = delete;
+  ~CheckpointSnapshot();
+
+  /// Copies the state for the file at `path`. \throws CheckpointError  as `write_checkpoint`
+  void take(const std::filesystem::path& path, const StateDict& state);
+
+  /// Writes what was taken last, from any thread. \throws CheckpointError  as `write_checkpoint`
+  void write(FileSystem& files) const;
+
+ private:
+  std::unique_ptr<detail::PickledState> pickled_;
+  std::filesystem::path path_;
+};
+
+/// What rondo wrote into a file about itself: format, writer, LibTorch, a `key = value` a line. ""
+/// when the file is none of rondo's archives. \throws CheckpointError  when it cannot be read
+std::string read_manifest(const std::filesystem::path& path);
 
 /// Reads a file that `write_checkpoint` or Python's `torch.save` wrote, verifying every record's
 /// checksum, and of rondo's own files every byte. Executes nothing that stands in the file. Tensors

@@ -21,6 +21,10 @@ int run(const CommandLine& line, Registries& registries) {
       return run_validate(line, registries);
     case Command::ValidateAll:
       return run_validate_all(line, registries);
+    case Command::VerifyResume:
+      return run_verify_resume(line, registries);
+    case Command::Checkpoint:
+      return run_checkpoint(line, registries);
     case Command::Predict:
       return run_predict(line, registries);
     case Command::Describe:

@@ -26,6 +26,8 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"validate", Command::Validate},
                                      {"validate_all", Command::ValidateAll},
                                      {"predict", Command::Predict},
+                                     {"verify-resume", Command::VerifyResume},
+                                     {"checkpoint", Command::Checkpoint},
                                      {"describe", Command::Describe},
                                      {"inspect", Command::Inspect},
                                      {"version", Command::Version}};
@@ -52,27 +54,97 @@ void add_plugins(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false);
 }
 
-void add_run_command(CLI::App& root, const char* name, const char* doc, CommandLine& line) {
-  CLI::App& app = *root.add_subcommand(name, doc);
+void add_count(
+    CLI::App& app, const char* name, int64_t& value, const char* doc, int64_t least = 1) {
+  app.add_option(name, value, doc)
+      ->capture_default_str()
+      ->check(CLI::Range(least, int64_t{1} << 40));
+}
+
+/// The arguments of everything that reads a run's file.
+void add_run_file(CLI::App& app, CommandLine& line) {
   app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
   app.add_option("overrides", line.overrides, "Values that replace those of the file")
       ->type_name("KEY.PATH=VALUE")
       ->check(override_fault);
-  app.add_flag("--dry-run", line.dry_run, "Check the run, print it resolved, and stop");
-  app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
   app.add_option("-o,--model-dir", line.model_dir, "Where checkpoints and logs go")
       ->type_name("DIR");
   app.add_option("--checkpoint", line.checkpoint, "Load this one, or none; else as the file says")
       ->type_name("PATH|none");
   add_plugins(app, line);
+}
+
+CLI::App& add_run_command(CLI::App& root, const char* name, const char* doc, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(name, doc);
+  add_run_file(app, line);
+  app.add_flag("--dry-run", line.dry_run, "Check the run, print it resolved, and stop");
+  app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
   app.footer(kExitCodes);
+  return app;
+}
+
+void add_validate_all(CLI::App& root, CommandLine& line) {
+  CLI::App& app =
+      add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
+  add_count(app, "--since", line.since, "Leave out checkpoints of earlier updates", 0);
+  add_count(app, "--every", line.multiple_of, "Only updates that are multiples of this");
+  app.add_flag("--force", line.force, "Evaluate again what validate_all.jsonl has already");
+  app.add_flag("--watch", line.watch, "Go on with checkpoints as they appear, until Ctrl-C");
+}
+
+void add_verify_resume(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "verify-resume",
+      "Kill a run at random moments and compare its end with an uninterrupted one");
+  add_run_file(app, line);
+  add_count(app, "--steps", line.steps, "Updates of the run");
+  add_count(app, "--every", line.every, "Updates between two saves");
+  add_count(app, "--kills", line.kills, "How often it is killed");
+  add_count(app, "--seed", line.seed, "Of the moments of the kills", 0);
+}
+
+/// An action on files; `count`: how many, -1 for one or more.
+CLI::App& add_action(
+    CLI::App& checkpoint, const char* name, const char* doc, int count, CommandLine& line) {
+  CLI::App& app = *checkpoint.add_subcommand(name, doc);
+  app.add_option("files", line.files, "Checkpoints, or .safetensors")
+      ->required()
+      ->type_name("FILE")
+      ->expected(count);
+  app.callback([&line, name] { line.action = name; });
+  return app;
+}
+
+void add_checkpoint(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand("checkpoint", "Work on checkpoint files");
+  app.require_subcommand(1);
+  add_action(app, "info", "List what files hold: entries, kinds, and who wrote them", -1, line);
+  add_action(
+      app, "diff", "List every entry in which two files differ; 1 when there is one", 2, line);
+  add_action(
+      app, "verify", "Read files whole, checking every byte; 1 when one is broken", -1, line);
+  add_action(app, "convert", "Write the first as the second, by their suffixes", 2, line);
+  add_action(app, "copy", "Copy a file that can be read whole, durably", 2, line);
+  add_action(app, "delete", "Delete files and take them out of their run's index", -1, line);
+  add_action(app, "average", "Write the mean of the models of several files", -1, line)
+      .add_option("-o,--output", line.output, "The file to write")
+      ->required()
+      ->type_name("FILE");
 }
 
 void add_commands(CLI::App& root, CommandLine& line) {
-  add_run_command(root, "fit", "Train, validating in between, as the file says", line);
+  CLI::App& fit =
+      add_run_command(root, "fit", "Train, validating in between, as the file says", line);
+  add_count(fit,
+            "--max-restarts",
+            line.max_restarts,
+            "Start a run that dies again, from its newest checkpoint",
+            0);
   add_run_command(root, "validate", "Validate one checkpoint", line);
-  add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
+  add_validate_all(root, line);
   add_run_command(root, "predict", "Write the model's outputs for a data set to a file", line);
+  add_verify_resume(root, line);
+  add_checkpoint(root, line);
 
   CLI::App& describe =
       *root.add_subcommand("describe", "List all components, or the keys of one of them");

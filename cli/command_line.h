@@ -1,12 +1,23 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace rondo {
 
-enum class Command { Fit, Validate, ValidateAll, Predict, Describe, Inspect, Version };
+enum class Command {
+  Fit,
+  Validate,
+  ValidateAll,
+  Predict,
+  VerifyResume,
+  Checkpoint,
+  Describe,
+  Inspect,
+  Version
+};
 
 /// What a user asked for. Only the fields of its command are filled.
 struct CommandLine {
@@ -18,6 +29,18 @@ struct CommandLine {
   std::string model_dir;               ///< empty: as the file says
   std::string checkpoint;              ///< a path, "none", or empty: as the file says
   std::vector<std::string> plugins;    ///< shared libraries to load before the file is checked
+  int64_t max_restarts = 0;            ///< fit: how often a run that dies is started again
+  int64_t since = 0;                   ///< validate_all: no checkpoint of an update before this
+  int64_t multiple_of = 1;             ///< validate_all: only updates that are multiples of this
+  bool force = false;                  ///< validate_all: also what was evaluated before
+  bool watch = false;                  ///< validate_all: go on with checkpoints that appear
+  int64_t steps = 50;                  ///< verify-resume: updates of the run, >= 1
+  int64_t every = 5;                   ///< verify-resume: updates between two saves, >= 1
+  int64_t kills = 5;                   ///< verify-resume: how often the run is killed, >= 1
+  int64_t seed = 1;                    ///< verify-resume: of the moments of the kills, >= 0
+  std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
+  std::vector<std::string> files;      ///< checkpoint: what it works on
+  std::string output;                  ///< checkpoint average: the file to write
   std::string name;                    ///< describe: a component; empty lists all
   std::string target;                  ///< inspect: a run directory or a checkpoint
   std::string graph;                   ///< inspect: the step whose graph to print; empty: none

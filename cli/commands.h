@@ -12,6 +12,8 @@ namespace rondo {
 int run_fit(const CommandLine& line, Registries& registries);
 int run_validate(const CommandLine& line, Registries& registries);
 int run_validate_all(const CommandLine& line, Registries& registries);
+int run_verify_resume(const CommandLine& line, Registries& registries);
+int run_checkpoint(const CommandLine& line, Registries& registries);
 int run_predict(const CommandLine& line, Registries& registries);
 int run_describe(const CommandLine& line, Registries& registries);
 int run_inspect(const CommandLine& line, Registries& registries);

@@ -5,9 +5,12 @@
 #include <iostream>
 #include <vector>
 
+#include "checkpoint/checkpoint_index.h"
+#include "checkpoint/checkpoint_name.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "cli/signals.h"
+#include "cli/supervisor.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "trainer/trainer.h"
@@ -43,6 +46,14 @@ void print_summary(const FitResult& result) {
                                        result.steps_per_s);
   const std::string metrics = headline(result.metrics);
   text += metrics.empty() ? "" : ", " + metrics;
+  if (result.saves.written > 0) {
+    text += fmt::format("; {} saves, {:.3f} s standing still for each",
+                        result.saves.written,
+                        result.saves.pause_s / static_cast<double>(result.saves.written));
+  }
+  if (result.saves.failed > 0) {
+    text += fmt::format("; {} SAVES FAILED, see the log", result.saves.failed);
+  }
   if (result.last_checkpoint) {
     text += "; checkpoint " + result.last_checkpoint->string();
   }
@@ -58,13 +69,16 @@ std::string json_of(const FitResult& result) {
   }
   return fmt::format(
       "{{\"steps\": {}, \"steps_now\": {}, \"seconds\": {:.3f}, \"steps_per_s\": {:.3f}, "
-      "\"already_done\": {}, "
+      "\"already_done\": {}, \"saves\": {}, \"failed_saves\": {}, \"save_pause_s\": {:.6f}, "
       "\"metrics\": {{{}}}, \"artifact_dir\": {}, \"last_checkpoint\": {}}}",
       result.steps,
       result.steps_now,
       result.seconds,
       result.steps_per_s,
       result.was_already_done,
+      result.saves.written,
+      result.saves.failed,
+      result.saves.pause_s,
       metrics,
       json_string(result.artifact_dir.string()),
       result.last_checkpoint ? json_string(result.last_checkpoint->string()) : std::string("null"));
@@ -113,18 +127,47 @@ TrainerOptions without_training(TrainerOptions options) {
   return options;
 }
 
+int fit_once(const CommandLine& line, const RunConfig& run) {
+  Trainer trainer(run.init);
+  const StopOnSignal signals(trainer);
+  const FitResult result = trainer.fit(run.fit->train, run.fit->val, run.fit->from);
+  print_summary(result);
+  if (line.json) {
+    std::cout << json_of(result) << std::endl;
+  }
+  return signals.exit_code();
+}
+
+/// The update of the newest checkpoint of a run; 0 when there is none.
+int64_t newest_update(const RunConfig& run) {
+  const CheckpointOptions& options = run.init.checkpoint;
+  const CheckpointName name(options.checkpoint_name);
+  const CheckpointIndex index(
+      real_file_system(), run.init.model_dir, name, options.checkpoint_root);
+  const auto newest = index.newest();
+  const auto step = newest ? name.match(newest->filename().string()) : std::nullopt;
+  return step ? step->step : 0;
+}
+
+/// 3 when some checkpoints had to be left out, 1 when all had to.
+int exit_code_of(const ValidationTable& table) {
+  if (table.skipped.empty()) {
+    return 0;
+  }
+  constexpr int kSomeSkipped = 3;
+  return table.rows.empty() ? 1 : kSomeSkipped;
+}
+
 }  // namespace
 
 int run_fit(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::fit, "fit", [&](RunConfig& run) {
-    Trainer trainer(run.init);
-    const StopOnSignal signals(trainer);
-    const FitResult result = trainer.fit(run.fit->train, run.fit->val, run.fit->from);
-    print_summary(result);
-    if (line.json) {
-      std::cout << json_of(result) << std::endl;
+    if (line.max_restarts == 0) {
+      return fit_once(line, run);
     }
-    return signals.exit_code();
+    run.init.autorestart.max_num_restarts = line.max_restarts;
+    return supervise(
+        line.max_restarts, [&] { return fit_once(line, run); }, [&] { return newest_update(run); });
   });
 }
 
@@ -135,8 +178,9 @@ int run_validate(const CommandLine& line, Registries& registries) {
     const Metrics metrics = trainer.validate(run.validate->loader, run.validate->from);
     std::cerr << headline(metrics) << std::endl;
     if (line.json) {
-      ValidationTable table{
-          {{trainer.state().last_checkpoint, trainer.state().global_step(), metrics}}};
+      ValidationTable table;
+      table.rows.push_back(
+          {trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
       std::cout << table.to_json_line() << std::endl;
     }
     return signals.exit_code();
@@ -149,14 +193,15 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
         Trainer trainer(without_training(run.init));
         const StopOnSignal signals(trainer);
         const RunConfig::ValidateAll& all = *run.validate_all;
-        const ValidationTable table = all.checkpoints
-                                          ? trainer.validate_all(all.loaders, *all.checkpoints)
-                                          : trainer.validate_all_indexed(all.loaders);
+        const ValidateAllOptions options{line.since, line.multiple_of, line.force, line.watch};
+        const ValidationTable table =
+            all.checkpoints ? trainer.validate_all(all.loaders, *all.checkpoints, options)
+                            : trainer.validate_all_indexed(all.loaders, options);
         (line.json ? std::cerr : std::cout) << table;
         if (line.json) {
           std::cout << table.to_json_line() << std::endl;
         }
-        return signals.exit_code();
+        return signals.exit_code() != 0 ? signals.exit_code() : exit_code_of(table);
       });
 }
 

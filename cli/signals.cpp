@@ -24,6 +24,12 @@ void stop(int signal) {
   }
 }
 
+void save(int) {
+  if (Trainer* trainer = stopped_trainer.load()) {
+    trainer->request_save();
+  }
+}
+
 }  // namespace
 
 StopOnSignal::StopOnSignal(Trainer& trainer) {
@@ -31,11 +37,13 @@ StopOnSignal::StopOnSignal(Trainer& trainer) {
   received = 0;
   std::signal(SIGINT, stop);
   std::signal(SIGTERM, stop);
+  std::signal(SIGUSR1, save);
 }
 
 StopOnSignal::~StopOnSignal() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGUSR1, SIG_DFL);
   stopped_trainer = nullptr;
 }
 

@@ -5,7 +5,8 @@ namespace rondo {
 class Trainer;
 
 /// While it lives, Ctrl-C and SIGTERM ask the Trainer to stop after the current update; a second
-/// one ends the process at once. One at a time.
+/// one ends the process at once. SIGUSR1 asks for a checkpoint after the current update; the run
+/// goes on. One at a time.
 class StopOnSignal {
  public:
   explicit StopOnSignal(Trainer& trainer);

@@ -141,6 +141,12 @@ class RealFileSystem final : public FileSystem {
     }
   }
 
+  void symlink(const fs::path& target, const fs::path& link) override {
+    if (::symlink(target.c_str(), link.c_str()) != 0) {
+      fail("create the link", link, errno);
+    }
+  }
+
   bool remove(const fs::path& path) override {
     if (::unlink(path.c_str()) == 0) {
       return true;

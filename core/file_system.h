@@ -36,6 +36,8 @@ class FileSystem {
   virtual std::string read(const std::filesystem::path& path) = 0;
   /// Replaces `to` in one step.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  /// Lets `link` point to `target`, a path relative to the link's directory. `link` must be free.
+  virtual void symlink(const std::filesystem::path& target, const std::filesystem::path& link) = 0;
   /// \return false when there was nothing
   virtual bool remove(const std::filesystem::path& path) = 0;
   virtual void create_directories(const std::filesystem::path& path) = 0;

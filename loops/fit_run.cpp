@@ -42,6 +42,7 @@ void FitRun::enter(const LoadFrom& from) {
   trainer_.call(hooks::on_fit_start, train_, val_, *loop_);
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;
+  saves_before_ = state.saves;
   seconds_before_ = state.timestamp.total_seconds;
   was_already_done_ = state.plan->is_over(state.timestamp);
   trainer_.state().has_trained = true;
@@ -100,7 +101,8 @@ void FitRun::step() {
   if (validation_) {
     if (!validation_->advance()) {
       validation_.reset();
-      trainer_.state().validation_is_due = false;
+      // One that a signal cut short is done when the run resumes.
+      trainer_.state().validation_is_due = trainer_.stop_reason() != nullptr;
       if (std::exception_ptr error = validation_cleanup_.close(nullptr)) {
         std::rethrow_exception(error);
       }
@@ -176,6 +178,9 @@ FitResult FitRun::result() const {
   result.steps_per_s = training > 0.0 ? static_cast<double>(result.steps_now) / training : 0.0;
   result.was_already_done = was_already_done_;
   result.stop_reason = stop_reason_;
+  result.saves = {state.saves.written - saves_before_.written,
+                  state.saves.failed - saves_before_.failed,
+                  state.saves.pause_s - saves_before_.pause_s};
   result.metrics = state.last_metrics;
   result.artifact_dir = state.artifact_dir;
   result.last_checkpoint = state.last_checkpoint;

@@ -64,6 +64,7 @@ class FitRun {
   bool was_already_done_ = false;
   std::string stop_reason_;  // why it ended early
   int64_t first_update_ = 0;
+  SaveStats saves_before_;
   double seconds_before_ = 0.0;  // training seconds of earlier processes
   std::chrono::steady_clock::time_point start_;
   double seconds_ = 0.0;

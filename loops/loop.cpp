@@ -77,6 +77,17 @@ void TrainingLoop::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   state.set("timestamp", std::move(time));
 }
 
+void TrainingLoop::check_checkpoint(Trainer&, const StateDict& state) {
+  if (const StateValue* saved = state.find("timestamp")) {
+    Timestamp().load(saved->as_dict());
+    if (const StateValue* due = saved->as_dict().find("validation_is_due")) {
+      due->as_bool();
+    }
+  } else if (const StateValue* step = state.find("global_step")) {
+    step->as_int();
+  }
+}
+
 void TrainingLoop::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   Timestamp& time = trainer.state().timestamp;
   trainer.state().validation_is_due = false;

@@ -74,6 +74,7 @@ class TrainingLoop final : public Loop {
   void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
   void on_enter_train(Trainer&, Cleanup&, const DataLoader&, Loop&, int64_t) override;
   void on_save_checkpoint(Trainer&, StateDict&) override;
+  void check_checkpoint(Trainer&, const StateDict&) override;
   void on_load_checkpoint(Trainer&, const StateDict&) override;
 
  private:

@@ -71,39 +71,6 @@ void run(Trainer& trainer, const Loaders& loaders, Loop& loop) {
   }
 }
 
-ValidationRow row_of(Trainer& trainer, const Loaders& loaders, const LoadFrom& from, Loop& loop) {
-  trainer.state().last_metrics = {};
-  trainer.load_checkpoint(resolved(trainer, from));
-  run(trainer, loaders, loop);
-  std::vector<std::string> scopes;
-  for (const DataLoader& loader : loaders) {
-    scopes.push_back(trainer.scope_of(loader));
-  }
-  for (const ValidationCallback* callback : trainer.validation_callbacks()) {
-    scopes.push_back(callback->scope());
-  }
-  return {trainer.state().last_checkpoint,
-          trainer.state().global_step(),
-          of_scopes(trainer.state().last_metrics, scopes)};
-}
-
-/// Keeps the table beside the run.
-void write_files(const fs::path& directory, const ValidationTable& table) {
-  write_atomically(*real_file_system(), directory / "validate_all.csv", table.to_csv());
-  write_atomically(*real_file_system(), directory / "validate_all.json", table.to_json());
-}
-
-/// The number in a file's name that tells its step; -1 when there is none.
-int64_t step_in_name(const fs::path& path) {
-  const std::string name = path.filename().string();
-  const size_t begin = name.find_first_of("0123456789");
-  if (begin == std::string::npos) {
-    return -1;
-  }
-  const size_t end = std::min(name.find_first_not_of("0123456789", begin), begin + 18);
-  return std::stoll(name.substr(begin, end - begin));
-}
-
 }  // namespace
 
 Metrics validate(Trainer& trainer,
@@ -129,32 +96,38 @@ Metrics validate(Trainer& trainer,
   return of_scopes(trainer.state().last_metrics, {scope});
 }
 
-ValidationTable validate_all(Trainer& trainer,
-                             const Loaders& loaders,
-                             const std::vector<LoadFrom>& checkpoints) {
-  ValidationTable table;
-  if ((loaders.empty() && trainer.validation_callbacks().empty()) || checkpoints.empty()) {
-    trainer.log().warning(
-        "validate_all has no loader or no checkpoint: there is nothing to evaluate");
-    return table;
+std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders) {
+  std::vector<std::string> scopes;
+  for (const DataLoader& loader : loaders) {
+    scopes.push_back(trainer.scope_of(loader));
   }
-  Loop& loop = validation_loop(trainer);
-  Paths paths;
-  for (const LoadFrom& from : checkpoints) {
-    if (from.path()) {
-      paths.push_back(*from.path());
-    }
+  for (const ValidationCallback* callback : trainer.validation_callbacks()) {
+    scopes.push_back(callback->scope());
   }
+  return scopes;
+}
+
+bool has_validations(const Trainer& trainer, const Loaders& loaders) {
+  return !loaders.empty() || !trainer.validation_callbacks().empty();
+}
+
+ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders) {
+  trainer.state().last_metrics = {};
+  run(trainer, loaders, validation_loop(trainer));
+  return {trainer.state().last_checkpoint,
+          trainer.state().global_step(),
+          of_scopes(trainer.state().last_metrics, scopes_of(trainer, loaders))};
+}
+
+void enter_validate_all(Trainer& trainer,
+                        const Loaders& loaders,
+                        const Paths& paths,
+                        const std::function<void()>& work) {
   Cleanup cleanup;
   std::exception_ptr error;
   try {
-    trainer.call(hooks::on_enter_validate_all, cleanup, loaders, loop, paths);
-    for (const LoadFrom& from : checkpoints) {
-      if (trainer.stops_now()) {
-        break;
-      }
-      table.rows.push_back(row_of(trainer, loaders, from, loop));
-    }
+    trainer.call(hooks::on_enter_validate_all, cleanup, loaders, validation_loop(trainer), paths);
+    work();
   } catch (...) {
     error = std::current_exception();
   }
@@ -162,8 +135,36 @@ ValidationTable validate_all(Trainer& trainer,
   if (error) {
     std::rethrow_exception(error);
   }
-  write_files(trainer.state().artifact_dir, table);
+}
+
+void write_table(const Trainer& trainer, const ValidationTable& table) {
+  const fs::path& directory = trainer.state().artifact_dir;
+  write_atomically(*real_file_system(), directory / "validate_all.csv", table.to_csv());
+  write_atomically(*real_file_system(), directory / "validate_all.json", table.to_json());
+}
+
+ValidationTable validate_all(Trainer& trainer, const Loaders& loaders) {
+  ValidationTable table;
+  if (!has_validations(trainer, loaders)) {
+    trainer.log().warning("validate_all has no loader: there is nothing to evaluate");
+    return table;
+  }
+  enter_validate_all(trainer, loaders, {}, [&] {
+    trainer.load_checkpoint(resolved(trainer, {}));
+    table.rows.push_back(evaluate_loaders(trainer, loaders));
+  });
+  write_table(trainer, table);
   return table;
+}
+
+int64_t step_in_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const size_t begin = name.find_first_of("0123456789");
+  if (begin == std::string::npos) {
+    return -1;
+  }
+  const size_t end = std::min(name.find_first_not_of("0123456789", begin), begin + 18);
+  return std::stoll(name.substr(begin, end - begin));
 }
 
 Paths matching_checkpoints(const std::vector<std::string>& globs) {

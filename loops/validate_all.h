@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,50 @@ Metrics validate(Trainer& trainer,
                  const LoadFrom& from,
                  ValidationLoop* own = nullptr);
 
-/// Evaluates every loader with each checkpoint in turn, and writes the table to validate_all.csv
-/// and .json in the artifact directory. A warning and an empty table when there is nothing to
-/// evaluate.
-ValidationTable validate_all(Trainer& trainer,
-                             const Loaders& loaders,
-                             const std::vector<LoadFrom>& checkpoints);
+/// Evaluates every loader with the newest checkpoint, and writes the table to validate_all.csv and
+/// .json in the artifact directory. A warning and an empty table when there is no loader.
+ValidationTable validate_all(Trainer& trainer, const Loaders& loaders);
+
+/// Evaluates every loader with each of the checkpoints that `find` lists, while the next file is
+/// read in the background. Rows go to `model_dir` as they come (ValidationResults), and those that
+/// are known there are taken from there. A checkpoint that cannot be read, or does not fit, is
+/// reported, and the rest go on.
+/// \param find  asked again and again when new ones are waited for; an IoError then is none yet
+/// \throws UsageError  for options out of range
+ValidationTable validate_checkpoints(Trainer& trainer,
+                                     const Loaders& loaders,
+                                     const std::function<Paths()>& find,
+                                     const ValidateAllOptions& options);
 
 /// The files that match the globs, each once, by the number in their name, then by name. Wildcards
 /// stand in the last component of a path only.
 /// \throws IoError  naming the pattern that matches nothing
 Paths matching_checkpoints(const std::vector<std::string>& globs);
+
+/// The first number in a file's name, taken for its update; -1 when there is none.
+int64_t step_in_name(const std::filesystem::path& path);
+
+/// \name Parts of a `validate_all`
+/// @{
+
+/// True when there is a loader, or a callback that validates.
+bool has_validations(const Trainer& trainer, const Loaders& loaders);
+
+/// The scopes of the loaders' metrics, and of the callbacks' that validate.
+std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders);
+
+/// Evaluates every loader with the model as it is.
+ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders);
+
+/// The hooks around `work`; what it throws leaves through their clean-ups.
+void enter_validate_all(Trainer& trainer,
+                        const Loaders& loaders,
+                        const Paths& paths,
+                        const std::function<void()>& work);
+
+/// Writes the table into the artifact directory.
+void write_table(const Trainer& trainer, const ValidationTable& table);
+
+/// @}
 
 }  // namespace rondo

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/state_dict.h"
 
 namespace torch::nn {
@@ -12,10 +15,22 @@ namespace rondo {
 /// stands under several names (tied weights) stands under each.
 StateDict model_state(const torch::nn::Module& module);
 
-/// Copies saved tensors into the module in place.
-/// \param strict  refuse names that are missing or unknown; otherwise they are left out
-/// \throws CheckpointError  listing every missing, unexpected and misshaped entry; nothing is
-/// changed then
-void load_model_state(torch::nn::Module& module, const StateDict& saved, bool strict);
+/// Names that a saved state and a module do not have in common.
+struct ModelStateReport {
+  std::vector<std::string> missing;     ///< the module has them, the state does not
+  std::vector<std::string> unexpected;  ///< the reverse
+
+  bool empty() const { return missing.empty() && unexpected.empty(); }
+};
+
+/// \param strict  refuse names that are missing or unexpected
+/// \throws CheckpointError  listing every missing, unexpected and misshaped entry
+ModelStateReport check_model_state(const torch::nn::Module& module,
+                                   const StateDict& saved,
+                                   bool strict);
+
+/// Copies saved tensors into the module in place; leaves out what is missing or unexpected when it
+/// is not strict. \throws CheckpointError  as `check_model_state`; nothing is changed then
+ModelStateReport load_model_state(torch::nn::Module& module, const StateDict& saved, bool strict);
 
 }  // namespace rondo

@@ -121,7 +121,7 @@ StateDict MagnitudeMask::state_dict() const {
   return {{"masks", std::move(masks)}};
 }
 
-void MagnitudeMask::load(const StateDict& state) {
+void MagnitudeMask::check(const StateDict& state) const {
   const StateValue& saved = state.at("masks");
   const std::vector<std::string> names = saved.as_dict().names();
   if (names.size() != masked_.size()) {
@@ -138,6 +138,11 @@ void MagnitudeMask::load(const StateDict& state) {
           fmt::format("sparsity: expected for \"{}\" {}, found {}", masked.name, expected, kind));
     }
   }
+}
+
+void MagnitudeMask::load(const StateDict& state) {
+  check(state);
+  const StateValue& saved = state.at("masks");
   for (const Masked& masked : masked_) {
     masked.keep.copy_(saved.as_dict().at(masked.name).as_tensor()).neg_();
   }

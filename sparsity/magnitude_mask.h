@@ -45,6 +45,9 @@ class MagnitudeMask {
   /// {"masks": {parameter: bool tensor, false where the element is zero}}
   StateDict state_dict() const;
 
+  /// \throws CheckpointError  when `load` would
+  void check(const StateDict& state) const;
+
   /// Takes the masks of a checkpoint in place of those chosen here, and sets what they prune to
   /// zero.
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then

@@ -11,6 +11,13 @@
 
 namespace rondo {
 
+/// What saving did.
+struct SaveStats {
+  int64_t written = 0;   ///< checkpoints
+  int64_t failed = 0;    ///< saves that failed and were passed over (on_error = "warn")
+  double pause_s = 0.0;  ///< that training stood still for them
+};
+
 /// What a fit did.
 struct FitResult {
   int64_t steps = 0;         ///< updates of the run so far, those of earlier processes included
@@ -19,6 +26,7 @@ struct FitResult {
   double steps_per_s = 0.0;  ///< updates of this fit by its seconds of training alone
   bool was_already_done = false;  ///< the run had reached its total before this fit
   std::string stop_reason;        ///< why it stopped early; "" when it reached its end
+  SaveStats saves;                ///< of this fit
   Metrics metrics;                ///< the newest value of each metric
   std::filesystem::path artifact_dir;
   std::optional<std::filesystem::path> last_checkpoint;
@@ -31,9 +39,24 @@ struct ValidationRow {
   Metrics metrics;
 };
 
+/// Which checkpoints `validate_all` evaluates.
+struct ValidateAllOptions {
+  int64_t since = 0;   ///< none of an update before this
+  int64_t every = 1;   ///< only those whose update is a multiple of this, >= 1
+  bool force = false;  ///< also those whose row is known: see ValidationResults
+  bool watch = false;  ///< go on with checkpoints that appear, until the run is stopped
+};
+
+/// A checkpoint that `validate_all` had to leave out.
+struct SkippedCheckpoint {
+  std::filesystem::path checkpoint;
+  std::string reason;
+};
+
 /// What `validate_all` found, one row a checkpoint.
 struct ValidationTable {
   std::vector<ValidationRow> rows;
+  std::vector<SkippedCheckpoint> skipped;  ///< could not be read, or does not fit
 
   /// Comma-separated, with a line of names; RFC 4180.
   std::string to_csv() const;

@@ -13,6 +13,7 @@
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
+#include "trainer/results.h"
 
 namespace rondo {
 
@@ -38,6 +39,7 @@ struct State {
   bool is_training = false;          // the running stage trains
   std::optional<std::filesystem::path>
       last_checkpoint;   // slot checkpoint: the newest saved or loaded
+  SaveStats saves;       // slot checkpoint: of this process
   Metrics last_metrics;  // the newest value of each metric that was logged
 
   int64_t global_step() const { return timestamp.update; }

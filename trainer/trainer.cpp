@@ -128,23 +128,29 @@ Outputs Trainer::predict(const DataLoader& loader, const LoadFrom& from) {
 
 ValidationTable Trainer::validate_all(const Loaders& loaders) {
   const RngScope rng(*this);
-  return rondo::validate_all(*this, loaders, {LoadFrom()});
+  return rondo::validate_all(*this, loaders);
 }
 
 ValidationTable Trainer::validate_all(const Loaders& loaders,
-                                      const std::vector<std::string>& globs) {
+                                      const std::vector<std::string>& globs,
+                                      const ValidateAllOptions& options) {
   const RngScope rng(*this);
-  const Paths paths = matching_checkpoints(globs);
-  return rondo::validate_all(*this, loaders, std::vector<LoadFrom>(paths.begin(), paths.end()));
+  return validate_checkpoints(
+      *this, loaders, [&globs] { return matching_checkpoints(globs); }, options);
 }
 
-ValidationTable Trainer::validate_all_indexed(const Loaders& loaders) {
+ValidationTable Trainer::validate_all_indexed(const Loaders& loaders,
+                                              const ValidateAllOptions& options) {
   const RngScope rng(*this);
-  const Paths paths = slot<CheckpointCallback>("checkpoint").indexed();
-  if (paths.empty()) {
-    throw IoError(fmt::format("{} has no checkpoint in its index", options_.model_dir.string()), 0);
-  }
-  return rondo::validate_all(*this, loaders, std::vector<LoadFrom>(paths.begin(), paths.end()));
+  const auto find = [this] {
+    Paths paths = slot<CheckpointCallback>("checkpoint").indexed();
+    if (paths.empty()) {
+      throw IoError(fmt::format("{} has no checkpoint in its index", options_.model_dir.string()),
+                    0);
+    }
+    return paths;
+  };
+  return validate_checkpoints(*this, loaders, find, options);
 }
 
 std::filesystem::path Trainer::save_checkpoint() {

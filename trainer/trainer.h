@@ -75,10 +75,13 @@ class Trainer {
 
   /// Evaluates every loader with every checkpoint whose path matches one of the globs, by step.
   /// \throws IoError  when a glob matches nothing, before anything is evaluated
-  ValidationTable validate_all(const Loaders& loaders, const std::vector<std::string>& globs);
+  ValidationTable validate_all(const Loaders& loaders,
+                               const std::vector<std::string>& globs,
+                               const ValidateAllOptions& options = {});
 
   /// The same over every indexed checkpoint. \throws IoError  when there is none
-  ValidationTable validate_all_indexed(const Loaders& loaders);
+  ValidationTable validate_all_indexed(const Loaders& loaders,
+                                       const ValidateAllOptions& options = {});
 
   /// Saves now, whatever the cadence. \throws UsageError  inside a step
   std::filesystem::path save_checkpoint();
@@ -95,6 +98,12 @@ class Trainer {
 
   /// Forgets a request, so that the Trainer can run again; a fit does so at its end.
   void clear_stop() noexcept { stop_reason_.store(nullptr); }
+
+  /// Saves after the current update and goes on. From any thread or signal handler.
+  void request_save() noexcept { save_requested_.store(true); }
+
+  /// True once after each request.
+  bool take_save_request() noexcept { return save_requested_.exchange(false); }
 
   /// @}
 
@@ -210,6 +219,7 @@ class Trainer {
   std::vector<DataLoader> unlabelled_;  // loaders that got a number, in that order
   std::vector<std::string> optional_hooks_;
   std::atomic<const char*> stop_reason_{nullptr};
+  std::atomic<bool> save_requested_{false};
 };
 
 template <class T>

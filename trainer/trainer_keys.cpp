@@ -252,6 +252,36 @@ KeyTable<LoopOptions> loop_keys() {
   return keys;
 }
 
+/// `["old.*", "new.*"]`: two globs.
+struct RenameOption {
+  static std::string name() { return "a list of pairs like [\"old.*\", \"new.*\"]"; }
+
+  static std::optional<std::vector<std::vector<std::string>>> read(const ConfigValue& value,
+                                                                   FaultSink& faults) {
+    auto pairs = OptionType<std::vector<std::vector<std::string>>>::read(value, faults);
+    for (const auto& pair : pairs.value_or(std::vector<std::vector<std::string>>{})) {
+      if (pair.size() != 2) {
+        return detail::mismatch(value, name(), faults);
+      }
+    }
+    return pairs;
+  }
+
+  static ConfigValue write(const std::vector<std::vector<std::string>>& pairs) {
+    return OptionType<std::vector<std::vector<std::string>>>::write(pairs);
+  }
+};
+
+KeyTable<LoadOptions> load_keys() {
+  KeyTable<LoadOptions> keys;
+  keys.key("path", &LoadOptions::path, "the file; empty: begin afresh")
+      .key("include", &LoadOptions::include, "globs of what to load; none: everything")
+      .key("ignore", &LoadOptions::ignore, "globs of what to leave as the run made it")
+      .key_of("rename", &LoadOptions::rename, RenameOption{}, "of parameters and buffers")
+      .key("weights_only", &LoadOptions::weights_only, "load the model alone");
+  return keys;
+}
+
 KeyTable<CheckpointOptions> checkpoint_keys() {
   KeyTable<CheckpointOptions> keys;
   keys.key("steps",
@@ -273,8 +303,16 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
       .key("checkpoint_root",
            &CheckpointOptions::checkpoint_root,
            "directory of the files; model_dir when empty")
-      .key(
-          "checkpoint_name", &CheckpointOptions::checkpoint_name, "file name; must contain {step}");
+      .key("checkpoint_name", &CheckpointOptions::checkpoint_name, "file name; must contain {step}")
+      .key("async", &CheckpointOptions::async, "write a copy on a thread while training goes on")
+      .key("on_error",
+           &CheckpointOptions::on_error,
+           one_of({"fail", "warn"}),
+           "what a save that fails does to the run")
+      .table("load",
+             &CheckpointOptions::load,
+             load_keys(),
+             "where a run that has no checkpoint of its own begins");
   return keys;
 }
 

@@ -100,6 +100,11 @@ void FaultyFs::rename(const fs::path& from, const fs::path& to) {
   }
 }
 
+void FaultyFs::symlink(const fs::path& target, const fs::path& link) {
+  count("symlink");
+  files_->symlink(target, link);
+}
+
 bool FaultyFs::remove(const fs::path& path) {
   count("remove");
   unsynced_.erase(path);

@@ -37,6 +37,7 @@ class FaultyFs final : public FileSystem {
   std::unique_ptr<WritableFile> create(const std::filesystem::path& path) override;
   std::string read(const std::filesystem::path& path) override;
   void rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
+  void symlink(const std::filesystem::path& target, const std::filesystem::path& link) override;
   bool remove(const std::filesystem::path& path) override;
   void create_directories(const std::filesystem::path& path) override;
   void sync_directory(const std::filesystem::path& path) override;

@@ -64,6 +64,7 @@ class RecordingCallback final : public Callback {
   RONDO_RECORD(on_after_save_checkpoint, Trainer& trainer, const std::filesystem::path&)
   RONDO_RECORD(on_before_load_checkpoint, Trainer& trainer, const std::filesystem::path*)
   RONDO_RECORD(preprocess_checkpoint, Trainer& trainer, StateDict&)
+  RONDO_RECORD(check_checkpoint, Trainer& trainer, const StateDict&)
   RONDO_RECORD(on_load_checkpoint, Trainer& trainer, const StateDict&)
 #undef RONDO_RECORD
 

@@ -104,6 +104,7 @@ TEST_CASE("T109: a load tells the path, lets the state be edited, and then gives
   trainer.load_checkpoint({});
   CHECK(hooks == std::vector<std::string>{"on_before_load_checkpoint@0",
                                           "preprocess_checkpoint@0",
+                                          "check_checkpoint@0",
                                           "on_load_checkpoint@2"});
 }
 

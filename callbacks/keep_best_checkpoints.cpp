@@ -1,0 +1,135 @@
+#include "callbacks/keep_best_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "callbacks/checkpoint_callback.h"
+#include "core/file_system.h"
+#include "core/registry.h"
+#include "core/require.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A second name for a file, or a copy on a file system without hard links; replaces what is there.
+void duplicate(const fs::path& from, const fs::path& to) {
+  FileSystem& files = *real_file_system();
+  files.create_directories(to.parent_path());
+  const fs::path temporary = temporary_name(to);
+  std::error_code error;
+  fs::create_hard_link(from, temporary, error);
+  if (error) {
+    write_atomically(files, to, files.read(from));
+    return;
+  }
+  files.rename(temporary, to);
+  files.remove(temporary);  // it stays when both were names of one file already
+  files.sync_directory(to.parent_path());
+}
+
+}  // namespace
+
+KeepBestCheckpoints::KeepBestCheckpoints(const Options& options) : options_(options) {
+  detail::require(
+      !options.metric.empty(), "KeepBestCheckpoints.metric", "a metric's name", "nothing");
+  detail::require(options.direction == "min" || options.direction == "max",
+                  "KeepBestCheckpoints.direction",
+                  "\"min\" or \"max\"",
+                  options.direction);
+  detail::require(options.n >= 1, "KeepBestCheckpoints.n", ">= 1", options.n);
+}
+
+void KeepBestCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  if (!is_loaded_) {
+    return;
+  }
+  is_loaded_ = false;
+  const Paths own = trainer.slot<CheckpointCallback>("checkpoint").indexed();
+  const auto& loaded = trainer.state().last_checkpoint;
+  if (!loaded || std::find(own.begin(), own.end(), *loaded) == own.end()) {
+    kept_.clear();  // those of another run
+    return;
+  }
+  // The validation of this checkpoint came after its save, and comes again.
+  saved_ = *loaded;
+  saved_update_ = trainer.state().global_step();
+}
+
+void KeepBestCheckpoints::on_after_save_checkpoint(Trainer& trainer, const fs::path& path) {
+  saved_ = path;
+  saved_update_ = trainer.slot<CheckpointCallback>("checkpoint").saved_update();
+  judge(trainer);
+}
+
+void KeepBestCheckpoints::run_validation(Trainer& trainer, std::optional<int64_t>, bool) {
+  const auto value = trainer.state().last_metrics.number(options_.metric);
+  if (!value && trainer.state().plan != nullptr) {
+    trainer.log().warning(
+        fmt::format("KeepBestCheckpoints: no validation logged \"{}\"", options_.metric));
+  }
+  if (value && trainer.state().plan != nullptr) {
+    value_ = *value;
+    validated_update_ = trainer.state().global_step();
+    judge(trainer);
+  }
+}
+
+bool KeepBestCheckpoints::is_better(double a, double b) const {
+  return options_.direction == "min" ? a < b : a > b;
+}
+
+void KeepBestCheckpoints::judge(Trainer& trainer) {
+  if (saved_.empty() || saved_update_ != validated_update_ || std::isnan(value_)) {
+    return;
+  }
+  const auto place = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& other) {
+    return is_better(value_, other.value);
+  });
+  if (place - kept_.begin() < options_.n) {
+    const fs::path copy = saved_.parent_path() / "best" / saved_.filename();
+    duplicate(saved_, copy);
+    trainer.log().info(fmt::format("kept {}: {} = {}", copy.string(), options_.metric, value_));
+    kept_.insert(place, {copy, value_});
+  }
+  while (static_cast<int64_t>(kept_.size()) > options_.n) {
+    real_file_system()->remove(kept_.back().path);
+    kept_.pop_back();
+  }
+  saved_.clear();
+}
+
+StateDict KeepBestCheckpoints::save_state() const {
+  StateList kept;
+  for (const Kept& one : kept_) {
+    kept.push_back(StateDict{{"path", one.path.string()}, {"value", one.value}});
+  }
+  return {{"kept", std::move(kept)}};
+}
+
+void KeepBestCheckpoints::load_state(const StateDict& state) {
+  std::vector<Kept> kept;
+  for (const StateValue& one : state.at("kept").as_list()) {
+    kept.push_back({one.as_dict().at("path").as_string(), one.as_dict().at("value").as_double()});
+  }
+  kept_ = std::move(kept);
+  is_loaded_ = true;
+}
+
+void register_keep_best_checkpoints(Registry<Callback>& registry) {
+  using Options = KeepBestCheckpoints::Options;
+  registry
+      .add<KeepBestCheckpoints>("KeepBestCheckpoints",
+                                "Keeps copies of the checkpoints that validated best.")
+      .key("metric", &Options::metric, "as it is logged, such as \"val/accuracy\"")
+      .required()
+      .key("direction", &Options::direction, one_of({"min", "max"}), "which values are better")
+      .key("n", &Options::n, at_least(1), "how many to keep");
+}
+
+}  // namespace rondo

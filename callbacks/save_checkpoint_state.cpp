@@ -1,0 +1,77 @@
+#include "callbacks/save_checkpoint_state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "callbacks/checkpoint_callback.h"
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "core/registry.h"
+#include "core/require.h"
+#include "loops/run_plan.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The sections to keep, in the order of the file.
+StateDict chosen(const StateDict& state, const std::vector<std::string>& sections) {
+  for (const std::string& section : sections) {
+    state.at(section);
+  }
+  StateDict kept;
+  for (const StateDict::Item& item : state.items()) {
+    const bool is_meant = std::find(sections.begin(), sections.end(), item.first) != sections.end();
+    if (is_meant || item.first.rfind("__", 0) == 0) {
+      kept.set(item.first, item.second);
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+SaveCheckpointState::SaveCheckpointState(const Options& options) : options_(options) {
+  detail::require(options.k >= 1, "SaveCheckpointState.k", ">= 1", options.k);
+  detail::require(
+      !options.states.empty(), "SaveCheckpointState.states", "at least one section", "none");
+}
+
+void SaveCheckpointState::on_after_save_checkpoint(Trainer& trainer, const fs::path& path) {
+  ++saves_;
+  const State& state = trainer.state();
+  const int64_t saved = trainer.slot<CheckpointCallback>("checkpoint").saved_update();
+  const bool is_last = state.plan != nullptr && state.plan->is_over(state.timestamp) &&
+                       saved == state.timestamp.update;
+  if (saves_ % options_.k != 0 && !is_last) {
+    return;
+  }
+  const fs::path target =
+      path.parent_path() /
+      fmt::format("{}_{}", fmt::join(options_.states, "_"), path.filename().string());
+  write_checkpoint(*real_file_system(), target, chosen(read_checkpoint(path), options_.states));
+}
+
+StateDict SaveCheckpointState::save_state() const {
+  return {{"saves", saves_ + 1}};  // the one that this state is saved with
+}
+
+void SaveCheckpointState::load_state(const StateDict& state) {
+  saves_ = state.at("saves").as_int();
+}
+
+void register_save_checkpoint_state(Registry<Callback>& registry) {
+  using Options = SaveCheckpointState::Options;
+  registry
+      .add<SaveCheckpointState>("SaveCheckpointState",
+                                "Writes chosen sections of checkpoints to files of their own.")
+      .key("k", &Options::k, at_least(1), "every k-th save")
+      .key("states", &Options::states, "sections to write");
+}
+
+}  // namespace rondo

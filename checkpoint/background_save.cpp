@@ -1,0 +1,52 @@
+#include "checkpoint/background_save.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/error.h"
+
+namespace rondo {
+
+BackgroundSave::~BackgroundSave() {
+  if (writing_.valid()) {
+    writing_.wait();
+  }
+}
+
+void BackgroundSave::begin(const std::filesystem::path& path,
+                           const StateDict& state,
+                           std::function<void(const std::filesystem::path&)> publish) {
+  if (writing_.valid()) {
+    throw UsageError("BackgroundSave::begin: the save before it has not been reported");
+  }
+  snapshot_.take(path, state);
+  path_ = path;
+  publish_ = std::move(publish);
+  writing_ = std::async(std::launch::async, [this] { return write(); });
+}
+
+BackgroundSave::Done BackgroundSave::write() const {
+  const auto start = std::chrono::steady_clock::now();
+  Done done;
+  done.path = path_;
+  try {
+    snapshot_.write(*files_);
+    publish_(path_);
+  } catch (...) {
+    done.error = std::current_exception();
+  }
+  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return done;
+}
+
+std::optional<BackgroundSave::Done> BackgroundSave::poll() {
+  const bool is_done =
+      writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return is_done ? std::optional<Done>(writing_.get()) : std::nullopt;
+}
+
+std::optional<BackgroundSave::Done> BackgroundSave::wait() {
+  return writing_.valid() ? std::optional<Done>(writing_.get()) : std::nullopt;
+}
+
+}  // namespace rondo

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+
+#include "checkpoint/checkpoint_file.h"
+#include "core/file_system.h"
+#include "core/state_dict.h"
+
+namespace rondo {
+
+/// Writes checkpoints on a thread, one at a time, from a copy of the state that is made before
+/// `begin` returns. Memory: one copy. For one thread; only the writing is done by another.
+class BackgroundSave {
+ public:
+  /// What became of a save.
+  struct Done {
+    std::filesystem::path path;
+    double seconds = 0.0;      ///< that writing took
+    std::exception_ptr error;  ///< null when it is written and published
+  };
+
+  explicit BackgroundSave(std::shared_ptr<FileSystem> files) : files_(std::move(files)) {}
+
+  BackgroundSave(const BackgroundSave&) = delete;
+  BackgroundSave& operator=(const BackgroundSave&) = delete;
+  /// Waits for a save in flight.
+  ~BackgroundSave();
+
+  /// Copies the state and begins to write it; the save before it must have been reported. Nothing
+  /// is written when it throws.
+  /// \param publish  called by the writing thread once the file is durable
+  /// \throws CheckpointError  when the state cannot be saved
+  void begin(const std::filesystem::path& path,
+             const StateDict& state,
+             std::function<void(const std::filesystem::path&)> publish);
+
+  /// What became of the save in flight, once; nothing when there is none, or it is not done.
+  std::optional<Done> poll();
+
+  /// Waits for the save in flight. \return nothing when there is none
+  std::optional<Done> wait();
+
+ private:
+  Done write() const;
+
+  std::shared_ptr<FileSystem> files_;
+  CheckpointSnapshot snapshot_;
+  std::filesystem::path path_;
+  std::function<void(const std::filesystem::path&)> publish_;
+  std::future<Done> writing_;  // the last one: it waits in its destructor, and uses the others
+};
+
+}  // namespace rondo

@@ -1,0 +1,207 @@
+#include "checkpoint/checkpoint_tools.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+
+#include "checkpoint/checkpoint_file.h"
+#include "checkpoint/checkpoint_index.h"
+#include "checkpoint/latest_link.h"
+#include "checkpoint/safetensors_file.h"
+#include "checkpoint/state_layout.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_safetensors(const fs::path& path) {
+  return path.extension() == ".safetensors";
+}
+
+bool is_list(const StateValue& value) {
+  return std::holds_alternative<StateList>(value.variant());
+}
+
+/// A list as a dictionary with its numbers for names.
+StateDict numbered(const StateList& list) {
+  StateDict dict;
+  for (size_t i = 0; i < list.size(); ++i) {
+    dict.set(std::to_string(i), list[i]);
+  }
+  return dict;
+}
+
+std::string difference_of(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_floating_point()) {
+    return "values differ";
+  }
+  const at::Tensor gap = (a.to(at::kDouble) - b.to(at::kDouble)).abs();
+  return fmt::format("values differ by {:.3g} at most", gap.max().item<double>());
+}
+
+void compare(const StateDict& a,
+             const StateDict& b,
+             const std::string& path,
+             std::vector<std::string>& lines);
+
+void compare(const StateValue& a,
+             const StateValue& b,
+             const std::string& path,
+             std::vector<std::string>& lines) {
+  if (a.is_dict() && b.is_dict()) {
+    compare(a.as_dict(), b.as_dict(), path, lines);
+  } else if (is_list(a) && is_list(b)) {
+    compare(numbered(a.as_list()), numbered(b.as_list()), path, lines);
+  } else if (a.kind() != b.kind()) {
+    lines.push_back(fmt::format("{}: {} and {}", path, a.kind(), b.kind()));
+  } else if (!first_difference(StateDict{{"value", a}}, StateDict{{"value", b}}).empty()) {
+    lines.push_back(
+        fmt::format("{}: {}",
+                    path,
+                    a.is_tensor() ? difference_of(a.as_tensor(), b.as_tensor()) : "values differ"));
+  }
+}
+
+void compare(const StateDict& a,
+             const StateDict& b,
+             const std::string& path,
+             std::vector<std::string>& lines) {
+  for (const StateDict::Item& item : a.items()) {
+    const std::string here = path.empty() ? item.first : path + "/" + item.first;
+    if (const StateValue* other = b.find(item.first)) {
+      compare(item.second, *other, here, lines);
+    } else {
+      lines.push_back(here + ": only in the first");
+    }
+  }
+  for (const StateDict::Item& item : b.items()) {
+    if (!a.contains(item.first)) {
+      lines.push_back((path.empty() ? item.first : path + "/" + item.first) +
+                      ": only in the second");
+    }
+  }
+}
+
+/// Adds a model to the sums; floats are summed in float64, the rest is replaced.
+void add_model(StateDict& sums, const StateDict& model) {
+  for (const StateDict::Item& item : model.items()) {
+    const at::Tensor& tensor = item.second.as_tensor();
+    StateValue* sum = sums.find(item.first);
+    if (!tensor.is_floating_point()) {
+      sums.set(item.first, tensor);
+    } else if (sum == nullptr) {
+      sums.set(item.first, tensor.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true));
+    } else {
+      sum->as_tensor().add_(tensor);
+    }
+  }
+}
+
+}  // namespace
+
+StateDict read_any(const fs::path& path) {
+  return is_safetensors(path) ? StateDict{{"model", read_safetensors(path)}}
+                              : read_checkpoint(path);
+}
+
+void write_any(FileSystem& files, const fs::path& path, const StateDict& state) {
+  if (is_safetensors(path)) {
+    write_safetensors(files, path, module_state(state));
+  } else {
+    write_checkpoint(files, path, state);
+  }
+}
+
+const StateDict& module_state(const StateDict& state) {
+  const StateValue* model = state.find("model");
+  const StateDict& found = model != nullptr && model->is_dict() ? model->as_dict() : state;
+  for (const StateDict::Item& item : found.items()) {
+    if (!item.second.is_tensor()) {
+      throw CheckpointError(
+          fmt::format("there is no model: expected tensors by name, but \"{}\" is {}",
+                      item.first,
+                      item.second.kind()));
+    }
+  }
+  return found;
+}
+
+int64_t tensor_bytes(const StateDict& state) {
+  int64_t bytes = 0;
+  for (const StateDict::Item& item : state.items()) {
+    if (item.second.is_tensor()) {
+      bytes += static_cast<int64_t>(item.second.as_tensor().nbytes());
+    } else if (item.second.is_dict()) {
+      bytes += tensor_bytes(item.second.as_dict());
+    } else if (is_list(item.second)) {
+      bytes += tensor_bytes(numbered(item.second.as_list()));
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::string> state_differences(const StateDict& a, const StateDict& b) {
+  std::vector<std::string> lines;
+  compare(a, b, "", lines);
+  return lines;
+}
+
+StateDict average_models(const std::vector<fs::path>& paths) {
+  StateDict sums;
+  StateDict last;
+  for (const fs::path& path : paths) {
+    StateDict model = module_state(read_any(path));
+    const std::vector<std::string> found = layout_differences(last.empty() ? model : last, model);
+    if (!found.empty()) {
+      throw CheckpointError(fmt::format(
+          "{} does not fit the files before it:\n  {}", path.string(), fmt::join(found, "\n  ")));
+    }
+    add_model(sums, model);
+    last = std::move(model);
+  }
+  StateDict mean;
+  for (const StateDict::Item& item : last.items()) {
+    const at::Tensor& sum = sums.at(item.first).as_tensor();
+    const at::Tensor& like = item.second.as_tensor();
+    mean.set(item.first,
+             like.is_floating_point()
+                 ? sum.div_(static_cast<double>(paths.size())).to(like.scalar_type())
+                 : sum);
+  }
+  return {{"model", std::move(mean)}};
+}
+
+void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to) {
+  read_any(from);
+  std::ifstream file(from, std::ios::binary);
+  write_atomically(files, to, [&](WritableFile& copy) {
+    std::vector<char> block(size_t{1} << 20);
+    while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
+      copy.append(block.data(), static_cast<size_t>(file.gcount()));
+    }
+  });
+  read_any(to);
+}
+
+void delete_checkpoint(const std::shared_ptr<FileSystem>& files, const fs::path& path) {
+  CheckpointIndex index(files, path.parent_path(), CheckpointName());
+  if (files->exists(index.file())) {
+    index.remove(path);
+  }
+  if (!files->remove(path)) {
+    throw CheckpointError(fmt::format("there is no file {}", path.string()));
+  }
+  const std::vector<fs::path> left = index.listed();
+  if (!left.empty() && files->exists(left.back())) {
+    update_latest_link(*files, left.back());
+  }
+}
+
+}  // namespace rondo

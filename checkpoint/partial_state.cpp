@@ -1,0 +1,188 @@
+#include "checkpoint/partial_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "core/error.h"
+#include "core/glob.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr std::string_view kRoot = "state/";
+
+std::vector<std::string> without_root(std::vector<std::string> globs) {
+  for (std::string& glob : globs) {
+    if (glob.compare(0, kRoot.size(), kRoot) == 0) {
+      glob.erase(0, kRoot.size());
+    }
+  }
+  return globs;
+}
+
+/// True when the glob matches the entry or a dictionary that it lies in.
+bool matches(const std::string& glob, std::string_view path) {
+  for (size_t end = path.find('/');; end = path.find('/', end + 1)) {
+    if (glob_match(glob, path.substr(0, end))) {
+      return true;
+    }
+    if (end == std::string_view::npos) {
+      return false;
+    }
+  }
+}
+
+bool any_matches(const std::vector<std::string>& globs, std::string_view path) {
+  return std::any_of(
+      globs.begin(), globs.end(), [&](const std::string& glob) { return matches(glob, path); });
+}
+
+/// Calls `visit(path, value)` for everything that is no dictionary, and for empty ones.
+void for_each_entry(const StateDict& state,
+                    const std::string& path,
+                    const std::function<void(const std::string&, const StateValue&)>& visit) {
+  for (const StateDict::Item& item : state.items()) {
+    const std::string here = path.empty() ? item.first : path + "/" + item.first;
+    if (item.second.is_dict() && !item.second.as_dict().empty()) {
+      for_each_entry(item.second.as_dict(), here, visit);
+    } else {
+      visit(here, item.second);
+    }
+  }
+}
+
+/// Adds to `result` what of `from` is meant, or what is not.
+void add(const StateDict& from,
+         const std::string& path,
+         const EntryFilter& is_meant,
+         bool meant,
+         StateDict& result) {
+  for (const StateDict::Item& item : from.items()) {
+    const std::string here = path.empty() ? item.first : path + "/" + item.first;
+    if (item.second.is_dict() && !item.second.as_dict().empty()) {
+      StateValue* known = result.find(item.first);
+      StateDict inside = known != nullptr && known->is_dict() ? known->as_dict() : StateDict{};
+      add(item.second.as_dict(), here, is_meant, meant, inside);
+      if (!inside.empty()) {
+        result.set(item.first, std::move(inside));
+      }
+    } else if (is_meant(here) == meant) {
+      result.set(item.first, item.second);
+    }
+  }
+}
+
+/// The texts that the wildcards of a glob stand for, the shortest first; nothing when it does not
+/// match.
+std::optional<std::vector<std::string>> captures(std::string_view glob, std::string_view text) {
+  if (glob.empty()) {
+    return text.empty() ? std::optional<std::vector<std::string>>(std::in_place) : std::nullopt;
+  }
+  if (glob[0] == '*') {
+    for (size_t length = 0; length <= text.size(); ++length) {
+      if (auto rest = captures(glob.substr(1), text.substr(length))) {
+        rest->insert(rest->begin(), std::string(text.substr(0, length)));
+        return rest;
+      }
+    }
+    return std::nullopt;
+  }
+  const bool fits = !text.empty() && (glob[0] == '?' || glob[0] == text[0]);
+  return fits ? captures(glob.substr(1), text.substr(1)) : std::nullopt;
+}
+
+std::string fill(const std::string& pattern, const std::vector<std::string>& texts) {
+  std::string name;
+  size_t next = 0;
+  for (const char c : pattern) {
+    if (c == '*' && next < texts.size()) {
+      name += texts[next++];
+    } else {
+      name += c;
+    }
+  }
+  return name;
+}
+
+using Globs = std::vector<std::pair<std::string, std::string>>;
+
+void rename_in(StateDict& names, const Globs& globs, std::vector<bool>& used) {
+  StateDict renamed;
+  for (StateDict::Item& item : names.items()) {
+    std::string name = item.first;
+    for (size_t i = 0; i < globs.size(); ++i) {
+      if (const auto texts = captures(globs[i].first, item.first)) {
+        name = fill(globs[i].second, *texts);
+        used[i] = true;
+        break;
+      }
+    }
+    const auto same = [&](const StateDict::Item& other) { return other.first == name; };
+    if (std::any_of(renamed.items().begin(), renamed.items().end(), same)) {
+      throw CheckpointError(fmt::format(
+          "renaming gives two entries the name \"{}\"; one of them was \"{}\"", name, item.first));
+    }
+    renamed.set(name, std::move(item.second));
+  }
+  names = std::move(renamed);
+}
+
+}  // namespace
+
+EntryFilter::EntryFilter(std::vector<std::string> include, std::vector<std::string> ignore)
+    : include_(without_root(std::move(include))), ignore_(without_root(std::move(ignore))) {}
+
+bool EntryFilter::operator()(std::string_view path) const {
+  return (include_.empty() || any_matches(include_, path)) && !any_matches(ignore_, path);
+}
+
+std::vector<std::string> EntryFilter::unmatched(const StateDict& state) const {
+  std::vector<std::string> rest = include_;
+  rest.insert(rest.end(), ignore_.begin(), ignore_.end());
+  for_each_entry(state, "", [&](const std::string& path, const StateValue&) {
+    const auto is_used = [&](const std::string& glob) { return matches(glob, path); };
+    rest.erase(std::remove_if(rest.begin(), rest.end(), is_used), rest.end());
+  });
+  return rest;
+}
+
+StateDict take_entries(const StateDict& saved, const StateDict& own, const EntryFilter& is_meant) {
+  StateDict result;
+  add(saved, "", is_meant, true, result);
+  add(own, "", is_meant, false, result);
+  return result;
+}
+
+std::vector<std::string> rename_parameters(StateDict& state, const Globs& globs) {
+  std::vector<bool> used(globs.size(), false);
+  for (const char* place : {"model", "optimizer/state", "sparsity/masks"}) {
+    StateValue* names = state.find(place);
+    if (names != nullptr && names->is_dict()) {
+      rename_in(names->as_dict(), globs, used);
+    }
+  }
+  std::vector<std::string> unmatched;
+  for (size_t i = 0; i < globs.size(); ++i) {
+    if (!used[i]) {
+      unmatched.push_back(globs[i].first);
+    }
+  }
+  return unmatched;
+}
+
+void adopt_module_state(StateDict& state) {
+  const auto& items = state.items();
+  const bool is_module = !items.empty() && std::all_of(items.begin(), items.end(), [](auto& item) {
+    return item.second.is_tensor();
+  });
+  if (is_module) {
+    StateDict model = std::move(state);
+    state = StateDict{{"model", std::move(model)}};
+  }
+}
+
+}  // namespace rondo

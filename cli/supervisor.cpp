@@ -1,0 +1,114 @@
+#include "cli/supervisor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include "cli/child_process.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr int kHandedOn[] = {SIGINT, SIGTERM, SIGUSR1};
+
+// A handler reaches nothing but these.
+std::atomic<const ChildProcess*> child_at_work{nullptr};
+std::atomic<int> stop_signal{0};
+
+void hand_on(int signal) {
+  if (signal != SIGUSR1) {
+    stop_signal = signal;
+  }
+  if (const ChildProcess* child = child_at_work.load()) {
+    child->send(signal);
+  }
+}
+
+/// Hands signals on while it lives.
+class HandOnSignals {
+ public:
+  HandOnSignals() {
+    stop_signal = 0;
+    set(hand_on);
+  }
+
+  HandOnSignals(const HandOnSignals&) = delete;
+  HandOnSignals& operator=(const HandOnSignals&) = delete;
+
+  ~HandOnSignals() { set(SIG_DFL); }
+
+  static void set(void (*handler)(int)) {
+    for (const int signal : kHandedOn) {
+      std::signal(signal, handler);
+    }
+  }
+};
+
+ChildEnd attempt(const std::function<int()>& work) {
+  ChildProcess child([&work] {
+    ::setpgid(0, 0);  // a Ctrl-C of the terminal comes through the supervisor, once
+    HandOnSignals::set(SIG_DFL);
+    return work();
+  });
+  child_at_work = &child;
+  const ChildEnd end = child.wait();
+  child_at_work = nullptr;
+  return end;
+}
+
+std::string told(const ChildEnd& end) {
+  return end.signal != 0 ? fmt::format("died of signal {}", end.signal) : "failed";
+}
+
+void wait_before(int64_t fruitless) {
+  constexpr int64_t kLongest = 60;
+  const int64_t seconds =
+      fruitless == 0 ? 0 : std::min(kLongest, int64_t{1} << std::min<int64_t>(fruitless - 1, 6));
+  for (int64_t tenth = 0; tenth < 10 * seconds && stop_signal == 0; ++tenth) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+}  // namespace
+
+int supervise(int64_t max_restarts,
+              const std::function<int()>& work,
+              const std::function<int64_t()>& progress) {
+  const HandOnSignals signals;
+  int64_t before = progress();
+  int64_t fruitless = 0;
+  for (int64_t restarts = 0;; ++restarts) {
+    const ChildEnd end = attempt(work);
+    const int code = end.signal != 0 ? 128 + end.signal : end.code;
+    const bool has_failed = end.signal != 0 || end.code == 1;
+    if (!has_failed || stop_signal != 0) {
+      return code;
+    }
+    const int64_t now = progress();
+    fruitless = now > before ? 0 : fruitless + 1;
+    before = now;
+    if (fruitless > max_restarts) {
+      std::cerr << fmt::format(
+          "the run {} at update {}; {} attempts in a row came no further: it is "
+          "not started again\n",
+          told(end),
+          now,
+          fruitless);
+      return code;
+    }
+    std::cerr << fmt::format("the run {}; starting it again from update {} (restart {})\n",
+                             told(end),
+                             now,
+                             restarts + 1);
+    wait_before(fruitless);
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,185 @@
+// `rondo verify-resume`: does a run that is killed and resumed end in the bits of one that is not?
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <regex>
+
+#include "checkpoint/checkpoint_file.h"
+#include "checkpoint/checkpoint_index.h"
+#include "cli/child_process.h"
+#include "cli/commands.h"
+#include "cli/load_run.h"
+#include "core/error.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Texts without the time that a second save at one step has in its name.
+StateValue without_stamps(const StateValue& value) {
+  static const std::regex kStamp(R"(_\d{8}_\d{6}(?=\.))");
+  if (value.is_dict()) {
+    StateDict copy;
+    for (const StateDict::Item& item : value.as_dict().items()) {
+      copy.set(item.first, without_stamps(item.second));
+    }
+    return copy;
+  }
+  if (const auto* list = std::get_if<StateList>(&value.variant())) {
+    StateList copy;
+    for (const StateValue& element : *list) {
+      copy.push_back(without_stamps(element));
+    }
+    return copy;
+  }
+  const auto* text = std::get_if<std::string>(&value.variant());
+  return text != nullptr ? StateValue(std::regex_replace(*text, kStamp, "")) : value;
+}
+
+/// What two equal runs have in equal bytes: all but the clocks.
+StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
+  const CheckpointIndex index(real_file_system(), model_dir, name);
+  const std::optional<fs::path> newest = index.newest();
+  if (!newest) {
+    throw CheckpointError(fmt::format("the run in {} saved nothing", model_dir.string()));
+  }
+  StateDict state = without_stamps(read_checkpoint(*newest)).as_dict();
+  state.erase("__metadata__");
+  if (StateValue* time = state.find("timestamp")) {
+    for (const char* clock : {"total_seconds", "epoch_seconds", "batch_seconds"}) {
+      time->as_dict().erase(clock);
+    }
+  }
+  return state;
+}
+
+/// The run that the command line asks for, with the length and the cadence of the check.
+RunConfig checked_run(const CommandLine& line, Registries& registries) {
+  std::vector<RunConfig> phases = load_run(line, registries);
+  if (phases.size() != 1) {
+    throw UsageError(line.config + " has several phases; verify-resume takes a file of one");
+  }
+  RunConfig run = std::move(phases.front());
+  if (!run.fit) {
+    throw UsageError(line.config + " has no [trainer.fit] to verify");
+  }
+  LoopOptions& loop = run.init.loop;
+  loop.max_steps = line.steps;
+  loop.num_steps.reset();
+  loop.num_epochs.reset();
+  loop.max_duration.reset();
+  CheckpointOptions& checkpoint = run.init.checkpoint;
+  checkpoint.steps = line.every;
+  checkpoint.autoload_last_checkpoint = true;
+  checkpoint.checkpoint_root.clear();
+  if (run.fit->from.path()) {
+    checkpoint.load = {};
+    checkpoint.load.path = *run.fit->from.path();
+  }
+  run.fit->from = {};
+  run.init.logging.log_level = "error";
+  auto& loggers = run.init.loggers;
+  loggers.erase(
+      std::remove_if(loggers.begin(),
+                     loggers.end(),
+                     [](const auto& logger) { return logger.name() == "ProgressLogger"; }),
+      loggers.end());
+  run.init.model_dir = run.init.model_dir / "verify-resume" / "run";
+  return run;
+}
+
+int fit_once(const RunConfig& run) {
+  Trainer trainer(run.init, TextLog(LogLevel::Warning));
+  trainer.fit(run.fit->train, run.fit->val, run.fit->from);
+  return 0;
+}
+
+void require_done(const ChildEnd& end) {
+  if (!end.is_done()) {
+    throw CheckpointError(end.signal != 0
+                              ? fmt::format("the run died of signal {} by itself", end.signal)
+                              : fmt::format("the run failed with code {}, see above", end.code));
+  }
+}
+
+/// What a run that is killed again and again went through.
+struct Campaign {
+  int64_t kills = 0;
+  int64_t runs = 0;  ///< that reached their end
+};
+
+/// Trains to the end in `run.init.model_dir`; of `kills_left` kills each comes at a random time of
+/// a process that lives no longer than `life`.
+int64_t train_under_fire(const RunConfig& run,
+                         Clock::duration life,
+                         int64_t kills_left,
+                         std::mt19937_64& random) {
+  int64_t kills = 0;
+  while (true) {
+    ChildProcess child([&run] { return fit_once(run); });
+    std::uniform_int_distribution<int64_t> moment(0, std::chrono::nanoseconds(life).count());
+    if (kills < kills_left) {
+      if (const auto end = child.wait_for(std::chrono::nanoseconds(moment(random)))) {
+        require_done(*end);
+        return kills;
+      }
+      child.send(SIGKILL);
+      child.wait();
+      ++kills;
+    } else {
+      require_done(child.wait());
+      return kills;
+    }
+  }
+}
+
+}  // namespace
+
+int run_verify_resume(const CommandLine& line, Registries& registries) {
+  const RunConfig run = checked_run(line, registries);
+  const fs::path& dir = run.init.model_dir;
+  const CheckpointName name(run.init.checkpoint.checkpoint_name);
+  fs::remove_all(dir);
+  const auto start = Clock::now();
+  require_done(ChildProcess([&run] { return fit_once(run); }).wait());
+  const Clock::duration life = Clock::now() - start;
+  const StateDict straight = comparable(dir, name);
+  std::mt19937_64 random(static_cast<uint64_t>(line.seed));
+  Campaign done;
+  while (done.kills < line.kills || done.runs == 0) {
+    fs::remove_all(dir);
+    done.kills += train_under_fire(run, life, line.kills - done.kills, random);
+    ++done.runs;
+    const std::string where = first_difference(straight, comparable(dir, name));
+    if (!where.empty()) {
+      std::cout << fmt::format(
+          "DIFFERENT: after {} kills {} is not what it is in the uninterrupted run; see {}\n",
+          done.kills,
+          where,
+          dir.string());
+      return 1;
+    }
+  }
+  fs::remove_all(dir);
+  std::cout << fmt::format(
+      "equal, bit for bit: {} updates straight, and {} times with {} kills at random moments "
+      "in all (seed {})\n",
+      line.steps,
+      done.runs,
+      done.kills,
+      line.seed);
+  return 0;
+}
+
+}  // namespace rondo

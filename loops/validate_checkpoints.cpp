@@ -1,0 +1,158 @@
+// `validate_all` over many files.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "callbacks/checkpoint_callback.h"
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "loops/validate_all.h"
+#include "loops/validation_results.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void check(const ValidateAllOptions& options) {
+  if (options.every < 1 || options.since < 0) {
+    throw UsageError(fmt::format("validate_all: expected every >= 1 and since >= 0, got {} and {}",
+                                 options.every,
+                                 options.since));
+  }
+}
+
+class CheckpointEvaluation {
+ public:
+  CheckpointEvaluation(Trainer& trainer, const Loaders& loaders, const ValidateAllOptions& options)
+      : trainer_(trainer),
+        loaders_(loaders),
+        options_(options),
+        results_(trainer.options().model_dir,
+                 scopes_of(trainer, loaders),
+                 trainer.options().config_text) {}
+
+  /// Evaluates those of `paths` that are meant and were not seen before.
+  void run(const Paths& paths) {
+    const Paths to_do = select(paths);
+    std::future<StateDict> reading;
+    for (size_t i = 0; i < to_do.size() && !trainer_.stops_now(); ++i) {
+      std::future<StateDict> state = i == 0 ? read_ahead(to_do, i) : std::move(reading);
+      state.wait();
+      reading = read_ahead(to_do, i + 1);
+      evaluate(to_do[i], state);
+    }
+  }
+
+  ValidationTable table() && {
+    std::stable_sort(table_.rows.begin(), table_.rows.end(), [](const auto& a, const auto& b) {
+      return a.step < b.step;
+    });
+    return std::move(table_);
+  }
+
+ private:
+  /// The rows that are known go into the table.
+  Paths select(const Paths& paths) {
+    Paths selected;
+    for (const fs::path& path : paths) {
+      if (!is_meant(step_in_name(path)) || !seen_.insert(path).second) {
+        continue;
+      }
+      if (const auto known = options_.force ? std::nullopt : results_.find(path)) {
+        table_.rows.push_back(*known);
+      } else {
+        selected.push_back(path);
+      }
+    }
+    return selected;
+  }
+
+  /// Files without a number in their names are meant as long as nobody asks for numbers.
+  bool is_meant(int64_t step) const {
+    const bool is_asked = options_.since > 0 || options_.every > 1;
+    return !is_asked || (step >= options_.since && step % options_.every == 0);
+  }
+
+  static std::future<StateDict> read_ahead(const Paths& paths, size_t i) {
+    if (i >= paths.size()) {
+      return {};
+    }
+    return std::async(std::launch::async, [path = paths[i]] { return read_checkpoint(path); });
+  }
+
+  void evaluate(const fs::path& path, std::future<StateDict>& state) {
+    try {
+      trainer_.slot<CheckpointCallback>("checkpoint").load(trainer_, path, state.get());
+    } catch (const Error&) {
+      table_.skipped.push_back({path, describe(std::current_exception())});
+      trainer_.log().error(
+          fmt::format("left out {}: {}", path.string(), table_.skipped.back().reason));
+      return;
+    }
+    ValidationRow row = evaluate_loaders(trainer_, loaders_);
+    if (!trainer_.stops_now()) {  // else it may not have seen every batch
+      results_.add(row);
+      table_.rows.push_back(std::move(row));
+    }
+  }
+
+  Trainer& trainer_;
+  const Loaders& loaders_;
+  const ValidateAllOptions& options_;
+  ValidationResults results_;
+  ValidationTable table_;
+  std::set<fs::path> seen_;
+};
+
+/// \return false when the run is stopped meanwhile
+bool wait_for_new_files(Trainer& trainer) {
+  constexpr std::chrono::milliseconds kBetweenLooks(500);
+  constexpr std::chrono::milliseconds kPoll(50);
+  for (auto waited = kPoll; waited <= kBetweenLooks && !trainer.stops_now(); waited += kPoll) {
+    std::this_thread::sleep_for(kPoll);
+  }
+  return !trainer.stops_now();
+}
+
+Paths found_so_far(const std::function<Paths()>& find) {
+  try {
+    return find();
+  } catch (const IoError&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+ValidationTable validate_checkpoints(Trainer& trainer,
+                                     const Loaders& loaders,
+                                     const std::function<Paths()>& find,
+                                     const ValidateAllOptions& options) {
+  check(options);
+  if (!has_validations(trainer, loaders)) {
+    trainer.log().warning("validate_all has no loader: there is nothing to evaluate");
+    return {};
+  }
+  CheckpointEvaluation evaluation(trainer, loaders, options);
+  const Paths paths = options.watch ? found_so_far(find) : find();
+  enter_validate_all(trainer, loaders, paths, [&] {
+    evaluation.run(paths);
+    while (options.watch && wait_for_new_files(trainer)) {
+      evaluation.run(found_so_far(find));
+    }
+  });
+  ValidationTable table = std::move(evaluation).table();
+  write_table(trainer, table);
+  return table;
+}
+
+}  // namespace rondo

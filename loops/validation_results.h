@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/results.h"
+
+namespace rondo {
+
+/// What `validate_all` found, kept beside a run as it comes: `validate_all.jsonl`, one row a line,
+/// and `validate_all.csv`. A row is known again while the checkpoint's file, the loaders and the
+/// resolved config are those that it was found with. A line that is cut short or malformed is
+/// passed over. All throw IoError.
+class ValidationResults {
+ public:
+  /// \param config  the resolved config; "" knows nothing again: code may have changed
+  ValidationResults(std::filesystem::path directory,
+                    const std::vector<std::string>& loaders,
+                    const std::string& config);
+
+  /// The row of this checkpoint, when it is known.
+  std::optional<ValidationRow> find(const std::filesystem::path& checkpoint) const;
+
+  /// Adds a row to both files.
+  void add(const ValidationRow& row);
+
+ private:
+  struct Entry {
+    std::string key;  // what the row was found with
+    ValidationRow row;
+  };
+
+  void read();
+  void append_csv(const ValidationRow& row);
+  std::string key_of(const std::filesystem::path& checkpoint) const;
+
+  std::filesystem::path directory_;
+  std::string loaders_;
+  std::string config_;
+  std::map<std::string, Entry> entries_;  // by checkpoint
+  std::vector<std::string> columns_;      // of the CSV file; empty: none is written yet
+};
+
+}  // namespace rondo

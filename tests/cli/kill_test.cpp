@@ -1,0 +1,154 @@
+// The program `rondo` under signals. The configs run for seconds at most.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/campaign.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+using namespace rondo::test;
+
+namespace fs = std::filesystem;
+
+TEST_SUITE_BEGIN("cli/kill");
+
+namespace {
+
+/// A run that takes every state along: dropout, shuffling, accumulation, momentum.
+fs::path config(const TempDir& dir, const std::string& extra = "") {
+  std::ofstream(dir / "run.toml") << fmt::format(R"([trainer.init]
+model_dir  = "{0}/run"
+seed       = 1
+model      = {{ name = "Mlp", sizes = [784, 16, 10], dropout = 0.2 }}
+loop       = {{ max_steps = 60, eval_frequency = 16, grad_accum_steps = 2 }}
+checkpoint = {{ steps = 4{1} }}
+callbacks  = [{{ KeepNCheckpoints = {{ n = 2 }} }}]
+
+[trainer.init.optimizer.AdamW]
+lr = 1e-3
+
+[trainer.fit]
+train_dataloader = {{ label = "train", dataset = "Glyphs", size = 100, batch_size = 8, shuffle = true, prefetch = 2 }}
+val_dataloader   = [{{ label = "val", dataset = "Glyphs", size = 40, split = "val", batch_size = 20 }}]
+)",
+                                                 dir.path().string(),
+                                                 extra);
+  return dir / "run.toml";
+}
+
+std::string content(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+bool has_checkpoint(const fs::path& run) {
+  for (const auto& entry : fs::directory_iterator(run)) {
+    if (entry.path().extension() == ".pt") {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Kills a run at random moments; what the program says of it.
+int verify_resume(const TempDir& dir, const std::string& extra, int kills) {
+  Process process({RONDO_LAUNCHER,
+                   "verify-resume",
+                   config(dir, extra).string(),
+                   "--steps=60",
+                   "--every=3",
+                   fmt::format("--kills={}", kills)},
+                  dir / "out");
+  const int code = process.wait();
+  INFO(content(dir / "out"));
+  CHECK(content(dir / "out").find("equal, bit for bit") != std::string::npos);
+  return code;
+}
+
+}  // namespace
+
+TEST_CASE("a run that is killed at random moments ends in the bits of the uninterrupted one") {
+  const TempDir dir;
+  CHECK(verify_resume(dir, "", 4 * campaign_scale()) == 0);
+}
+
+TEST_CASE("the same with checkpoints written in the background") {
+  const TempDir dir;
+  CHECK(verify_resume(dir, ", async = true", 3 * campaign_scale()) == 0);
+}
+
+TEST_CASE("SIGINT and SIGTERM end the current update, save, and exit with 130 and 143") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    CAPTURE(signal);
+    const TempDir dir;
+    Process process({RONDO_LAUNCHER,
+                     "fit",
+                     config(dir).string(),
+                     "trainer.init.loop.max_steps=1000000",
+                     "trainer.init.checkpoint.steps=900000"},
+                    dir / "out");
+    REQUIRE(process.wait_for_output("Loss="));
+    process.send(signal);
+    CHECK(process.wait() == 128 + signal);
+    CHECK(has_checkpoint(dir / "run"));
+  }
+}
+
+TEST_CASE("SIGUSR1 saves and the run goes on") {
+  const TempDir dir;
+  Process process({RONDO_LAUNCHER,
+                   "fit",
+                   config(dir).string(),
+                   "trainer.init.loop.max_steps=1000000",
+                   "trainer.init.checkpoint.steps=900000"},
+                  dir / "out");
+  REQUIRE(process.wait_for_output("Loss="));
+  process.send(SIGUSR1);
+  REQUIRE(process.wait_for_output("saved"));
+  process.send(SIGTERM);
+  CHECK(process.wait() == 128 + SIGTERM);
+  CHECK(has_checkpoint(dir / "run"));
+}
+
+TEST_CASE("a run that dies is started again from its newest checkpoint, and goes on to its end") {
+  const TempDir dir;
+  Process process({RONDO_LAUNCHER,
+                   "fit",
+                   config(dir).string(),
+                   "--max-restarts=2",
+                   "trainer.init.loop.max_steps=400"},
+                  dir / "out");
+  REQUIRE(process.wait_for_output("saved"));
+  const std::string children =
+      fmt::format("/proc/{0}/task/{0}/children", static_cast<int>(process.pid()));
+  const int child = std::stoi(content(children));
+  ::kill(child, SIGKILL);
+  CHECK(process.wait() == 0);
+  const std::string out = content(dir / "out");
+  CHECK(out.find("signal 9") != std::string::npos);
+  CHECK(fs::exists(dir / "run/checkpoint_400.pt"));
+  CHECK(content(dir / "run/restarts.log").find("end 400") != std::string::npos);
+}
+
+TEST_CASE("a run that comes no further is not started again for ever") {
+  const TempDir dir;
+  Process process({RONDO_LAUNCHER,
+                   "fit",
+                   config(dir).string(),
+                   "--max-restarts=1",
+                   "trainer.fit.ckpt_path=nowhere.pt"},
+                  dir / "out");
+  CHECK(process.wait() == 1);
+  const std::string out = content(dir / "out");
+  CHECK(out.find("restart 1") != std::string::npos);
+  CHECK(out.find("restart 2") == std::string::npos);
+}
+
+TEST_SUITE_END();

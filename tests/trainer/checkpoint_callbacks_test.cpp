@@ -1,0 +1,141 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "callbacks/keep_best_checkpoints.h"
+#include "callbacks/keep_n_checkpoints.h"
+#include "callbacks/load_checkpoint_states.h"
+#include "callbacks/save_checkpoint_state.h"
+#include "checkpoint/checkpoint_file.h"
+#include "checkpoint/checkpoint_index.h"
+#include "core/error.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace fs = std::filesystem;
+
+TEST_SUITE_BEGIN("trainer/checkpoint_callbacks");
+
+namespace {
+
+TrainerOptions run_options(const fs::path& model_dir, int64_t steps = 2) {
+  TrainerOptions options = tiny_options(model_dir);
+  options.loop.max_steps = 10;
+  options.checkpoint.steps = steps;
+  return options;
+}
+
+/// Logs a value of the test's choice in each validation.
+class FakeMetric final : public Callback {
+ public:
+  struct Options {
+    std::map<int64_t, double> by_update;
+  };
+
+  explicit FakeMetric(const Options& options) : options_(options) {}
+
+  void on_validate_end(Trainer& trainer, Model&, Loop&) override {
+    const auto found = options_.by_update.find(trainer.state().global_step());
+    if (found != options_.by_update.end()) {
+      trainer.state().last_metrics.set("score", found->second);
+    }
+  }
+
+ private:
+  Options options_;
+};
+
+std::vector<std::string> names_in(const fs::path& directory) {
+  return real_file_system()->list(directory);
+}
+
+}  // namespace
+
+TEST_CASE("T115: every k-th save and the last are written in part, outside of the index") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  options.callbacks = {use<SaveCheckpointState>({2}), use<KeepNCheckpoints>({1})};
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  for (const char* name :
+       {"run/model_checkpoint_4.pt", "run/model_checkpoint_8.pt", "run/model_checkpoint_10.pt"}) {
+    CAPTURE(name);
+    REQUIRE(fs::exists(dir / name));
+    CHECK(read_checkpoint(dir / name).names() == std::vector<std::string>{"model", "__metadata__"});
+  }
+  CHECK_FALSE(fs::exists(dir / "run/model_checkpoint_2.pt"));
+  const CheckpointIndex index(real_file_system(), dir / "run", CheckpointName());
+  CHECK(index.listed().size() == 1);
+}
+
+TEST_CASE("T115: a section that is not there is an error that lists those that are") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  options.callbacks = {use<SaveCheckpointState>({1, {"model", "modle"}})};
+  Trainer trainer(options, quiet_log());
+  try {
+    trainer.fit(tiny_loader("train"));
+    FAIL("did not throw");
+  } catch (const Error&) {
+    const std::string text = describe(std::current_exception());
+    CHECK(text.find("modle") != std::string::npos);
+    CHECK(text.find("optimizer") != std::string::npos);
+  }
+}
+
+TEST_CASE("T113: chosen sections begin a run at update 0, and the run itself resumes whole") {
+  const TempDir dir;
+  Trainer(run_options(dir / "first"), quiet_log()).fit(tiny_loader("train"));
+  TrainerOptions options = run_options(dir / "second");
+  options.callbacks = {use<LoadCheckpointStates>({{"model"}})};
+  {
+    Trainer trainer(options, quiet_log());
+    CHECK(trainer.fit(tiny_loader("train"), {}, dir / "first/checkpoint_10.pt").steps_now == 10);
+  }
+  options.loop.max_steps = 12;
+  Trainer again(options, quiet_log());
+  CHECK(again.fit(tiny_loader("train")).steps_now == 2);
+  options.callbacks = {use<LoadCheckpointStates>({{"modle"}})};
+  options.model_dir = dir / "third";
+  Trainer wrong(options, quiet_log());
+  CHECK_THROWS_AS(wrong.load_checkpoint(dir / "first/checkpoint_10.pt"), Error);
+}
+
+TEST_CASE("the checkpoints that validated best are kept, whatever becomes of the others") {
+  for (const bool async : {false, true}) {
+    CAPTURE(async);
+    const TempDir dir;
+    TrainerOptions options = run_options(dir / "run");
+    options.checkpoint.async = async;
+    options.loop.eval_frequency = 2;
+    FakeMetric::Options scores;
+    scores.by_update = {{2, 0.5}, {4, 0.9}, {6, 0.7}, {8, 0.1}, {10, 0.8}};
+    options.callbacks = {use<FakeMetric>(scores),
+                         use<KeepNCheckpoints>({1}),
+                         use<KeepBestCheckpoints>({"score", "max", 2})};
+    options.loop.max_steps = 6;
+    Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+    options.loop.max_steps = 10;
+    Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+    CHECK(names_in(dir / "run/best") ==
+          std::vector<std::string>{"checkpoint_10.pt", "checkpoint_4.pt"});
+    CHECK(read_checkpoint(dir / "run/best/checkpoint_4.pt").at("global_step").as_int() == 4);
+    CHECK_FALSE(fs::exists(dir / "run/checkpoint_4.pt"));
+  }
+}
+
+TEST_CASE("options out of range are refused") {
+  CHECK_THROWS_AS(SaveCheckpointState({0}), UsageError);
+  CHECK_THROWS_AS(LoadCheckpointStates(LoadCheckpointStates::Options{}), UsageError);
+  CHECK_THROWS_AS(KeepBestCheckpoints({"", "min", 1}), UsageError);
+  CHECK_THROWS_AS(KeepBestCheckpoints({"loss", "up", 1}), UsageError);
+  CHECK_THROWS_AS(KeepBestCheckpoints({"loss", "min", 0}), UsageError);
+}
+
+TEST_SUITE_END();
