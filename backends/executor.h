@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/tensor_map.h"
@@ -33,9 +34,11 @@ class Executor {
   ///         overwrite them
   virtual const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) = 0;
 
-  /// Bytes that it holds for what the step computes, besides captured state; 0 when it does not
-  /// know.
-  virtual int64_t bytes() const { return 0; }
+  /// Bytes that it holds from run to run for what the step computes; 0 when it holds none.
+  virtual int64_t arena_bytes() const { return 0; }
+
+  /// How the program is run, for people to read; "" when there is nothing to say.
+  virtual std::string to_text() const { return ""; }
 };
 
 }  // namespace rondo

@@ -10,6 +10,7 @@ struct StepStats {
   int64_t operators_recorded = 0;
   int64_t operators_replayed = 0;  ///< after clean-up, with every closure due
   int64_t captured_bytes = 0;      ///< state that the step reads or writes
+  int64_t arena_bytes = 0;         ///< for what the step computes
   double capture_s = 0.0;          ///< both captures: two real steps
   double build_s = 0.0;            ///< clean-up and building what is run
   double verify_s = 0.0;           ///< comparisons with eager
@@ -21,6 +22,7 @@ struct StepReport {
   std::string name;  ///< fits a file name, such as "train_update.0"
   StepStats stats;
   std::string program;  ///< text of the program that is replayed
+  std::string plan;     ///< text: where and how each instruction runs; "" without a plan
   std::string graph;    ///< text of the TorchScript graph made from it
 };
 

@@ -142,6 +142,7 @@ void TracedStep::settle(CapturedStep second) {
     }
   }
   executor_ = make_executor(program_, options_, log_);
+  stats_.arena_bytes = executor_->arena_bytes();
   is_ready_ = true;
 }
 
@@ -209,6 +210,7 @@ StepReport TracedStep::report() const {
   report.name += "." + std::to_string(number_);
   report.stats = stats_;
   report.program = to_text(program_);
+  report.plan = executor_ == nullptr ? "" : executor_->to_text();
   report.graph = graph_text(program_);
   return report;
 }

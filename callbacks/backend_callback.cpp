@@ -45,11 +45,12 @@ CapturedState captured_state(Trainer& trainer) {
 std::string json_of(const StepStats& stats) {
   return fmt::format(
       "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"captured_bytes\": {}, "
-      "\"capture_s\": {:.6f}, "
+      "\"arena_bytes\": {}, \"capture_s\": {:.6f}, "
       "\"build_s\": {:.6f}, \"verify_s\": {:.6f}, \"replays\": {}}}",
       stats.operators_recorded,
       stats.operators_replayed,
       stats.captured_bytes,
+      stats.arena_bytes,
       stats.capture_s,
       stats.build_s,
       stats.verify_s,
@@ -62,7 +63,9 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
     const std::filesystem::path directory = trainer.state().artifact_dir / "steps";
     for (const StepReport& report : trainer.state().backend->reports()) {
       real_file_system()->create_directories(directory);
-      std::ofstream(directory / (report.name + ".txt")) << report.program << "\n" << report.graph;
+      std::ofstream(directory / (report.name + ".txt")) << report.program << "\n"
+                                                        << report.plan << "\n"
+                                                        << report.graph;
       std::ofstream(directory / (report.name + ".json")) << json_of(report.stats) << "\n";
     }
   });

@@ -44,10 +44,20 @@ inline void* mutable_data(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->mutable_data();
 }
 
+/// The memory of a storage, to be moved out of it.
+inline c10::DataPtr& mutable_data_ptr(const c10::Storage& storage) {
+  return storage.unsafeGetStorageImpl()->mutable_data_ptr();
+}
+
 #else
 
 inline void* mutable_data(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->data();
+}
+
+/// The memory of a storage, to be moved out of it.
+inline c10::DataPtr& mutable_data_ptr(const c10::Storage& storage) {
+  return storage.unsafeGetStorageImpl()->data_ptr();
 }
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <ATen/core/List.h>
 
-#include "core/error.h"
 #include "core/prepared_operator.h"
 
 namespace rondo {
@@ -119,6 +118,32 @@ class CopyingCall final : public Kernel {
   std::vector<at::Tensor> results_;
 };
 
+class AdoptingCall final : public Kernel {
+ public:
+  AdoptingCall(const Instruction& instruction, const std::vector<SlotId>& slots, PlanMemory& memory)
+      : call_(instruction.op, instruction.arguments, memory), memory_(memory) {
+    const std::vector<SlotId> all = result_slots(instruction);
+    for (const SlotId slot : slots) {
+      const auto place = std::find(all.begin(), all.end(), slot) - all.begin();
+      results_.emplace_back(static_cast<size_t>(place), slot);
+    }
+  }
+
+  void run() override {
+    torch::jit::Stack& values = call_.run();
+    std::vector<at::Tensor> returned = tensors_in(values);
+    values.clear();
+    for (const auto& [place, slot] : results_) {
+      memory_.adopt(slot, std::move(returned[place]));
+    }
+  }
+
+ private:
+  BoxedCall call_;
+  PlanMemory& memory_;
+  std::vector<std::pair<size_t, SlotId>> results_;  // place among the returned tensors, slot
+};
+
 }  // namespace
 
 BoxedCall::BoxedCall(const c10::OperatorHandle& op,
@@ -156,39 +181,10 @@ std::unique_ptr<Kernel> call_and_copy(const Instruction& instruction, const Plan
   return std::make_unique<CopyingCall>(instruction, memory);
 }
 
-AdoptingCall::AdoptingCall(const Instruction& instruction,
-                           const std::vector<SlotId>& slots,
-                           PlanMemory& memory)
-    : call_(instruction.op, instruction.arguments, memory), memory_(memory) {
-  const std::vector<SlotId> all = result_slots(instruction);
-  for (const SlotId slot : slots) {
-    const auto place = std::find(all.begin(), all.end(), slot) - all.begin();
-    results_.push_back({static_cast<size_t>(place), slot, at::Tensor()});
-  }
-}
-
-void AdoptingCall::run() {
-  torch::jit::Stack& values = call_.run();
-  const std::vector<at::Tensor> returned = tensors_in(values);
-  values.clear();
-  for (Result& result : results_) {
-    const at::Tensor& planned = memory_.tensor(result.slot);
-    result.tensor = returned[result.place];
-    if (result.tensor.sizes() != planned.sizes() || result.tensor.strides() != planned.strides()) {
-      throw CaptureError(
-          "an operator returned another shape or order of elements than when the "
-          "step was captured");
-    }
-    memory_.bind(result.slot, result.tensor.data_ptr());
-  }
-}
-
-void AdoptingCall::release(SlotId slot) {
-  for (Result& result : results_) {
-    if (result.slot == slot) {
-      result.tensor.reset();
-    }
-  }
+std::unique_ptr<Kernel> call_and_adopt(const Instruction& instruction,
+                                       const std::vector<SlotId>& slots,
+                                       PlanMemory& memory) {
+  return std::make_unique<AdoptingCall>(instruction, slots, memory);
 }
 
 }  // namespace rondo

@@ -46,30 +46,10 @@ std::unique_ptr<Kernel> call_out(const Instruction& instruction,
 /// Calls the operator and copies what it returns to where the results are planned.
 std::unique_ptr<Kernel> call_and_copy(const Instruction& instruction, const PlanMemory& memory);
 
-/// Calls the operator and lets the slots of its results point to what it returned, which is kept
-/// until it is released or the next run. Nothing is copied.
-class AdoptingCall final : public Kernel {
- public:
-  /// \param slots  the results to adopt: the first of each storage
-  AdoptingCall(const Instruction& instruction,
-               const std::vector<SlotId>& slots,
-               PlanMemory& memory);
-
-  void run() override;
-
-  /// Gives the memory of one result back.
-  void release(SlotId slot);
-
- private:
-  struct Result {
-    size_t place;  // among the tensors that the operator returns
-    SlotId slot;
-    at::Tensor tensor;
-  };
-
-  BoxedCall call_;
-  PlanMemory& memory_;
-  std::vector<Result> results_;
-};
+/// Calls the operator and takes over the memory of what it returned; nothing is copied.
+/// \param slots  the results to adopt: the first of each storage
+std::unique_ptr<Kernel> call_and_adopt(const Instruction& instruction,
+                                       const std::vector<SlotId>& slots,
+                                       PlanMemory& memory);
 
 }  // namespace rondo

@@ -207,11 +207,10 @@ class Planner {
 
   std::unique_ptr<Kernel> adopting_call(size_t index) {
     const std::vector<SlotId> made = new_memory_of(index);
-    auto call = std::make_unique<AdoptingCall>(program().instructions[index], made, *plan_.memory);
     for (const SlotId slot : made) {
-      releases_[last_[storage_of(program(), slot)]].emplace_back(call.get(), slot);
+      releases_[last_[storage_of(program(), slot)]].push_back(slot);
     }
-    return call;
+    return call_and_adopt(program().instructions[index], made, *plan_.memory);
   }
 
   void release_after(size_t index) {
@@ -227,7 +226,7 @@ class Planner {
   std::vector<Home> homes_;
   std::vector<size_t> first_;
   std::vector<size_t> last_;
-  std::map<size_t, std::vector<std::pair<AdoptingCall*, SlotId>>> releases_;
+  std::map<size_t, std::vector<SlotId>> releases_;  // by the last instruction that needs them
 };
 
 }  // namespace
@@ -250,6 +249,22 @@ const char* to_string(Lowering lowering) {
 
 Plan make_plan(StepProgram program) {
   return Planner(std::move(program)).make();
+}
+
+std::string to_text(const Plan& plan) {
+  std::map<std::string, int> counts;
+  std::string lines;
+  for (const PlannedInstruction& planned : plan.instructions) {
+    const std::string how = to_string(planned.lowering);
+    ++counts[how];
+    lines += "  " + how + std::string(std::max<size_t>(how.size(), 10) - how.size(), ' ') +
+             to_text(plan.program.instructions[planned.index]) + '\n';
+  }
+  std::string text = "plan\n  arena: " + std::to_string(plan.memory->arena_bytes()) + " bytes\n";
+  for (const auto& [how, count] : counts) {
+    text += "  " + how + ": " + std::to_string(count) + " instructions\n";
+  }
+  return text + lines;
 }
 
 }  // namespace rondo

@@ -11,8 +11,6 @@
 
 namespace rondo {
 
-class AdoptingCall;
-
 /// How an instruction is run.
 enum class Lowering {
   Nothing,   ///< views and allocations: their tensors are there before the first run
@@ -32,10 +30,9 @@ struct PlannedInstruction {
   std::unique_ptr<Kernel> kernel;
   /// The operator as it was recorded, until the kernel has shown that it gives the same bytes.
   std::unique_ptr<Kernel> reference;
-  int trials = 3;               ///< that are left: equal bytes may be luck once
-  std::vector<SlotId> written;  ///< results and written arguments, where there is a reference
-  /// Memory that nothing needs after this instruction.
-  std::vector<std::pair<AdoptingCall*, SlotId>> releases;
+  int trials = 3;                ///< that are left: equal bytes may be luck once
+  std::vector<SlotId> written;   ///< results and written arguments, where there is a reference
+  std::vector<SlotId> releases;  ///< adopted memory that nothing needs after this instruction
 };
 
 /// A program with a place in memory for each of its tensors and a kernel for each of its
@@ -49,5 +46,8 @@ struct Plan {
 
 /// \param program  cleaned up
 Plan make_plan(StepProgram program);
+
+/// The plan for people to read: its memory, and how each instruction is run.
+std::string to_text(const Plan& plan);
 
 }  // namespace rondo

@@ -1,10 +1,12 @@
 #include "backends/plan/plan_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/TensorImpl.h>
 
+#include "core/error.h"
 #include "core/torch_compat.h"
 
 namespace rondo {
@@ -24,10 +26,10 @@ std::vector<int64_t> bytes_of_storages(const StepProgram& program) {
   return bytes;
 }
 
-c10::Storage fixed_storage(int64_t bytes, char* base) {
+c10::Storage fixed_storage(int64_t bytes) {
   return c10::Storage(c10::Storage::use_byte_size_t(),
                       static_cast<size_t>(bytes),
-                      c10::DataPtr(base, c10::kCPU),
+                      c10::DataPtr(nullptr, c10::kCPU),
                       /*allocator=*/nullptr,
                       /*resizable=*/false);
 }
@@ -50,7 +52,8 @@ PlanMemory::PlanMemory(const StepProgram& program,
                        const std::vector<int64_t>& offsets,
                        int64_t arena_bytes)
     : arena_bytes_(arena_bytes),
-      arena_(c10::GetCPUAllocator()->allocate(static_cast<size_t>(arena_bytes))) {
+      arena_(std::make_shared<c10::DataPtr>(
+          c10::GetCPUAllocator()->allocate(static_cast<size_t>(arena_bytes)))) {
   const std::vector<int64_t> bytes = bytes_of_storages(program);
   storages_.resize(bytes.size());
   shifts_.resize(bytes.size(), 0);
@@ -61,16 +64,27 @@ PlanMemory::PlanMemory(const StepProgram& program,
     }
   }
   for (size_t id = 0; id < bytes.size(); ++id) {
-    if (!storages_[id]) {
-      const bool is_in_arena = homes[id] == Home::Arena;
-      bases_[id] = is_in_arena ? static_cast<char*>(arena_.get()) + offsets[id] : nullptr;
-      storages_[id] = fixed_storage(bytes[id], bases_[id]);
+    if (storages_[id]) {
+      continue;
+    }
+    storages_[id] = fixed_storage(bytes[id]);
+    if (homes[id] == Home::Arena) {
+      place_in_arena(id, offsets[id]);
     }
   }
   for (const Slot& slot : program.slots) {
     places_.push_back({static_cast<size_t>(slot.storage), slot.offset * item_size(slot)});
     tensors_.push_back(slot.value.defined() ? slot.value : make_tensor(slot));
   }
+}
+
+// Each storage holds the arena: a tensor that outlives the plan stays readable.
+void PlanMemory::place_in_arena(size_t storage, int64_t offset) {
+  using Holder = std::shared_ptr<c10::DataPtr>;
+  const auto drop = [](void* holder) { delete static_cast<Holder*>(holder); };
+  bases_[storage] = static_cast<char*>(arena_->get()) + offset;
+  storages_[storage].set_data_ptr_noswap(
+      c10::DataPtr(bases_[storage], new Holder(arena_), drop, c10::kCPU));
 }
 
 // A constant is a copy: it begins elsewhere in its storage than what was recorded.
@@ -100,6 +114,28 @@ void PlanMemory::bind(SlotId slot, const void* elements) {
     bases_[place.storage] = base;
     storages_[place.storage].set_data_ptr_noswap(c10::DataPtr(base, c10::kCPU));
   }
+}
+
+void PlanMemory::adopt(SlotId slot, at::Tensor tensor) {
+  const Place& place = places_[static_cast<size_t>(slot)];
+  const at::Tensor& planned = this->tensor(slot);
+  if (tensor.sizes() != planned.sizes() || tensor.strides() != planned.strides() ||
+      tensor.storage_offset() != planned.storage_offset()) {
+    throw CaptureError(
+        "an operator returned another shape or order of elements than when the step was captured");
+  }
+  if (tensor.storage().use_count() > 1) {
+    tensor = tensor.clone();
+  }
+  bases_[place.storage] = static_cast<char*>(compat::mutable_data(tensor.storage()));
+  storages_[place.storage].set_data_ptr_noswap(
+      std::move(compat::mutable_data_ptr(tensor.storage())));
+}
+
+void PlanMemory::release(SlotId slot) {
+  const size_t storage = places_[static_cast<size_t>(slot)].storage;
+  storages_[storage].set_data_ptr_noswap(c10::DataPtr(nullptr, c10::kCPU));
+  bases_[storage] = nullptr;
 }
 
 at::Tensor PlanMemory::make_tensor(const Slot& slot) const {

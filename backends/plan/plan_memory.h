@@ -4,6 +4,7 @@
 #include <c10/core/Storage.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "backends/plan/kernel.h"
@@ -19,7 +20,8 @@ enum class Home {
   Adopted   ///< what an operator without an out variant allocated in this run
 };
 
-/// The memory of a plan, and a tensor for each slot in it, made once. Storages cannot be resized:
+/// The memory of a plan, and a tensor for each slot in it, made once. A tensor keeps its memory
+/// alive, except where it lies in a batch. Storages cannot be resized:
 /// a result of another shape than was planned is an error, never a silent allocation.
 class PlanMemory {
  public:
@@ -41,6 +43,13 @@ class PlanMemory {
   /// until it is bound again.
   void bind(SlotId slot, const void* elements);
 
+  /// Takes over the memory of a tensor for a slot and the others of its storage.
+  /// \throws CaptureError  when it has another shape or order of elements than the slot
+  void adopt(SlotId slot, at::Tensor tensor);
+
+  /// Gives adopted memory back.
+  void release(SlotId slot);
+
   int64_t arena_bytes() const { return arena_bytes_; }
 
  private:
@@ -50,11 +59,12 @@ class PlanMemory {
   };
 
   void take_outside(const Slot& slot);
+  void place_in_arena(size_t storage, int64_t offset);
   at::Tensor make_tensor(const Slot& slot) const;
 
   std::vector<Place> places_;  // one a slot
   int64_t arena_bytes_;
-  c10::DataPtr arena_;
+  std::shared_ptr<c10::DataPtr> arena_;
   std::vector<c10::Storage> storages_;
   std::vector<int64_t>
       shifts_;                // bytes that a storage begins later here than where it was recorded

@@ -5,16 +5,15 @@
 #include <ATen/ATen.h>
 
 #include "backends/kernels_only.h"
-#include "backends/plan/operator_kernels.h"
 #include "core/state_dict.h"
 
 namespace rondo {
 
 namespace {
 
-void release(const PlannedInstruction& planned) {
-  for (const auto& [call, slot] : planned.releases) {
-    call->release(slot);
+void release(const PlannedInstruction& planned, PlanMemory& memory) {
+  for (const SlotId slot : planned.releases) {
+    memory.release(slot);
   }
 }
 
@@ -41,13 +40,23 @@ bool run_quietly(Kernel& kernel) {
 PlannedExecutor::PlannedExecutor(StepProgram program, TextLog log)
     : plan_(make_plan(std::move(program))), log_(std::move(log)) {
   for (const auto& output : plan_.program.outputs) {
-    results_.push_back(plan_.memory->tensor(output.second));
+    add_result(output.second);
   }
   for (const ClosureOutput& closure : plan_.program.closures) {
-    for (const SlotId slot : closure.tensors) {
-      results_.push_back(plan_.memory->tensor(slot));
-    }
+    std::for_each(
+        closure.tensors.begin(), closure.tensors.end(), [this](SlotId slot) { add_result(slot); });
   }
+}
+
+void PlannedExecutor::add_result(SlotId slot) {
+  const auto is_of_batch = [&](const Slot& other) {
+    return other.kind == SlotKind::Input &&
+           other.storage == plan_.program.slots[static_cast<size_t>(slot)].storage;
+  };
+  if (std::any_of(plan_.program.slots.begin(), plan_.program.slots.end(), is_of_batch)) {
+    parts_of_batch_.emplace_back(results_.size(), slot);
+  }
+  results_.push_back(plan_.memory->tensor(slot));
 }
 
 const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet due) {
@@ -65,7 +74,11 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
     } else {
       planned.kernel->run();
     }
-    release(planned);
+    release(planned, *plan_.memory);
+  }
+  // The batch may be gone before its results are read.
+  for (const auto& [place, slot] : parts_of_batch_) {
+    results_[place] = plan_.memory->tensor(slot).clone();
   }
   return results_;
 }
@@ -109,7 +122,7 @@ void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
     return;
   }
   log_.debug("step " + plan_.program.name + ": " +
-             to_text(plan_.program.instructions[planned.index]) +
+             rondo::to_text(plan_.program.instructions[planned.index]) +
              " is run as it was recorded, because its " + to_string(planned.lowering) +
              " kernel gives other bytes");
   planned.kernel = std::move(planned.reference);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,11 +21,14 @@ class PlannedExecutor final : public Executor {
 
   const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
 
-  int64_t bytes() const override { return plan_.memory->arena_bytes(); }
+  int64_t arena_bytes() const override { return plan_.memory->arena_bytes(); }
+
+  std::string to_text() const override { return rondo::to_text(plan_); }
 
   const Plan& plan() const { return plan_; }
 
  private:
+  void add_result(SlotId slot);
   void find_inputs(const Batch& batch);
   void bind(const Batch& batch);
   void try_kernel(PlannedInstruction& planned);
@@ -33,6 +37,7 @@ class PlannedExecutor final : public Executor {
   TextLog log_;
   std::vector<std::pair<size_t, SlotId>> inputs_;  // position in the batch, slot
   std::vector<at::Tensor> results_;
+  std::vector<std::pair<size_t, SlotId>> parts_of_batch_;  // place among the results, slot
   bool is_first_ = true;
 };
 
