@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <ATen/ops/mm.h>
 #include <torch/library.h>
 
 #include "backends/host_calls.h"
@@ -38,6 +39,11 @@ at::Tensor view_dtype(const at::Tensor& x, at::ScalarType dtype) {
   return x.view(dtype);
 }
 
+void mm_to_(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b, bool adds) {
+  const at::Tensor product = at::mm(a, b);
+  adds ? target.add_(product) : target.copy_(product);
+}
+
 }  // namespace
 
 void register_with_dispatcher() {
@@ -50,6 +56,8 @@ void register_with_dispatcher() {
     operators.def("host_call(int id, Tensor(a!)[] tensors) -> ()");
     operators.impl("host_call",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
+    operators.def("mm_to_(Tensor(a!) target, Tensor a, Tensor b, bool adds) -> ()");
+    operators.impl("mm_to_", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &mm_to_));
     operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
     operators.impl("view_dtype",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));

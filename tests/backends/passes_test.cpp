@@ -179,6 +179,40 @@ TEST_CASE("the clean-up of a whole step leaves the same bytes") {
   recorded.check_same(passed);
 }
 
+TEST_CASE("a product that is only copied or added somewhere is computed there") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor kept = torch::zeros({6, 6});
+    kept.copy_(x.t().mm(x));
+    const at::Tensor more = x.t().mm(x.sin());
+    kept.add_(more);
+    state.add_(kept.sum(0));
+    return kept.sum();
+  });
+  const StepProgram passed = put_products_in_place(recorded.program);
+  CHECK(count(passed, "aten::mm") == 0);
+  CHECK(count(passed, "rondo::mm_to_") == 2);
+  CHECK(count(passed, "aten::copy_") == 0);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("a product stays where it is when it, or what it goes to, is used in between") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
+    const at::Tensor read_between = torch::zeros({6, 6});
+    const at::Tensor a = x.t().mm(x);
+    const at::Tensor sum = read_between.sum();
+    read_between.copy_(a);
+    const at::Tensor used_twice = torch::zeros({6, 6});
+    const at::Tensor b = x.t().mm(x.cos());
+    used_twice.add_(b);
+    const at::Tensor scaled = torch::zeros({6, 6});
+    scaled.add_(x.t().mm(x.exp()), 0.5);
+    return read_between.sum() + sum + used_twice.sum() + b.sum() + scaled.sum();
+  });
+  const StepProgram passed = put_products_in_place(recorded.program);
+  CHECK(count(passed, "rondo::mm_to_") == 0);
+  recorded.check_same(passed);
+}
+
 TEST_CASE("each instruction knows the closures that need it") {
   Recorded recorded([](const at::Tensor& x, const at::Tensor&) { return x.sum(); },
                     [](BodyRequests& requests, const at::Tensor& y) {

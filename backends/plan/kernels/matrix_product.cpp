@@ -168,6 +168,28 @@ std::unique_ptr<Kernel> make_mm(const StepProgram& program,
                                          0.0F);
 }
 
+// (target, a, b, adds): LibTorch adds the finished product, which is what a library does that has
+// the whole of `k` in one block; the trial tells.
+std::optional<Product> mm_to_product(const StepProgram& program, const Instruction& instruction) {
+  return product_of(slot_at(program, instruction.arguments, 0),
+                    slot_at(program, instruction.arguments, 1),
+                    slot_at(program, instruction.arguments, 2));
+}
+
+bool accepts_mm_to(const StepProgram& program, const Instruction& instruction) {
+  return blas::sgemm() != nullptr && mm_to_product(program, instruction);
+}
+
+std::unique_ptr<Kernel> make_mm_to(const StepProgram& program,
+                                   const Instruction& instruction,
+                                   const PlanMemory& memory) {
+  return std::make_unique<ProductKernel>(*mm_to_product(program, instruction),
+                                         memory.operand(id_at(instruction.arguments, 1)),
+                                         memory.operand(id_at(instruction.arguments, 2)),
+                                         memory.operand(id_at(instruction.arguments, 0)),
+                                         instruction.arguments[3].constant.toBool() ? 1.0F : 0.0F);
+}
+
 std::optional<Product> addmm_product(const StepProgram& program, const Instruction& instruction) {
   return product_of(slot_at(program, instruction.results, 0),
                     slot_at(program, instruction.arguments, 1),
@@ -203,7 +225,9 @@ std::unique_ptr<Kernel> make_addmm(const StepProgram& program,
 }  // namespace
 
 std::vector<OwnKernel> matrix_product_kernels() {
-  return {{"aten::mm", accepts_mm, make_mm}, {"aten::addmm", accepts_addmm, make_addmm}};
+  return {{"aten::mm", accepts_mm, make_mm},
+          {"rondo::mm_to_", accepts_mm_to, make_mm_to},
+          {"aten::addmm", accepts_addmm, make_addmm}};
 }
 
 }  // namespace rondo

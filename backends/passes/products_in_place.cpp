@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backends/passes/passes.h"
+#include "backends/passes/storages.h"
+
+namespace rondo {
+
+namespace {
+
+bool has_name(const Instruction& instruction, const char* name) {
+  return operator_name(instruction.op) == name;
+}
+
+// copy_(target, product) or add_(target, product), with both in one order of elements.
+bool takes_product(const StepProgram& program, const Instruction& instruction) {
+  const bool copies = has_name(instruction, "aten::copy_");
+  const bool adds = has_name(instruction, "aten::add_.Tensor") &&
+                    instruction.arguments[2].constant.toScalar().equal(1);
+  if ((!copies && !adds) || instruction.arguments[1].kind != Argument::Kind::Tensor) {
+    return false;
+  }
+  const Slot& target = slot_of(program, instruction.arguments[0].slots[0]);
+  const Slot& source = slot_of(program, instruction.arguments[1].slots[0]);
+  return target.dtype == source.dtype && target.sizes == source.sizes &&
+         target.strides == source.strides;
+}
+
+std::pair<int64_t, int64_t> bytes_of(const Slot& slot) {
+  const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
+  int64_t last = slot.offset;
+  for (size_t d = 0; d < slot.sizes.size(); ++d) {
+    last += (slot.sizes[d] - 1) * slot.strides[d];
+  }
+  return {slot.offset * item, (last + 1) * item};
+}
+
+// Gradients of all parameters may share one storage: what counts is whether they share bytes.
+bool may_share_bytes(const Slot& a, const Slot& b) {
+  if (a.storage != b.storage) {
+    return false;
+  }
+  const auto [a_begin, a_end] = bytes_of(a);
+  const auto [b_begin, b_end] = bytes_of(b);
+  return a_begin < b_end && b_begin < a_end;
+}
+
+bool touches(const StepProgram& program, const Instruction& instruction, const Slot& slot) {
+  bool found = instruction.is_opaque;
+  const auto look = [&](SlotId other) {
+    found = found || may_share_bytes(slot_of(program, other), slot);
+  };
+  for_each_slot(instruction.arguments, look);
+  for_each_slot(instruction.results, look);
+  return found;
+}
+
+// The one instruction that uses the storage of a product, when it may do so at once.
+std::optional<size_t> taker_of(const StepProgram& program,
+                               const StorageFacts& facts,
+                               size_t product) {
+  const SlotId result = program.instructions[product].results[0].slots[0];
+  const size_t storage = storage_of(program, result);
+  if (facts.escapes[storage] || facts.is_external[storage]) {
+    return std::nullopt;
+  }
+  std::optional<size_t> taker;
+  for (size_t i = product + 1; i < program.instructions.size(); ++i) {
+    bool uses = false;
+    for_each_slot(program.instructions[i].arguments,
+                  [&](SlotId slot) { uses = uses || storage_of(program, slot) == storage; });
+    if (uses && taker) {
+      return std::nullopt;
+    }
+    taker = uses ? std::optional(i) : taker;
+  }
+  const bool is_taken = taker && takes_product(program, program.instructions[*taker]) &&
+                        program.instructions[*taker].arguments[1].slots[0] == result;
+  return is_taken ? taker : std::nullopt;
+}
+
+bool is_free_between(const StepProgram& program, const Slot& slot, size_t from, size_t to) {
+  for (size_t i = from; i < to; ++i) {
+    if (touches(program, program.instructions[i], slot)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Instruction into_place(const Instruction& product, const Instruction& taker) {
+  const SlotId target = taker.arguments[0].slots[0];
+  Instruction made{c10::Dispatcher::singleton().findSchemaOrThrow("rondo::mm_to_", ""),
+                   {Argument::tensor_of(target),
+                    product.arguments[0],
+                    product.arguments[1],
+                    Argument::constant_of(has_name(taker, "aten::add_.Tensor"))},
+                   {},
+                   {target}};
+  made.location = taker.location;
+  return made;
+}
+
+}  // namespace
+
+StepProgram put_products_in_place(StepProgram program) {
+  const StorageFacts facts(program);
+  std::vector<bool> keep(program.instructions.size(), true);
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    if (!has_name(program.instructions[i], "aten::mm")) {
+      continue;
+    }
+    const auto taker = taker_of(program, facts, i);
+    if (!taker) {
+      continue;
+    }
+    const SlotId target = program.instructions[*taker].arguments[0].slots[0];
+    if (is_free_between(program, slot_of(program, target), i, *taker)) {
+      program.instructions[i] = into_place(program.instructions[i], program.instructions[*taker]);
+      keep[*taker] = false;
+    }
+  }
+  keep_instructions(program, keep);
+  return program;
+}
+
+}  // namespace rondo
