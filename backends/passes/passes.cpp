@@ -10,6 +10,7 @@ const std::vector<Pass>& clean_up_passes() {
       {"common_subexpressions", &merge_common_subexpressions},
       {"needless_copies", &remove_needless_copies},
       {"dead_code", &remove_dead_code},
+      {"constants", &fold_constants},
       {"products_in_place", &put_products_in_place},
   };
   return passes;

@@ -24,6 +24,9 @@ StepProgram remove_needless_copies(StepProgram program);
 /// results that something writes into.
 StepProgram merge_common_subexpressions(StepProgram program);
 
+/// Computes what follows from shapes and numbers alone (ones_like, arange) now and once.
+StepProgram fold_constants(StepProgram program);
+
 /// Lets matrix products whose only use is to be copied to, or added to, a tensor write there at
 /// once: gradients that are kept from batch to batch.
 StepProgram put_products_in_place(StepProgram program);

@@ -213,6 +213,21 @@ TEST_CASE("a product stays where it is when it, or what it goes to, is used in b
   recorded.check_same(passed);
 }
 
+TEST_CASE("what follows from shapes alone is computed once; what is written into is not") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor ones = torch::ones_like(x);
+    const at::Tensor written = torch::zeros({6});
+    written.add_(1);
+    state.add_(written);
+    return (x + ones + torch::arange(6)).sum();
+  });
+  const StepProgram passed = fold_constants(recorded.program);
+  CHECK(count(passed, "aten::ones_like") == 0);
+  CHECK(count(passed, "aten::arange") == 0);
+  CHECK(count(passed, "aten::zeros") == count(recorded.program, "aten::zeros"));
+  recorded.check_same(passed);
+}
+
 TEST_CASE("each instruction knows the closures that need it") {
   Recorded recorded([](const at::Tensor& x, const at::Tensor&) { return x.sum(); },
                     [](BodyRequests& requests, const at::Tensor& y) {
