@@ -1,14 +1,17 @@
 #include "backends/backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <ATen/Context.h>
 
 #include "backends/eager_backend.h"
 #include "backends/numeric_environment.h"
+#include "backends/passes/passes.h"
 #include "backends/traced_backend.h"
 #include "backends/verify_policy.h"
 #include "core/error.h"
+#include "core/glob.h"
 
 namespace rondo {
 
@@ -28,6 +31,20 @@ c10::Device device_named(const std::string& name) {
         "has the CPU only: set backend.device = \"cpu\"");
   }
   return c10::Device(name);
+}
+
+const std::vector<std::string>& known_passes(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const Pass& pass : clean_up_passes()) {
+    known.emplace_back(pass.name);
+  }
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw UsageError("backend.without_passes: there is no pass \"" + name + '"' +
+                       suggestion(name, known));
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -58,6 +75,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   }
   TracedOptions traced;
   traced.verify = verify;
+  traced.without_passes = known_passes(options.without_passes);
   traced.interprets = options.executor == "interpreter";
   return std::make_unique<TracedBackend>(traced, std::move(log));
 }

@@ -17,7 +17,8 @@ namespace rondo {
 struct BackendOptions {
   std::string mode = "traced";    ///< "traced" or "eager"
   std::string executor = "plan";  ///< of traced steps: "plan", or TorchScript's "interpreter"
-  std::string device = "cpu";     ///< "cpu" or "cuda"
+  std::vector<std::string> without_passes = {};  ///< of traced steps, by name, for debugging
+  std::string device = "cpu";                    ///< "cpu" or "cuda"
   std::string verify =
       "first";      ///< "first", "off", or N: compare a replay with eager every N steps
   int threads = 1;  ///< of tensor operators, >= 1

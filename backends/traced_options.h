@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "backends/verify_policy.h"
 
 namespace rondo {
@@ -7,7 +10,8 @@ namespace rondo {
 /// How the traced backend runs what it recorded.
 struct TracedOptions {
   VerifyPolicy verify;
-  bool interprets = false;  ///< with TorchScript's interpreter instead of a plan
+  bool interprets = false;                  ///< with TorchScript's interpreter, not as a plan
+  std::vector<std::string> without_passes;  ///< names of passes to leave out
 };
 
 }  // namespace rondo

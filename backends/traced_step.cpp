@@ -129,7 +129,9 @@ void TracedStep::settle(CapturedStep second) {
   is_third_capture_ = false;
   const Stopwatch watch(stats_.build_s);
   stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
-  program_ = clean_up(std::move(second.program));
+  CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
+  program_ = std::move(cleaned_up.program);
+  stats_.removed = std::move(cleaned_up.removed);
   stats_.operators_replayed = static_cast<int64_t>(program_.instructions.size());
   stats_.captured_bytes = captured_bytes(program_);
   closures_ = std::move(second.closures);

@@ -43,12 +43,18 @@ CapturedState captured_state(Trainer& trainer) {
 }
 
 std::string json_of(const StepStats& stats) {
+  std::string removed;
+  for (const auto& [pass, count] : stats.removed) {
+    removed += fmt::format("{}\"{}\": {}", removed.empty() ? "" : ", ", pass, count);
+  }
   return fmt::format(
-      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"captured_bytes\": {}, "
+      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"removed\": {{{}}}, "
+      "\"captured_bytes\": {}, "
       "\"arena_bytes\": {}, \"capture_s\": {:.6f}, "
       "\"build_s\": {:.6f}, \"verify_s\": {:.6f}, \"replays\": {}}}",
       stats.operators_recorded,
       stats.operators_replayed,
+      removed,
       stats.captured_bytes,
       stats.arena_bytes,
       stats.capture_s,

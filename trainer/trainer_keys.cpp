@@ -186,6 +186,9 @@ KeyTable<BackendOptions> backend_keys() {
            &BackendOptions::executor,
            one_of({"plan", "interpreter"}),
            "what replays a traced step")
+      .key("without_passes",
+           &BackendOptions::without_passes,
+           "passes over a recorded step to leave out, for debugging")
       .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "where tensors live")
       .key_of("verify",
               &BackendOptions::verify,

@@ -1,5 +1,6 @@
 #include "backends/passes/passes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace rondo {
@@ -16,11 +17,18 @@ const std::vector<Pass>& clean_up_passes() {
   return passes;
 }
 
-StepProgram clean_up(StepProgram program) {
+CleanedUp clean_up(StepProgram program, const std::vector<std::string>& without) {
+  CleanedUp result{std::move(program), {}};
   for (const Pass& pass : clean_up_passes()) {
-    program = pass.run(std::move(program));
+    if (std::find(without.begin(), without.end(), pass.name) != without.end()) {
+      continue;
+    }
+    const auto before = static_cast<int64_t>(result.program.instructions.size());
+    result.program = pass.run(std::move(result.program));
+    const auto after = static_cast<int64_t>(result.program.instructions.size());
+    result.removed.emplace_back(pass.name, before - after);
   }
-  return program;
+  return result;
 }
 
 }  // namespace rondo

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/executor.h"
@@ -39,7 +42,14 @@ struct Pass {
 /// What every recorded step goes through, in order.
 const std::vector<Pass>& clean_up_passes();
 
-StepProgram clean_up(StepProgram program);
+/// A program after the passes, and how many instructions each of them removed.
+struct CleanedUp {
+  StepProgram program;
+  std::vector<std::pair<std::string, int64_t>> removed;  ///< by the pass's name
+};
+
+/// \param without  names of passes to leave out
+CleanedUp clean_up(StepProgram program, const std::vector<std::string>& without = {});
 
 /// Which instructions the outputs, what outlives the step, and the closures that are due need.
 /// \param due  one a closure

@@ -174,7 +174,7 @@ TEST_CASE("the clean-up of a whole step leaves the same bytes") {
     state.sub_(grad.view({6}) * 0.1);
     return loss;
   });
-  const StepProgram passed = clean_up(recorded.program);
+  const StepProgram passed = clean_up(recorded.program).program;
   CHECK(passed.instructions.size() < recorded.program.instructions.size());
   recorded.check_same(passed);
 }
@@ -226,6 +226,24 @@ TEST_CASE("what follows from shapes alone is computed once; what is written into
   CHECK(count(passed, "aten::arange") == 0);
   CHECK(count(passed, "aten::zeros") == count(recorded.program, "aten::zeros"));
   recorded.check_same(passed);
+}
+
+TEST_CASE("a pass that is left out leaves its instructions in, and the others are counted") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
+    x.sin();
+    return x.cos().sum();
+  });
+  const CleanedUp all = clean_up(recorded.program);
+  const CleanedUp some = clean_up(recorded.program, {"dead_code"});
+  CHECK(count(all.program, "aten::sin") == 0);
+  CHECK(count(some.program, "aten::sin") == 1);
+  CHECK(all.removed.size() == some.removed.size() + 1);
+  int64_t removed = 0;
+  for (const auto& pass : all.removed) {
+    removed += pass.second;
+  }
+  CHECK(removed == static_cast<int64_t>(recorded.program.instructions.size() -
+                                        all.program.instructions.size()));
 }
 
 TEST_CASE("each instruction knows the closures that need it") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/passes/passes.h"
 #include "core/error.h"
 #include "support/step_probe.h"
 
@@ -400,5 +401,22 @@ TEST_CASE("a body that throws its own error is left as it is, and can be capture
     const Outputs outputs =
         backend->run({"train", {}, "fp32"}, random_batch(step), body, IsDue(), queue);
     CHECK(equal_bytes(outputs["y"], random_batch(step)["x"] * 2));
+  }
+}
+
+TEST_CASE("a pass that does not exist is an error with a suggestion; none changes the bytes") {
+  BackendOptions options;
+  options.without_passes = {"dead_cod"};
+  CHECK_THROWS_WITH_AS(make_backend(options), doctest::Contains("dead_code"), UsageError);
+  const auto run = [](std::vector<std::string> without) {
+    BackendOptions all;
+    all.without_passes = std::move(without);
+    const auto backend = make_backend(all, TextLog(LogLevel::Error));
+    return run_probe(plain, *backend, 6).bytes;
+  };
+  const StateDict expected = run({});
+  for (const Pass& pass : clean_up_passes()) {
+    CAPTURE(std::string(pass.name));
+    CHECK(first_difference(expected, run({pass.name})) == "");
   }
 }
