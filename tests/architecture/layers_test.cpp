@@ -287,6 +287,18 @@ TEST_CASE("no header includes torch/torch.h, which takes 12 s to read") {
   }
 }
 
+TEST_CASE(
+    "who switches gradients off includes the header, which ATen.h of LibTorch 1 brings only") {
+  for (const auto& [folder, allowed] : kMayInclude) {
+    for (const fs::path& file : files_below(source_root() / folder, {".h", ".cpp"})) {
+      INFO(file.string());
+      const std::string text = content(file);
+      CHECK((text.find("at::NoGradGuard") == std::string::npos ||
+             text.find("#include <ATen/core/grad_mode.h>") != std::string::npos));
+    }
+  }
+}
+
 TEST_CASE("every test file is listed, so that it is built and run") {
   for (const fs::path& file : files_below(source_root() / "tests", {".cpp"})) {
     const std::string stem = file.stem().string();
