@@ -63,6 +63,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
           "\"same\" or \"new\"",
           '"' + options.environment + '"');
   require(options.threads >= 1, "threads", "an integer >= 1", std::to_string(options.threads));
+  require(options.timed_replays >= 0,
+          "timed_replays",
+          "an integer >= 0",
+          std::to_string(options.timed_replays));
   const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
   use_threads(options.threads);
@@ -74,8 +78,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
                             " set backend.mode = \"eager\"");
   }
   TracedOptions traced;
-  traced.verify = verify;
+  traced.verify = options.exact ? verify : parse_verify("off");
   traced.without_passes = known_passes(options.without_passes);
+  traced.exact = options.exact;
+  traced.timed_replays = options.timed_replays;
   traced.interprets = options.executor == "interpreter";
   return std::make_unique<TracedBackend>(traced, std::move(log));
 }

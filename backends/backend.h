@@ -18,9 +18,11 @@ struct BackendOptions {
   std::string mode = "traced";    ///< "traced" or "eager"
   std::string executor = "plan";  ///< of traced steps: "plan", or TorchScript's "interpreter"
   std::vector<std::string> without_passes = {};  ///< of traced steps, by name, for debugging
-  std::string device = "cpu";                    ///< "cpu" or "cuda"
+  bool exact = true;  ///< traced steps give the bytes of eager ones; false: faster, rounded apart
+  int64_t timed_replays = 0;   ///< of each traced step, >= 0, for a timeline of its instructions
+  std::string device = "cpu";  ///< "cpu" or "cuda"
   std::string verify =
-      "first";      ///< "first", "off", or N: compare a replay with eager every N steps
+      "first";      ///< "first", "off", or N: compare a replay with eager every N steps, if exact
   int threads = 1;  ///< of tensor operators, >= 1
   std::string environment = "same";  ///< "same" numeric environment on resume, or "new"
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -166,6 +167,26 @@ std::string to_text(const StepProgram& program) {
   return out.str();
 }
 
+int64_t extent_of(const Slot& slot) {
+  int64_t last = slot.offset;
+  for (size_t d = 0; d < slot.sizes.size(); ++d) {
+    if (slot.sizes[d] == 0) {
+      return 0;
+    }
+    last += (slot.sizes[d] - 1) * slot.strides[d];
+  }
+  return (last + 1) * static_cast<int64_t>(c10::elementSize(slot.dtype));
+}
+
+std::vector<int64_t> bytes_of_storages(const StepProgram& program) {
+  std::vector<int64_t> bytes(static_cast<size_t>(program.storages), 0);
+  for (const Slot& slot : program.slots) {
+    int64_t& needed = bytes[static_cast<size_t>(slot.storage)];
+    needed = std::max(needed, extent_of(slot));
+  }
+  return bytes;
+}
+
 std::vector<bool> used_slots(const StepProgram& program) {
   std::vector<bool> used(program.slots.size(), false);
   const auto use = [&](SlotId slot) { used[static_cast<size_t>(slot)] = true; };
@@ -193,6 +214,16 @@ int64_t captured_bytes(const StepProgram& program) {
     }
   }
   return bytes;
+}
+
+int64_t produced_bytes(const StepProgram& program) {
+  std::vector<int64_t> bytes = bytes_of_storages(program);
+  for (const Slot& slot : program.slots) {
+    if (slot.kind != SlotKind::Produced) {
+      bytes[static_cast<size_t>(slot.storage)] = 0;
+    }
+  }
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
 }
 
 }  // namespace rondo

@@ -56,7 +56,7 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
   if (options.interprets) {
     return std::make_unique<JitExecutor>(program);
   }
-  return std::make_unique<PlannedExecutor>(program, log);
+  return std::make_unique<PlannedExecutor>(program, log, options.exact, options.timed_replays);
 }
 
 }  // namespace
@@ -128,6 +128,7 @@ void TracedStep::settle(CapturedStep second) {
   }
   is_third_capture_ = false;
   const Stopwatch watch(stats_.build_s);
+  capture_bytes_ = produced_bytes(second.program);
   stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
   CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
   program_ = std::move(cleaned_up.program);
@@ -144,7 +145,7 @@ void TracedStep::settle(CapturedStep second) {
     }
   }
   executor_ = make_executor(program_, options_, log_);
-  stats_.arena_bytes = executor_->arena_bytes();
+  stats_.arena_bytes = executor_->memory().arena;
   is_ready_ = true;
 }
 
@@ -214,6 +215,11 @@ StepReport TracedStep::report() const {
   report.program = to_text(program_);
   report.plan = executor_ == nullptr ? "" : executor_->to_text();
   report.graph = graph_text(program_);
+  if (executor_ != nullptr) {
+    report.memory = executor_->memory();
+    report.memory.capture = capture_bytes_;
+  }
+  report.timeline = executor_ == nullptr ? StepTimeline() : executor_->timeline();
   return report;
 }
 

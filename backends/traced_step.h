@@ -67,6 +67,7 @@ class TracedStep {
   std::vector<HostFunction> closures_;
   HostCalls host_calls_;
   std::unique_ptr<Executor> executor_;
+  int64_t capture_bytes_ = 0;
   int moves_in_a_row_ = 0;
   StepStats stats_;
 };

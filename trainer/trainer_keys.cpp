@@ -189,6 +189,13 @@ KeyTable<BackendOptions> backend_keys() {
       .key("without_passes",
            &BackendOptions::without_passes,
            "passes over a recorded step to leave out, for debugging")
+      .key("exact",
+           &BackendOptions::exact,
+           "traced steps give the bytes of eager ones; false: faster, rounded differently")
+      .key("timed_replays",
+           &BackendOptions::timed_replays,
+           at_least(0),
+           "replays of each traced step to time for its timeline")
       .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "where tensors live")
       .key_of("verify",
               &BackendOptions::verify,

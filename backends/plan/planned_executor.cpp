@@ -1,6 +1,7 @@
 #include "backends/plan/planned_executor.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <ATen/ATen.h>
 
@@ -25,6 +26,21 @@ std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
   return all;
 }
 
+// Equal bytes, or numbers that differ by a few units in the last place of the largest of them.
+bool is_close(const at::Tensor& got, const at::Tensor& expected, int ulps) {
+  if (equal_bytes(got, expected)) {
+    return true;
+  }
+  if (ulps == 0 || !expected.is_floating_point()) {
+    return false;
+  }
+  const double epsilon = expected.scalar_type() == at::kDouble
+                             ? std::numeric_limits<double>::epsilon()
+                             : std::numeric_limits<float>::epsilon();
+  const double largest = expected.abs().max().item<double>();
+  return (got - expected).abs().max().item<double>() <= ulps * epsilon * largest;
+}
+
 // What the operator itself throws will be thrown by the operator.
 bool run_quietly(Kernel& kernel) {
   try {
@@ -37,8 +53,13 @@ bool run_quietly(Kernel& kernel) {
 
 }  // namespace
 
-PlannedExecutor::PlannedExecutor(StepProgram program, TextLog log)
-    : plan_(make_plan(std::move(program))), log_(std::move(log)) {
+PlannedExecutor::PlannedExecutor(StepProgram program,
+                                 TextLog log,
+                                 bool exact,
+                                 int64_t timed_replays)
+    : plan_(make_plan(std::move(program), exact)),
+      log_(std::move(log)),
+      stopwatch_(plan_.instructions.size(), timed_replays) {
   for (const auto& output : plan_.program.outputs) {
     add_result(output.second);
   }
@@ -64,6 +85,7 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
   if (std::exchange(is_first_, false)) {
     find_inputs(batch);
   }
+  stopwatch_.start();
   bind(batch);
   for (PlannedInstruction& planned : plan_.instructions) {
     if ((planned.users & due) == 0) {
@@ -75,7 +97,9 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
       planned.kernel->run();
     }
     release(planned, *plan_.memory);
+    stopwatch_.lap(static_cast<size_t>(&planned - plan_.instructions.data()));
   }
+  stopwatch_.stop();
   // The batch may be gone before its results are read.
   for (const auto& [place, slot] : parts_of_batch_) {
     results_[place] = plan_.memory->tensor(slot).clone();
@@ -115,7 +139,10 @@ void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
     written[i].copy_(before[i]);
   }
   planned.reference->run();
-  if (ran && std::equal(written.begin(), written.end(), got.begin(), equal_bytes)) {
+  const auto agree = [&planned](const at::Tensor& expected, const at::Tensor& result) {
+    return is_close(result, expected, planned.ulps);
+  };
+  if (ran && std::equal(written.begin(), written.end(), got.begin(), agree)) {
     if (--planned.trials == 0) {
       planned.reference.reset();
     }
@@ -124,7 +151,7 @@ void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
   log_.debug("step " + plan_.program.name + ": " +
              rondo::to_text(plan_.program.instructions[planned.index]) +
              " is run as it was recorded, because its " + to_string(planned.lowering) +
-             " kernel gives other bytes");
+             " kernel gives other results");
   planned.kernel = std::move(planned.reference);
   planned.lowering = Lowering::InPlace;
 }
