@@ -216,14 +216,33 @@ int64_t captured_bytes(const StepProgram& program) {
   return bytes;
 }
 
-int64_t produced_bytes(const StepProgram& program) {
-  std::vector<int64_t> bytes = bytes_of_storages(program);
-  for (const Slot& slot : program.slots) {
-    if (slot.kind != SlotKind::Produced) {
-      bytes[static_cast<size_t>(slot.storage)] = 0;
+int64_t peak_of_results(const StepProgram& program) {
+  constexpr size_t kNever = static_cast<size_t>(-1);
+  const size_t end = program.instructions.size();
+  std::vector<size_t> first(static_cast<size_t>(program.storages), kNever);
+  std::vector<size_t> last(first.size(), 0);
+  const auto touch = [&](SlotId id, size_t moment) {
+    const Slot& slot = program.slots[static_cast<size_t>(id)];
+    if (slot.kind == SlotKind::Produced) {
+      const auto storage = static_cast<size_t>(slot.storage);
+      first[storage] = std::min(first[storage], moment);
+      last[storage] = moment;
+    }
+  };
+  for (size_t i = 0; i < end; ++i) {
+    for_each_slot(program.instructions[i].arguments, [&](SlotId slot) { touch(slot, i); });
+    for_each_slot(program.instructions[i].results, [&](SlotId slot) { touch(slot, i); });
+  }
+  const std::vector<int64_t> bytes = bytes_of_storages(program);
+  std::vector<int64_t> changes(end + 1, 0);
+  for (size_t storage = 0; storage < first.size(); ++storage) {
+    if (first[storage] != kNever) {
+      changes[first[storage]] += bytes[storage];
+      changes[last[storage] + 1] -= bytes[storage];
     }
   }
-  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  std::partial_sum(changes.begin(), changes.end(), changes.begin());
+  return *std::max_element(changes.begin(), changes.end());
 }
 
 }  // namespace rondo

@@ -139,7 +139,8 @@ std::vector<bool> used_slots(const StepProgram& program);
 /// Bytes of the captured tensors that the program uses, each storage counted once.
 int64_t captured_bytes(const StepProgram& program);
 
-/// Bytes of everything that the program's instructions produce, each storage counted once.
-int64_t produced_bytes(const StepProgram& program);
+/// The most bytes of results that live at a time when each is freed after its last use, which is
+/// what the step needs as it is written, besides its state.
+int64_t peak_of_results(const StepProgram& program);
 
 }  // namespace rondo

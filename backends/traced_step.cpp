@@ -1,5 +1,7 @@
 #include "backends/traced_step.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -128,7 +130,7 @@ void TracedStep::settle(CapturedStep second) {
   }
   is_third_capture_ = false;
   const Stopwatch watch(stats_.build_s);
-  capture_bytes_ = produced_bytes(second.program);
+  capture_bytes_ = peak_of_results(second.program);
   stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
   CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
   program_ = std::move(cleaned_up.program);
@@ -144,6 +146,7 @@ void TracedStep::settle(CapturedStep second) {
       addresses_.push_back({static_cast<SlotId>(i), address_of(program_.slots[i].value)});
     }
   }
+  ::malloc_trim(0);  // what the captures left free is not what replays need
   executor_ = make_executor(program_, options_, log_);
   stats_.arena_bytes = executor_->memory().arena;
   is_ready_ = true;

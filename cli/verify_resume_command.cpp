@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "core/error.h"
+#include "trainer/rehearsal.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -74,11 +75,7 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   if (!run.fit) {
     throw UsageError(line.config + " has no [trainer.fit] to verify");
   }
-  LoopOptions& loop = run.init.loop;
-  loop.max_steps = line.steps;
-  loop.num_steps.reset();
-  loop.num_epochs.reset();
-  loop.max_duration.reset();
+  set_length(run.init.loop, line.steps);
   CheckpointOptions& checkpoint = run.init.checkpoint;
   checkpoint.steps = line.every;
   checkpoint.autoload_last_checkpoint = true;

@@ -48,6 +48,11 @@ StepMemory memory_of(const Plan& plan) {
   const std::vector<int64_t> adopted = bytes_in_time(plan, Home::Adopted);
   memory.adopted = *std::max_element(adopted.begin(), adopted.end());
   memory.fullest = fullest_moment(plan);
+  for (const PlannedInstruction& planned : plan.instructions) {
+    if (planned.trial != nullptr) {
+      memory.trial = std::max(memory.trial, planned.trial->bytes());
+    }
+  }
   std::vector<bool> is_counted(plan.storages.size(), false);
   for (const Slot& slot : plan.program.slots) {
     const PlannedStorage& storage = plan.storages[storage_of(slot)];

@@ -5,7 +5,8 @@
 
 namespace rondo {
 
-/// What a plan needs, by what it is for. Its `capture` is left at 0: the plan does not know it.
+/// What a plan that was not run yet needs, by what it is for. Its `capture` is left at 0: the plan
+/// does not know it.
 StepMemory memory_of(const Plan& plan);
 
 }  // namespace rondo

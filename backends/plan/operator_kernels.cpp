@@ -93,31 +93,6 @@ class PreparedKernel final : public Kernel {
   PreparedCall call_;
 };
 
-class CopyingCall final : public Kernel {
- public:
-  CopyingCall(const Instruction& instruction, const PlanMemory& memory)
-      : call_(instruction.op, instruction.arguments, memory) {
-    for (const SlotId slot : result_slots(instruction)) {
-      results_.push_back(memory.tensor(slot));
-    }
-  }
-
-  void run() override {
-    torch::jit::Stack& values = call_.run();
-    const std::vector<at::Tensor> returned = tensors_in(values);
-    for (size_t i = 0; i < results_.size(); ++i) {
-      if (results_[i].defined()) {
-        results_[i].copy_(returned[i]);
-      }
-    }
-    values.clear();
-  }
-
- private:
-  BoxedCall call_;
-  std::vector<at::Tensor> results_;
-};
-
 class AdoptingCall final : public Kernel {
  public:
   AdoptingCall(const Instruction& instruction, const std::vector<SlotId>& slots, PlanMemory& memory)
@@ -177,8 +152,26 @@ std::unique_ptr<Kernel> call_out(const Instruction& instruction,
   return std::make_unique<InPlaceCall>(std::move(call));
 }
 
-std::unique_ptr<Kernel> call_and_copy(const Instruction& instruction, const PlanMemory& memory) {
-  return std::make_unique<CopyingCall>(instruction, memory);
+CopyingCall::CopyingCall(const Instruction& instruction, const PlanMemory& memory)
+    : call_(instruction.op, instruction.arguments, memory) {
+  for (const SlotId slot : result_slots(instruction)) {
+    results_.push_back(memory.tensor(slot));
+  }
+}
+
+std::vector<at::Tensor> CopyingCall::call() {
+  torch::jit::Stack& values = call_.run();
+  std::vector<at::Tensor> returned = tensors_in(values);
+  values.clear();
+  return returned;
+}
+
+void CopyingCall::put(const std::vector<at::Tensor>& returned) {
+  for (size_t i = 0; i < results_.size(); ++i) {
+    if (results_[i].defined()) {
+      results_[i].copy_(returned[i]);
+    }
+  }
 }
 
 std::unique_ptr<Kernel> call_and_adopt(const Instruction& instruction,

@@ -176,13 +176,12 @@ class Planner {
       case Lowering::Own: {
         const OwnKernel& own = *find_own_kernel(program(), instruction, exact_);
         planned.kernel = own.make(program(), instruction, *plan_.memory);
-        planned.reference = reference_for(instruction);
-        planned.ulps = own.ulps;
+        planned.trial = std::make_unique<Trial>(program(), instruction, *plan_.memory, own.ulps);
         break;
       }
       case Lowering::Out:
         planned.kernel = call_out(instruction, *find_out_variant(instruction.op), *plan_.memory);
-        planned.reference = call_and_copy(instruction, *plan_.memory);
+        planned.trial = std::make_unique<Trial>(program(), instruction, *plan_.memory, 0);
         break;
       case Lowering::Adopting:
         planned.kernel = adopting_call(index);
@@ -192,17 +191,7 @@ class Planner {
         planned.kernel = call_in_place(instruction, *plan_.memory);
         break;
     }
-    if (planned.reference != nullptr) {
-      planned.written = tensors_of(instruction.results);
-      planned.written.insert(
-          planned.written.end(), instruction.writes.begin(), instruction.writes.end());
-    }
     return planned;
-  }
-
-  std::unique_ptr<Kernel> reference_for(const Instruction& instruction) const {
-    return instruction.results.empty() ? call_in_place(instruction, *plan_.memory)
-                                       : call_and_copy(instruction, *plan_.memory);
   }
 
   std::unique_ptr<Kernel> adopting_call(size_t index) {

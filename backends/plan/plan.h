@@ -7,6 +7,7 @@
 #include "backends/executor.h"
 #include "backends/plan/kernel.h"
 #include "backends/plan/plan_memory.h"
+#include "backends/plan/trial.h"
 #include "backends/step_program.h"
 
 namespace rondo {
@@ -30,11 +31,8 @@ struct PlannedInstruction {
   Lowering lowering = Lowering::Nothing;
   DueSet users = kAlwaysDue;
   std::unique_ptr<Kernel> kernel;
-  /// The operator as it was recorded, until the kernel has shown that it gives the same bytes.
-  std::unique_ptr<Kernel> reference;
+  std::unique_ptr<Trial> trial;  ///< until the kernel has passed often enough
   int trials = 3;                ///< that are left: equal bytes may be luck once
-  int ulps = 0;                  ///< how far the kernel may be from the reference
-  std::vector<SlotId> written;   ///< results and written arguments, where there is a reference
   std::vector<SlotId> releases;  ///< adopted memory that nothing needs after this instruction
 };
 

@@ -1,12 +1,8 @@
 #include "backends/plan/planned_executor.h"
 
 #include <algorithm>
-#include <limits>
-
-#include <ATen/ATen.h>
 
 #include "backends/kernels_only.h"
-#include "core/state_dict.h"
 
 namespace rondo {
 
@@ -18,39 +14,6 @@ void release(const PlannedInstruction& planned, PlanMemory& memory) {
   }
 }
 
-std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> all;
-  for (const at::Tensor& tensor : tensors) {
-    all.push_back(tensor.clone());
-  }
-  return all;
-}
-
-// Equal bytes, or numbers that differ by a few units in the last place of the largest of them.
-bool is_close(const at::Tensor& got, const at::Tensor& expected, int ulps) {
-  if (equal_bytes(got, expected)) {
-    return true;
-  }
-  if (ulps == 0 || !expected.is_floating_point()) {
-    return false;
-  }
-  const double epsilon = expected.scalar_type() == at::kDouble
-                             ? std::numeric_limits<double>::epsilon()
-                             : std::numeric_limits<float>::epsilon();
-  const double largest = expected.abs().max().item<double>();
-  return (got - expected).abs().max().item<double>() <= ulps * epsilon * largest;
-}
-
-// What the operator itself throws will be thrown by the operator.
-bool run_quietly(Kernel& kernel) {
-  try {
-    kernel.run();
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 PlannedExecutor::PlannedExecutor(StepProgram program,
@@ -59,6 +22,7 @@ PlannedExecutor::PlannedExecutor(StepProgram program,
                                  int64_t timed_replays)
     : plan_(make_plan(std::move(program), exact)),
       log_(std::move(log)),
+      memory_(memory_of(plan_)),
       stopwatch_(plan_.instructions.size(), timed_replays) {
   for (const auto& output : plan_.program.outputs) {
     add_result(output.second);
@@ -91,7 +55,7 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
     if ((planned.users & due) == 0) {
       continue;
     }
-    if (planned.reference != nullptr) {
+    if (planned.trial != nullptr) {
       try_kernel(planned);
     } else {
       planned.kernel->run();
@@ -126,25 +90,10 @@ void PlannedExecutor::bind(const Batch& batch) {
   }
 }
 
-// Runs the kernel, undoes what it wrote, and lets the operator do the same.
 void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
-  std::vector<at::Tensor> written;
-  for (const SlotId slot : planned.written) {
-    written.push_back(plan_.memory->tensor(slot));
-  }
-  const std::vector<at::Tensor> before = copies(written);
-  const bool ran = run_quietly(*planned.kernel);
-  const std::vector<at::Tensor> got = copies(written);
-  for (size_t i = 0; i < written.size(); ++i) {
-    written[i].copy_(before[i]);
-  }
-  planned.reference->run();
-  const auto agree = [&planned](const at::Tensor& expected, const at::Tensor& result) {
-    return is_close(result, expected, planned.ulps);
-  };
-  if (ran && std::equal(written.begin(), written.end(), got.begin(), agree)) {
+  if (planned.trial->passes(*planned.kernel)) {
     if (--planned.trials == 0) {
-      planned.reference.reset();
+      planned.trial.reset();
     }
     return;
   }
@@ -152,7 +101,8 @@ void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
              rondo::to_text(plan_.program.instructions[planned.index]) +
              " is run as it was recorded, because its " + to_string(planned.lowering) +
              " kernel gives other results");
-  planned.kernel = std::move(planned.reference);
+  planned.kernel = planned.trial->take_operator();
+  planned.trial.reset();
   planned.lowering = Lowering::InPlace;
 }
 

@@ -25,7 +25,7 @@ class PlannedExecutor final : public Executor {
 
   const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
 
-  StepMemory memory() const override { return memory_of(plan_); }
+  StepMemory memory() const override { return memory_; }
 
   StepTimeline timeline() const override { return stopwatch_.timeline(plan_); }
 
@@ -41,6 +41,7 @@ class PlannedExecutor final : public Executor {
 
   Plan plan_;
   TextLog log_;
+  StepMemory memory_;
   std::vector<std::pair<size_t, SlotId>> inputs_;  // position in the batch, slot
   std::vector<at::Tensor> results_;
   ReplayStopwatch stopwatch_;

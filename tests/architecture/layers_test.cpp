@@ -93,6 +93,7 @@ const Exception kExceptions[] = {
     {"models", ".cpp", "metrics", "a model names the metrics of its outputs"},
     {"models", ".h", "metrics", "a model names the metrics of its outputs"},
     {"cli/inspect_command.cpp", ".cpp", "checkpoint/checkpoint_file.h", "prints what a file holds"},
+    {"cli/inspect_command.cpp", ".cpp", "backends/timeline.h", "prints where a step's time goes"},
     {"cli/checkpoint_command.cpp", ".cpp", "checkpoint", "works on files without a run"},
     {"cli/run_commands.cpp", ".cpp", "checkpoint", "a supervisor sees how far a run has come"},
     {"cli/verify_resume_command.cpp", ".cpp", "checkpoint", "compares what two runs saved"},
