@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/closure_queue.h"
 #include "backends/step.h"
 #include "backends/step_report.h"
 #include "core/log.h"
@@ -43,7 +44,7 @@ class Backend {
   virtual void set_state(std::function<CapturedState()> state) = 0;
 
   /// The batch on the device; may return before the copy is done.
-  virtual Batch stage(const Batch& host) = 0;
+  virtual Batch stage(Batch host) = 0;
 
   /// Waits for everything that was started on the device.
   virtual void synchronize() = 0;
@@ -52,13 +53,13 @@ class Backend {
   /// structure of the batch) is new and replays it otherwise.
   /// \param is_due   asked which closures will run after this step; empty: all
   /// \param queue    gets the closures of the step that are due, in order, with their tensors
-  /// \return the body's outputs, without autograd history; the next run may overwrite them
+  /// \return the body's outputs, without autograd history; the next run overwrites them
   /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
-  virtual Outputs run(const StepKey& key,
-                      const Batch& batch,
-                      const StepBody& body,
-                      const IsDue& is_due,
-                      std::vector<StepClosure>& queue) = 0;
+  virtual const Outputs& run(const StepKey& key,
+                             const Batch& batch,
+                             const StepBody& body,
+                             const IsDue& is_due,
+                             ClosureQueue& queue) = 0;
 
   /// True inside a body.
   virtual bool is_in_step() const = 0;

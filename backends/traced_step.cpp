@@ -68,14 +68,15 @@ TracedStep::TracedStep(std::string name, int number, const TracedOptions& option
 
 TracedStep::~TracedStep() = default;
 
-Outputs TracedStep::run(const StepCall& call) {
+const Outputs& TracedStep::run(const StepCall& call) {
   if (is_ready_) {
     if (const Slot* const moved = moved_state()) {
       start_anew(*moved);
     }
   }
   if (!is_ready_) {
-    return capture(call);
+    capture(call);
+    return outputs_;
   }
   const DueSet due = due_closures(call);
   const std::vector<at::Tensor>& results =
@@ -83,34 +84,32 @@ Outputs TracedStep::run(const StepCall& call) {
   ++stats_.replays;
   moves_in_a_row_ = 0;
   auto next = results.begin();
-  Outputs outputs;
   for (const auto& output : program_.outputs) {
-    outputs.set(output.first, *next++);
+    outputs_.set(output.first, *next++);
   }
   for (const ClosureOutput& closure : program_.closures) {
     const auto end = next + static_cast<std::ptrdiff_t>(closure.tensors.size());
     const bool has_bit = closure.index < kDueClosures;
     if (has_bit ? (due >> closure.index & 1) != 0 : call.asks_for(closure.cadence)) {
-      call.queue.push_back({{next, end}, closures_[closure.index], closure.cadence});
+      call.queue.push_back(next, end, closures_[closure.index], closure.cadence);
     }
     next = end;
   }
-  return outputs;
+  return outputs_;
 }
 
-Outputs TracedStep::capture(const StepCall& call) {
+void TracedStep::capture(const StepCall& call) {
   CapturedStep captured;
   {
     const Stopwatch watch(stats_.capture_s);
     captured = capture_step(name_, call);
   }
-  Outputs outputs = captured.outputs;
+  outputs_ = captured.outputs;
   if (first_ == nullptr) {
     first_ = std::make_unique<StepProgram>(std::move(captured.program));
   } else {
     settle(std::move(captured));
   }
-  return outputs;
 }
 
 // Two captures are there: compares, and builds what is replayed. State that was made in the first

@@ -249,7 +249,7 @@ class Step final : public Contender {
   std::unique_ptr<Optimizer> optimizer_;
   Batch batch_;
   Outputs outputs_;
-  std::vector<StepClosure> queue_;
+  ClosureQueue queue_;
   int64_t update_ = 0;
   double logged_ = 0.0;
 };

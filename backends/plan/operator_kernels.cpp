@@ -50,9 +50,9 @@ std::vector<c10::IValue> values_of(const c10::OperatorHandle& op,
   return values;
 }
 
-// The tensors among returned values, lists unpacked; in the order of `result_slots`.
-std::vector<at::Tensor> tensors_in(const torch::jit::Stack& values) {
-  std::vector<at::Tensor> tensors;
+// Takes the tensors among returned values, lists unpacked; in the order of `result_slots`.
+void take_tensors(torch::jit::Stack& values, std::vector<at::Tensor>& tensors) {
+  tensors.clear();
   for (const c10::IValue& value : values) {
     if (value.isTensor()) {
       tensors.push_back(value.toTensor());
@@ -62,7 +62,7 @@ std::vector<at::Tensor> tensors_in(const torch::jit::Stack& values) {
       }
     }
   }
-  return tensors;
+  values.clear();
 }
 
 std::vector<SlotId> result_slots(const Instruction& instruction) {
@@ -105,17 +105,17 @@ class AdoptingCall final : public Kernel {
   }
 
   void run() override {
-    torch::jit::Stack& values = call_.run();
-    std::vector<at::Tensor> returned = tensors_in(values);
-    values.clear();
+    take_tensors(call_.run(), returned_);
     for (const auto& [place, slot] : results_) {
-      memory_.adopt(slot, std::move(returned[place]));
+      memory_.adopt(slot, std::move(returned_[place]));
     }
+    returned_.clear();
   }
 
  private:
   BoxedCall call_;
   PlanMemory& memory_;
+  std::vector<at::Tensor> returned_;                // empty between runs, but for its memory
   std::vector<std::pair<size_t, SlotId>> results_;  // place among the returned tensors, slot
 };
 
@@ -160,9 +160,8 @@ CopyingCall::CopyingCall(const Instruction& instruction, const PlanMemory& memor
 }
 
 std::vector<at::Tensor> CopyingCall::call() {
-  torch::jit::Stack& values = call_.run();
-  std::vector<at::Tensor> returned = tensors_in(values);
-  values.clear();
+  std::vector<at::Tensor> returned;
+  take_tensors(call_.run(), returned);
   return returned;
 }
 

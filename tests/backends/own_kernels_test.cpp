@@ -148,6 +148,33 @@ TEST_CASE("matrix products in every order of their factors") {
       1);
 }
 
+TEST_CASE("batches of matrix products") {
+  const auto batch = [](int step) {
+    return Batch{{"a", random({3, 9, 17}, step)}, {"b", random({3, 17, 8}, step + 50)}};
+  };
+  check_same(
+      "one after another",
+      [](const Batch& x) { return std::vector{x["a"].bmm(x["b"])}; },
+      batch,
+      1);
+  check_same(
+      "transposed, and heads that lie side by side",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"].transpose(0, 1).contiguous().transpose(0, 1);
+        const at::Tensor b = x["b"].transpose(1, 2).contiguous().transpose(1, 2);
+        return std::vector{a.bmm(b)};
+      },
+      batch,
+      1);
+  check_same(
+      "too small for a library",
+      [](const Batch& x) {
+        return std::vector{x["a"].narrow(1, 0, 2).bmm(x["b"].narrow(2, 0, 2))};
+      },
+      batch,
+      0);
+}
+
 TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN") {
   check_same(
       "two of a shape",

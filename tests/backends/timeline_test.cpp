@@ -20,7 +20,7 @@ StepReport report_of(int64_t timed_replays, int replays) {
   const auto body = [](const Batch& batch) {
     return Outputs{{"y", batch["x"].mm(batch["x"].t()).sum()}};
   };
-  std::vector<StepClosure> queue;
+  ClosureQueue queue;
   for (int step = 0; step < replays + 2; ++step) {
     backend->run({"train", {}, "fp32"}, {{"x", torch::rand({40, 30})}}, body, IsDue(), queue);
   }

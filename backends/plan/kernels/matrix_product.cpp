@@ -1,3 +1,5 @@
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -215,15 +217,91 @@ std::unique_ptr<Kernel> make_addmm(const StepProgram& program,
                                         std::move(product));
 }
 
+// One matrix of a batch of them, as they all lie.
+std::optional<Slot> matrix_of(const Slot* batch) {
+  if (batch == nullptr || batch->sizes.size() != 3) {
+    return std::nullopt;
+  }
+  Slot matrix = *batch;
+  matrix.sizes.erase(matrix.sizes.begin());
+  matrix.strides.erase(matrix.strides.begin());
+  return matrix;
+}
+
+std::optional<GemmShape> bmm_product(const StepProgram& program, const Instruction& instruction) {
+  const Slot* const result = slot_at(program, instruction.results, 0);
+  const auto c = matrix_of(result);
+  const auto a = matrix_of(slot_at(program, instruction.arguments, 0));
+  const auto b = matrix_of(slot_at(program, instruction.arguments, 1));
+  if (!c || !a || !b || !is_contiguous(*result)) {
+    return std::nullopt;
+  }
+  return product_of(&*c, &*a, &*b);
+}
+
+// Below, LibTorch has loops of its own.
+bool accepts_bmm(const StepProgram& program, const Instruction& instruction) {
+  constexpr int64_t kLeast = 400;
+  const auto shape = bmm_product(program, instruction);
+  return blas::sgemm() != nullptr && shape && int64_t{shape->m} * shape->n * shape->k >= kLeast;
+}
+
+// A batch of products, which LibTorch too computes one by one.
+class BatchedProductKernel final : public Kernel {
+ public:
+  struct Matrices {
+    Operand first;
+    int64_t stride;  // in elements, from one to the next
+  };
+
+  BatchedProductKernel(const Gemm& gemm, int64_t count, Matrices a, Matrices b, Matrices result)
+      : gemm_(gemm), count_(count), a_(a), b_(b), result_(result) {}
+
+  void run() override {
+    const float* const a = a_.first.as<float>();
+    const float* const b = b_.first.as<float>();
+    float* const result = result_.first.as<float>();
+    at::parallel_for(0, count_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        gemm_.run(b + i * b_.stride, a + i * a_.stride, result + i * result_.stride);
+      }
+    });
+  }
+
+ private:
+  Gemm gemm_;
+  int64_t count_;
+  Matrices a_;
+  Matrices b_;
+  Matrices result_;
+};
+
+template <Choose choose>
+std::unique_ptr<Kernel> make_bmm(const StepProgram& program,
+                                 const Instruction& instruction,
+                                 const PlanMemory& memory) {
+  const auto matrices = [&](const std::vector<Argument>& among, size_t i) {
+    return BatchedProductKernel::Matrices{memory.operand(id_at(among, i)),
+                                          slot_at(program, among, i)->strides[0]};
+  };
+  return std::make_unique<BatchedProductKernel>(choose(*bmm_product(program, instruction)),
+                                                slot_at(program, instruction.results, 0)->sizes[0],
+                                                matrices(instruction.arguments, 0),
+                                                matrices(instruction.arguments, 1),
+                                                matrices(instruction.results, 0));
+}
+
 }  // namespace
 
 std::vector<OwnKernel> matrix_product_kernels() {
   return {{"aten::mm", accepts_mm, make_mm<fast_gemm>, kUlps},
           {"rondo::mm_to_", accepts_mm_to, make_mm_to<fast_gemm>, kUlps},
           {"aten::addmm", accepts_addmm, make_addmm<fast_gemm>, kUlps},
+          {"aten::bmm", accepts_bmm, make_bmm<fast_gemm>, kUlps},
           {"aten::mm", accepts_mm, make_mm<exact_gemm>},
           {"rondo::mm_to_", accepts_mm_to, make_mm_to<exact_gemm>},
-          {"aten::addmm", accepts_addmm, make_addmm<exact_gemm>}};
+          {"aten::addmm", accepts_addmm, make_addmm<exact_gemm>},
+          {"aten::bmm", accepts_bmm, make_bmm<exact_gemm>}};
 }
 
 }  // namespace rondo
