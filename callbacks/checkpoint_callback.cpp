@@ -84,6 +84,11 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
   options_ = trainer.options().checkpoint;
   check(options_);
   name_ = std::make_unique<CheckpointName>(options_.checkpoint_name);
+  if (name_->is_compressed()) {
+    trainer.log().info(
+        "checkpoints are compressed: torch.load reads them after gunzip or unzstd, and `rondo "
+        "checkpoint convert` writes them plain");
+  }
   if (options_.checkpoint_root.empty()) {
     options_.checkpoint_root = trainer.options().model_dir;
   }

@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "checkpoint/internal/compressed_file.h"
 #include "checkpoint/internal/malformed.h"
 #include "checkpoint/internal/manifest.h"
 #include "checkpoint/internal/pickle_format.h"
@@ -45,7 +46,16 @@ void write_archive(WritableFile& file, const detail::PickledState& state) {
 }
 
 void write_pickled(FileSystem& files, const fs::path& path, const detail::PickledState& state) {
-  write_atomically(files, path, [&state](WritableFile& file) { write_archive(file, state); });
+  const detail::Compression compression = detail::compression_of_name(path);
+  write_atomically(files, path, [&state, compression](WritableFile& file) {
+    if (compression == detail::Compression::None) {
+      write_archive(file, state);
+      return;
+    }
+    detail::CompressedFile packed(file, compression);
+    write_archive(packed, state);
+    packed.close();
+  });
 }
 
 /// \throws CheckpointError  when a newer rondo wrote the file, or a machine of another byte order

@@ -17,8 +17,11 @@ namespace rondo {
 /// A storage that several tensors of the state share is written once, from the first to the last
 /// element that one of them reaches. A tensor that alone uses its storage, such as a slice of a
 /// large buffer, is written without the rest of it. Floats become 0-dim float64 tensors; tensors
-/// come back detached, on the CPU. \throws CheckpointError  naming the path, with the IoError
-/// nested, or the entry that cannot be
+/// come back detached, on the CPU.
+///
+/// A name that ends with ".gz" or ".zst" is that file compressed by gzip or zstd, which Python
+/// reads after `gunzip` or `unzstd`; one that ends like other archives is refused.
+/// \throws CheckpointError  naming the path, with the IoError nested, or the entry that cannot be
 ///                          saved (undefined, sparse, quantised, deeper than 100 levels); nothing
 ///                          is left behind
 void write_checkpoint(FileSystem& files, const std::filesystem::path& path, const StateDict& state);
@@ -54,10 +57,11 @@ class CheckpointSnapshot {
 std::string read_manifest(const std::filesystem::path& path);
 
 /// Reads a file that `write_checkpoint` or Python's `torch.save` wrote, verifying every record's
-/// checksum, and of rondo's own files every byte. Executes nothing that stands in the file. Tensors
-/// own their memory and share it as they did when saved. Of Python's values a tuple becomes a list,
-/// an integer name its decimal text, an OrderedDict a dictionary, a Parameter its tensor.
-/// \throws CheckpointError  naming path, record and offset of what is wrong
+/// checksum, and of rondo's own files every byte; compressed or not, whatever its name. Executes
+/// nothing that stands in the file. Tensors own their memory and share it as they did when saved.
+/// Of Python's values a tuple becomes a list, an integer name its decimal text, an OrderedDict a
+/// dictionary, a Parameter its tensor. \throws CheckpointError  naming path, record and offset of
+/// what is wrong
 StateDict read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace rondo

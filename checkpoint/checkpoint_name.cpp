@@ -8,6 +8,7 @@
 #include <ctime>
 #include <regex>
 
+#include "checkpoint/internal/compression.h"
 #include "core/error.h"
 #include "core/glob.h"
 
@@ -65,10 +66,17 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-/// Where the suffix goes in the text after the last field: before the last extension.
+/// Where the suffix goes in the text after the last field: before the last extension, and before
+/// both in ".pt.zst".
 size_t suffix_position(const std::string& last_text) {
   const size_t dot = last_text.rfind('.');
-  return dot == std::string::npos ? last_text.size() : dot;
+  if (dot == std::string::npos) {
+    return last_text.size();
+  }
+  const bool is_compressed =
+      detail::compression_of_name("x" + last_text.substr(dot)) != detail::Compression::None;
+  const size_t inner = is_compressed && dot > 0 ? last_text.rfind('.', dot - 1) : dot;
+  return inner == std::string::npos ? dot : inner;
 }
 
 bool is_time(const std::string& suffix) {
@@ -135,6 +143,11 @@ void CheckpointName::check_parts() const {
   if (std::find(seen.begin(), seen.end(), "step") == seen.end()) {
     fail("expected the field {step}, as in \"checkpoint_{step}.pt\"");
   }
+  try {
+    detail::compression_of_name(pattern_);
+  } catch (const UsageError& error) {
+    fail(error.what());
+  }
 }
 
 std::shared_ptr<const CheckpointName::Matcher> CheckpointName::make_matcher() const {
@@ -151,6 +164,10 @@ std::shared_ptr<const CheckpointName::Matcher> CheckpointName::make_matcher() co
   regex += escaped(last.substr(0, split)) + kSuffixRegex + escaped(last.substr(split));
   matcher.regex = std::regex(regex, std::regex::ECMAScript | std::regex::optimize);
   return std::make_shared<const Matcher>(std::move(matcher));
+}
+
+bool CheckpointName::is_compressed() const {
+  return detail::compression_of_name(pattern_) != detail::Compression::None;
 }
 
 std::string CheckpointName::format(const CheckpointNameValues& values) const {

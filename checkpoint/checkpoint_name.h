@@ -46,6 +46,9 @@ class CheckpointName {
 
   const std::string& pattern() const { return pattern_; }
 
+  /// True when files of these names are compressed.
+  bool is_compressed() const;
+
   /// \throws UsageError  when the run's name holds a "/"
   std::string format(const CheckpointNameValues& values) const;
 

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <string_view>
 
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
+#include "checkpoint/internal/compression.h"
 #include "checkpoint/latest_link.h"
 #include "checkpoint/safetensors_file.h"
 #include "checkpoint/state_layout.h"
@@ -181,10 +183,19 @@ StateDict average_models(const std::vector<fs::path>& paths) {
 void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to) {
   read_any(from);
   std::ifstream file(from, std::ios::binary);
+  std::vector<char> block(size_t{1} << 20);
+  file.read(block.data(), static_cast<std::streamsize>(block.size()));
+  const std::string_view start(block.data(), static_cast<size_t>(file.gcount()));
+  if (detail::compression_of_content(start) != detail::compression_of_name(to)) {
+    throw CheckpointError(
+        fmt::format("{} is not compressed as the name {} says: convert it instead of copying it",
+                    from.string(),
+                    to.string()));
+  }
   write_atomically(files, to, [&](WritableFile& copy) {
-    std::vector<char> block(size_t{1} << 20);
-    while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
+    while (file.gcount() > 0) {
       copy.append(block.data(), static_cast<size_t>(file.gcount()));
+      file.read(block.data(), static_cast<std::streamsize>(block.size()));
     }
   });
   read_any(to);

@@ -37,6 +37,7 @@ std::vector<std::string> state_differences(const StateDict& a, const StateDict& 
 StateDict average_models(const std::vector<std::filesystem::path>& paths);
 
 /// Copies a file byte by byte, durably, when it can be read whole.
+/// \throws CheckpointError  also when the name asks for another compression
 void copy_checkpoint(FileSystem& files,
                      const std::filesystem::path& from,
                      const std::filesystem::path& to);

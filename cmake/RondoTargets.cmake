@@ -32,8 +32,8 @@ function(rondo_configure_library)
   target_compile_options(rondo PUBLIC ${torch_flags})
   target_link_libraries(rondo
     PUBLIC ${TORCH_LIBRARIES}
-    PRIVATE fmt::fmt spdlog::spdlog Eigen3::Eigen ZLIB::ZLIB protobuf::libprotobuf Threads::Threads
-            tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
+    PRIVATE fmt::fmt spdlog::spdlog Eigen3::Eigen ZLIB::ZLIB zstd::libzstd_shared protobuf::libprotobuf
+            Threads::Threads tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
 endfunction()
 
 # One test program a folder, one ctest entry a file: tests/core/time_test.cpp holds suite "core/time".

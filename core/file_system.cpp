@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/file_descriptor.h"
 
 namespace rondo {
 
@@ -23,28 +24,6 @@ namespace {
 [[noreturn]] void fail(const char* operation, const fs::path& path, int error) {
   throw IoError(fmt::format("cannot {} {}", operation, path.string()), error);
 }
-
-/// A file descriptor that is closed when it goes.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-
-  int get() const { return fd_; }
-
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 int retrying_open(const fs::path& path, int flags) {
   int fd = -1;
@@ -95,7 +74,7 @@ class RealFile final : public WritableFile {
   }
 
  private:
-  Descriptor fd_;
+  detail::FileDescriptor fd_;
   fs::path path_;
 };
 
@@ -103,7 +82,7 @@ class RealFileSystem final : public FileSystem {
  public:
   std::unique_ptr<WritableFile> create(const fs::path& path) override {
     while (true) {
-      Descriptor file(retrying_open(path, O_WRONLY | O_CREAT | O_EXCL));
+      detail::FileDescriptor file(retrying_open(path, O_WRONLY | O_CREAT | O_EXCL));
       if (file.get() < 0) {
         fail("create", path, errno);
       }
@@ -114,7 +93,7 @@ class RealFileSystem final : public FileSystem {
   }
 
   std::string read(const fs::path& path) override {
-    const Descriptor file(retrying_open(path, O_RDONLY));
+    const detail::FileDescriptor file(retrying_open(path, O_RDONLY));
     if (file.get() < 0) {
       fail("open", path, errno);
     }
@@ -166,7 +145,8 @@ class RealFileSystem final : public FileSystem {
   }
 
   void sync_directory(const fs::path& path) override {
-    const Descriptor directory(retrying_open(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY));
+    const detail::FileDescriptor directory(
+        retrying_open(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY));
     if (directory.get() < 0) {
       fail("open the directory", path, errno);
     }

@@ -5,13 +5,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "checkpoint/internal/compression.h"
+#include "checkpoint/internal/unpacked_file.h"
 #include "core/error.h"
 
 namespace rondo::detail {
 
 namespace {
+
+constexpr uint64_t kMagicSize = 4;  // of what tells a compressed file
+
+int open_to_read(const std::string& path) {
+  int fd = -1;
+  do {  // O_NONBLOCK: opening a pipe would wait for its writer
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) {
+    throw IoError(fmt::format("cannot open {}", path), errno);
+  }
+  return fd;
+}
 
 uint64_t size_of_regular(int fd, const std::string& path) {
   struct stat status = {};
@@ -26,29 +42,20 @@ uint64_t size_of_regular(int fd, const std::string& path) {
 
 }  // namespace
 
-RandomAccessFile::RandomAccessFile(const std::filesystem::path& path) : path_(path.string()) {
-  do {  // O_NONBLOCK: opening a pipe would wait for its writer
-    fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  } while (fd_ < 0 && errno == EINTR);
-  if (fd_ < 0) {
-    throw IoError(fmt::format("cannot open {}", path_), errno);
+RandomAccessFile::RandomAccessFile(const std::filesystem::path& path)
+    : path_(path.string()), fd_(open_to_read(path_)), size_(size_of_regular(fd_.get(), path_)) {
+  const Compression compression =
+      compression_of_content(read(0, std::min<uint64_t>(size_, kMagicSize)));
+  if (compression != Compression::None) {
+    fd_ = unpack(*this, compression);
+    size_ = size_of_regular(fd_.get(), path_);
   }
-  try {
-    size_ = size_of_regular(fd_, path_);
-  } catch (...) {
-    ::close(fd_);
-    throw;
-  }
-}
-
-RandomAccessFile::~RandomAccessFile() {
-  ::close(fd_);
 }
 
 void RandomAccessFile::read(uint64_t offset, void* to, size_t size) const {
   char* next = static_cast<char*>(to);
   while (size > 0) {
-    const ssize_t got = ::pread(fd_, next, size, static_cast<off_t>(offset));
+    const ssize_t got = ::pread(fd_.get(), next, size, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) {
       continue;
     }

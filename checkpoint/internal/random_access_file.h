@@ -5,18 +5,19 @@
 #include <filesystem>
 #include <string>
 
+#include "core/file_descriptor.h"
+
 namespace rondo::detail {
 
 /// A regular file that is read by position. It is read, not mapped: when somebody cuts a mapped
 /// file short, the reader dies by SIGBUS. The file that was opened stays the one read, also after
-/// another one was renamed over it.
+/// another one was renamed over it. Of a file that gzip or zstd wrote one reads what it unpacks to,
+/// from a file without a name that needs as much room on disk.
 class RandomAccessFile {
  public:
   /// \throws IoError  also for what is not a regular file
+  /// \throws CheckpointError  for a compressed file that is damaged
   explicit RandomAccessFile(const std::filesystem::path& path);
-  RandomAccessFile(const RandomAccessFile&) = delete;
-  RandomAccessFile& operator=(const RandomAccessFile&) = delete;
-  ~RandomAccessFile();
 
   const std::string& path() const { return path_; }
 
@@ -29,7 +30,7 @@ class RandomAccessFile {
 
  private:
   std::string path_;
-  int fd_ = -1;
+  FileDescriptor fd_;
   uint64_t size_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "checkpoint/archives.h"
 #include "checkpoint/checkpoint_index.h"
@@ -50,11 +51,35 @@ const StateDict kOld{{"t", torch::zeros({100})}};
 const StateDict kNew{{"t", torch::ones({200})}, {"u", torch::ones({3})}};
 
 /// The operations of one save, counted.
-size_t operations_of_a_save() {
+size_t operations_of_a_save(const char* name) {
   const TempDir dir;
   FaultyFs files;
-  write_checkpoint(files, dir / "x.pt", kNew);
+  write_checkpoint(files, dir / name, kNew);
   return files.operations().size();
+}
+
+/// Lets each operation of a save fail in every way.
+void try_every_operation(const char* name) {
+  const size_t operations = operations_of_a_save(name);
+  REQUIRE(operations > 5);
+  for (const Injection& injection : kInjections) {
+    for (size_t n = 0; n < operations; ++n) {
+      CAPTURE(int(injection.fault));
+      CAPTURE(n);
+      const TempDir dir;
+      write_checkpoint(*real_file_system(), dir / name, kOld);
+      FaultyFs files;
+      files.fail_at(n, injection.fault, injection.error);
+      const Outcome outcome = outcome_of([&] { write_checkpoint(files, dir / name, kNew); });
+      CHECK(outcome != Outcome::Done);
+      const StateDict found = read_checkpoint(dir / name);
+      CHECK((first_difference(found, kOld).empty() || first_difference(found, kNew).empty()));
+      if (outcome == Outcome::Died) {
+        remove_stale_temporaries(*real_file_system(), dir.path());
+      }
+      CHECK(real_file_system()->list(dir.path()) == std::vector<std::string>{name});
+    }
+  }
 }
 
 }  // namespace
@@ -72,26 +97,11 @@ TEST_CASE("a save syncs the file before it renames it, and the directory at last
 
 TEST_CASE(
     "T104: whichever operation of a save fails, the old or the new checkpoint is there whole") {
-  const size_t operations = operations_of_a_save();
-  REQUIRE(operations > 10);
-  for (const Injection& injection : kInjections) {
-    for (size_t n = 0; n < operations; ++n) {
-      CAPTURE(int(injection.fault));
-      CAPTURE(n);
-      const TempDir dir;
-      write_checkpoint(*real_file_system(), dir / "x.pt", kOld);
-      FaultyFs files;
-      files.fail_at(n, injection.fault, injection.error);
-      const Outcome outcome = outcome_of([&] { write_checkpoint(files, dir / "x.pt", kNew); });
-      CHECK(outcome != Outcome::Done);
-      const StateDict found = read_checkpoint(dir / "x.pt");
-      CHECK((first_difference(found, kOld).empty() || first_difference(found, kNew).empty()));
-      if (outcome == Outcome::Died) {
-        remove_stale_temporaries(*real_file_system(), dir.path());
-      }
-      CHECK(real_file_system()->list(dir.path()) == std::vector<std::string>{"x.pt"});
-    }
-  }
+  try_every_operation("x.pt");
+}
+
+TEST_CASE("C53: the same with a compressed one") {
+  try_every_operation("x.pt.zst");
 }
 
 TEST_CASE("a failed save names the path and the cause") {

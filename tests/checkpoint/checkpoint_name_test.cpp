@@ -127,6 +127,17 @@ TEST_CASE("T103: saves at one step, also within one second, get names of their o
   CHECK(save() == "checkpoint_5_20240506_070811.pt");
 }
 
+TEST_CASE("a suffix stands before both endings of a compressed file's name") {
+  const CheckpointName name("c{step}.pt.zst");
+  CHECK(name.is_compressed());
+  CHECK_FALSE(CheckpointName().is_compressed());
+  CHECK(name.format_with_suffix(values_at(3)) == "c3_20240506_070809.pt.zst");
+  CHECK(matched("c{step}.pt.zst", "c3_20240506_070809.pt.zst") == "3 20240506_070809");
+  CHECK(matched("c{step}.pt.zst", "c3.pt.zst") == "3");
+  CHECK(matched("c{step}.pt.zst", "c3.pt") == "none");
+  CHECK(matched("c{step}.gz", "c3_20240506_070809.gz") == "3 20240506_070809");
+}
+
 TEST_CASE("a run name that would leave the directory is a usage error") {
   CheckpointNameValues values = values_at(1);
   values.run_name = "../other";

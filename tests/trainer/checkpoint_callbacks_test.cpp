@@ -58,7 +58,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("T115: every k-th save and the last are written in part, outside of the index") {
+TEST_CASE("T115, C54: every k-th save and the last are written in part, outside of the index") {
   const TempDir dir;
   TrainerOptions options = run_options(dir / "run");
   options.callbacks = {use<SaveCheckpointState>({2}), use<KeepNCheckpoints>({1})};

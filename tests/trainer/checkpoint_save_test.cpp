@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
 #include "core/error.h"
+#include "loops/validate_all.h"
 #include "support/campaign.h"
 #include "support/faulty_fs.h"
 #include "support/temp_dir.h"
@@ -249,6 +250,26 @@ TEST_CASE("C48: `latest` leads to the newest checkpoint, relatively") {
   trainer.fit(tiny_loader("train"));
   CHECK(fs::read_symlink(dir / "run/latest") == "checkpoint_6.pt");
   CHECK(read_checkpoint(dir / "run/latest").at("global_step").as_int() == 6);
+}
+
+TEST_CASE("C53: a run with compressed checkpoints resumes through its index, latest and globs") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run", false);
+  options.checkpoint.checkpoint_name = "c{step}.pt.zst";
+  options.loop.max_steps = 4;
+  for (const bool async : {false, true}) {
+    options.checkpoint.async = async;
+    Trainer trainer(options, quiet_log());
+    CHECK(trainer.fit(tiny_loader("train")).steps_now == (async ? 2 : 4));
+    options.loop.max_steps = 6;
+    if (async) {
+      CHECK(first_difference(straight_run(), bits_of(trainer)).empty());
+    }
+  }
+  CHECK(fs::read_symlink(dir / "run/latest") == "c6.pt.zst");
+  CHECK(matching_checkpoints({(dir / "run/*.pt.zst").string()}).size() == 3);
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.validate_all_indexed({tiny_loader("val")}).rows.size() == 3);
 }
 
 TEST_CASE("a save that is asked for comes after the current update, whatever the cadence") {
