@@ -288,6 +288,24 @@ TEST_CASE("no header includes torch/torch.h, which takes 12 s to read") {
   }
 }
 
+TEST_CASE("rondo.h reaches no header of torch/, which takes longer to read than all of rondo") {
+  std::vector<std::string> open = {"rondo.h"};
+  std::set<std::string> seen(open.begin(), open.end());
+  while (!open.empty()) {
+    const std::string header = open.back();
+    open.pop_back();
+    INFO(header);
+    CHECK(content(source_root() / header).find("#include <torch/") == std::string::npos);
+    std::ifstream source(source_root() / header);
+    for (const Include& include : includes_of(source, header)) {
+      if (seen.insert(include.to).second) {
+        open.push_back(include.to);
+      }
+    }
+  }
+  CHECK(seen.count("models/mlp.h") == 1);
+}
+
 TEST_CASE(
     "who switches gradients off includes the header, which ATen.h of LibTorch 1 brings only") {
   for (const auto& [folder, allowed] : kMayInclude) {
