@@ -1,6 +1,7 @@
 #include "checkpoint/internal/storage_loader.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,9 @@ namespace rondo::detail {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are read as they lie in memory");
 
 namespace {
+
+/// Records from this size on are mapped.
+constexpr uint64_t kMappedFrom = uint64_t{1} << 20;
 
 /// A bool that is neither 0 nor 1 is undefined behaviour for whoever reads it.
 void check_bools(const at::Tensor& bools) {
@@ -57,12 +61,27 @@ at::Tensor StorageLoader::read(at::ScalarType type, const std::string& key, int6
                                 in_quotes(record->name),
                                 record->size));
   }
+  const bool is_aligned = record->data % static_cast<uint64_t>(item_size) == 0;
+  if (record->size >= kMappedFrom && is_aligned && type != at::kBool) {
+    if (at::Tensor mapped = map(type, *record, numel); mapped.defined()) {
+      return mapped;
+    }
+  }
   at::Tensor elements = at::empty({numel}, type);
   zip_.read(*record, elements.data_ptr());
   if (type == at::kBool) {
     check_bools(elements);
   }
   return elements;
+}
+
+at::Tensor StorageLoader::map(at::ScalarType type, const ZipRecord& record, int64_t numel) {
+  const std::shared_ptr<void> pages = zip_.map(record);
+  if (pages == nullptr) {
+    return {};
+  }
+  return at::from_blob(
+      pages.get(), {numel}, [pages](void*) {}, at::TensorOptions(type));
 }
 
 at::Tensor view_of_storage(const at::Tensor& elements,
