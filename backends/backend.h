@@ -24,7 +24,7 @@ struct BackendOptions {
   std::string device = "cpu";  ///< "cpu" or "cuda"
   std::string verify =
       "first";      ///< "first", "off", or N: compare a replay with eager every N steps, if exact
-  int threads = 1;  ///< of tensor operators, >= 1
+  int threads = 1;  ///< of tensor operators, >= 1; 0: what a Trainer's fit finds to be the fastest
   std::string environment = "same";  ///< "same" numeric environment on resume, or "new"
 };
 
