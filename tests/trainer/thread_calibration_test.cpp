@@ -51,8 +51,7 @@ TEST_CASE("the fastest number of threads is found once, recorded, and used again
   const std::filesystem::path record = dir / "threads.json";
   const std::filesystem::file_time_type written = std::filesystem::last_write_time(record);
   Trainer again(options_in(dir, 0), quiet_log());
-  const FitResult result = again.fit(tiny_loader());
-  CHECK(result.was_already_done);
+  again.fit(tiny_loader());
   CHECK(std::filesystem::last_write_time(record) == written);
 }
 
