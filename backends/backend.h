@@ -19,7 +19,8 @@ struct BackendOptions {
   std::string mode = "traced";    ///< "traced" or "eager"
   std::string executor = "plan";  ///< of traced steps: "plan", or TorchScript's "interpreter"
   std::vector<std::string> without_passes = {};  ///< of traced steps, by name, for debugging
-  bool exact = true;  ///< traced steps give the bytes of eager ones; false: faster, rounded apart
+  bool exact = true;  ///< traced steps give the bytes of eager ones; false: faster, rounded
+                      ///< differently, and no promise that a resumed run gives the same bytes
   int64_t timed_replays = 0;   ///< of each traced step, >= 0, for a timeline of its instructions
   std::string device = "cpu";  ///< "cpu" or "cuda"
   std::string verify =
