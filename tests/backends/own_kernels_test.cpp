@@ -414,3 +414,51 @@ TEST_CASE("kernels that may round differently stay within their bounds") {
   }
   CHECK(recorded.kernels_of_own(plan.plan()) == before);
 }
+
+TEST_CASE("the first convolution of a network, when it need not be exact") {
+  for (const int64_t size : {3, 5}) {
+    for (const bool has_bias : {true, false}) {
+      const auto batch = [=](int step) {
+        return Batch{{"x", random({3, 2, 9, 21}, step)},
+                     {"w", random({8, 2, size, size}, step + 1)},
+                     {"b", random({8}, step + 2)},
+                     {"dy", random({3, 8, 9, 21}, step + 3)}};
+      };
+      const Body body = [=](const Batch& x) {
+        const std::vector<int64_t> one = {1, 1};
+        const std::vector<int64_t> none = {0, 0};
+        const std::vector<int64_t> padding = {size / 2, size / 2};
+        const std::vector<int64_t> bias_sizes = {8};
+        const at::Tensor bias = has_bias ? x["b"] : at::Tensor();
+        const auto [dx, dw, db] = at::convolution_backward(x["dy"],
+                                                           x["x"],
+                                                           x["w"],
+                                                           bias_sizes,
+                                                           one,
+                                                           padding,
+                                                           one,
+                                                           /*transposed=*/false,
+                                                           none,
+                                                           /*groups=*/1,
+                                                           {false, true, has_bias});
+        std::vector<at::Tensor> results = {
+            at::convolution(x["x"], x["w"], bias, one, padding, one, false, none, 1), dw};
+        if (has_bias) {
+          results.push_back(db);
+        }
+        return results;
+      };
+      Recorded recorded(body, batch(0));
+      PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
+      const int before = recorded.kernels_of_own(plan.plan());
+      for (int step = 0; step < 5; ++step) {
+        const std::vector<at::Tensor> expected = body(batch(step));
+        const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
+        for (size_t i = 0; i < expected.size(); ++i) {
+          CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
+        }
+      }
+      CHECK(recorded.kernels_of_own(plan.plan()) == before);
+    }
+  }
+}
