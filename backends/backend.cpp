@@ -1,10 +1,12 @@
 #include "backends/backend.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include <ATen/Context.h>
 
+#include "backends/blas_advice.h"
 #include "backends/eager_backend.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
@@ -47,6 +49,17 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
   return names;
 }
 
+// A process has one BLAS.
+void advise_once(int threads, const TextLog& log) {
+  static std::once_flag is_advised;
+  std::call_once(is_advised, [&] {
+    const std::string advice = blas_advice(blas_facts(), threads);
+    if (!advice.empty()) {
+      log.warning(advice);
+    }
+  });
+}
+
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
@@ -63,9 +76,14 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
           "\"same\" or \"new\"",
           '"' + options.environment + '"');
   require(options.threads >= 1, "threads", "an integer >= 1", std::to_string(options.threads));
+  require(options.timed_replays >= 0,
+          "timed_replays",
+          "an integer >= 0",
+          std::to_string(options.timed_replays));
   const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
   use_threads(options.threads);
+  advise_once(options.threads, log);
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }
@@ -74,8 +92,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
                             " set backend.mode = \"eager\"");
   }
   TracedOptions traced;
-  traced.verify = verify;
+  traced.verify = options.exact ? verify : parse_verify("off");
   traced.without_passes = known_passes(options.without_passes);
+  traced.exact = options.exact;
+  traced.timed_replays = options.timed_replays;
   traced.interprets = options.executor == "interpreter";
   return std::make_unique<TracedBackend>(traced, std::move(log));
 }

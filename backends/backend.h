@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/closure_queue.h"
 #include "backends/step.h"
 #include "backends/step_report.h"
 #include "core/log.h"
@@ -18,10 +19,13 @@ struct BackendOptions {
   std::string mode = "traced";    ///< "traced" or "eager"
   std::string executor = "plan";  ///< of traced steps: "plan", or TorchScript's "interpreter"
   std::vector<std::string> without_passes = {};  ///< of traced steps, by name, for debugging
-  std::string device = "cpu";                    ///< "cpu" or "cuda"
+  bool exact = true;  ///< traced steps give the bytes of eager ones; false: faster, rounded
+                      ///< differently, and no promise that a resumed run gives the same bytes
+  int64_t timed_replays = 0;   ///< of each traced step, >= 0, for a timeline of its instructions
+  std::string device = "cpu";  ///< "cpu" or "cuda"
   std::string verify =
-      "first";      ///< "first", "off", or N: compare a replay with eager every N steps
-  int threads = 1;  ///< of tensor operators, >= 1
+      "first";      ///< "first", "off", or N: compare a replay with eager every N steps, if exact
+  int threads = 1;  ///< of tensor operators, >= 1; 0: what a Trainer's fit finds to be the fastest
   std::string environment = "same";  ///< "same" numeric environment on resume, or "new"
 };
 
@@ -41,7 +45,7 @@ class Backend {
   virtual void set_state(std::function<CapturedState()> state) = 0;
 
   /// The batch on the device; may return before the copy is done.
-  virtual Batch stage(const Batch& host) = 0;
+  virtual Batch stage(Batch host) = 0;
 
   /// Waits for everything that was started on the device.
   virtual void synchronize() = 0;
@@ -50,13 +54,13 @@ class Backend {
   /// structure of the batch) is new and replays it otherwise.
   /// \param is_due   asked which closures will run after this step; empty: all
   /// \param queue    gets the closures of the step that are due, in order, with their tensors
-  /// \return the body's outputs, without autograd history; the next run may overwrite them
+  /// \return the body's outputs, without autograd history; the next run overwrites them
   /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
-  virtual Outputs run(const StepKey& key,
-                      const Batch& batch,
-                      const StepBody& body,
-                      const IsDue& is_due,
-                      std::vector<StepClosure>& queue) = 0;
+  virtual const Outputs& run(const StepKey& key,
+                             const Batch& batch,
+                             const StepBody& body,
+                             const IsDue& is_due,
+                             ClosureQueue& queue) = 0;
 
   /// True inside a body.
   virtual bool is_in_step() const = 0;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/closure_queue.h"
 #include "backends/step.h"
 
 namespace rondo {
@@ -28,7 +29,7 @@ struct StepCall {
   const Batch& batch;
   const StepBody& body;
   const IsDue& is_due;
-  std::vector<StepClosure>& queue;
+  ClosureQueue& queue;
   const std::function<CapturedState()>& provide_state;
   BodyRequests*& requests;
 

@@ -8,6 +8,7 @@
 #include "backends/host_calls.h"
 #include "backends/recorder.h"
 #include "core/error.h"
+#include "core/prepared_operator.h"
 
 namespace rondo {
 
@@ -28,11 +29,21 @@ void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit:
   recorder_of_thread->run(op, keys, *stack);
 }
 
-void host_call(int64_t id, at::TensorList tensors) {
+void make_host_call(int64_t id, const std::vector<at::Tensor>& tensors) {
   if (host_calls_of_thread == nullptr) {
     throw UsageError("rondo::host_call: no step is running on this thread");
   }
-  host_calls_of_thread->call(id, tensors.vec());
+  host_calls_of_thread->call(id, tensors);
+}
+
+void host_call(int64_t id, at::TensorList tensors) {
+  make_host_call(id, tensors.vec());
+}
+
+PreparedCall prepare_host_call(const std::vector<c10::IValue>& arguments) {
+  return [id = arguments[0].toInt(), tensors = arguments[1].toTensorVector()] {
+    make_host_call(id, tensors);
+  };
 }
 
 at::Tensor view_dtype(const at::Tensor& x, at::ScalarType dtype) {
@@ -56,6 +67,7 @@ void register_with_dispatcher() {
     operators.def("host_call(int id, Tensor(a!)[] tensors) -> ()");
     operators.impl("host_call",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
+    register_prepared_operator("rondo::host_call", &prepare_host_call);
     operators.def("mm_to_(Tensor(a!) target, Tensor a, Tensor b, bool adds) -> ()");
     operators.impl("mm_to_", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &mm_to_));
     operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");

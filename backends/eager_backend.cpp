@@ -13,25 +13,26 @@ namespace rondo {
 
 void EagerBackend::set_state(std::function<CapturedState()>) {}
 
-Batch EagerBackend::stage(const Batch& host) {
-  return stage_on(host, device_);
+Batch EagerBackend::stage(Batch host) {
+  return stage_on(std::move(host), device_);
 }
 
 void EagerBackend::synchronize() {
   synchronize_device(device_);
 }
 
-Outputs EagerBackend::run(const StepKey&,
-                          const Batch& batch,
-                          const StepBody& body,
-                          const IsDue& is_due,
-                          std::vector<StepClosure>& queue) {
+const Outputs& EagerBackend::run(const StepKey&,
+                                 const Batch& batch,
+                                 const StepBody& body,
+                                 const IsDue& is_due,
+                                 ClosureQueue& queue) {
   if (is_in_step()) {
     throw UsageError("Backend.run: a step is running; its body cannot run another one");
   }
-  const Scoped<std::vector<StepClosure>*> in_step(queue_, &queue);
+  const Scoped<ClosureQueue*> in_step(queue_, &queue);
   const Scoped<const IsDue*> cadence(is_due_, &is_due);
-  return detached(body(batch));
+  outputs_ = detached(body(batch));
+  return outputs_;
 }
 
 void EagerBackend::defer(StepClosure closure) {

@@ -14,14 +14,14 @@ class EagerBackend final : public Backend {
   /// Nothing to do: the body touches its state itself.
   void set_state(std::function<CapturedState()> state) override;
 
-  Batch stage(const Batch& host) override;
+  Batch stage(Batch host) override;
   void synchronize() override;
 
-  Outputs run(const StepKey& key,
-              const Batch& batch,
-              const StepBody& body,
-              const IsDue& is_due,
-              std::vector<StepClosure>& queue) override;
+  const Outputs& run(const StepKey& key,
+                     const Batch& batch,
+                     const StepBody& body,
+                     const IsDue& is_due,
+                     ClosureQueue& queue) override;
 
   bool is_in_step() const override { return queue_ != nullptr; }
 
@@ -36,7 +36,8 @@ class EagerBackend final : public Backend {
   void require_step(const char* call) const;
 
   c10::Device device_;
-  std::vector<StepClosure>* queue_ = nullptr;  // of the step that is running
+  Outputs outputs_;
+  ClosureQueue* queue_ = nullptr;  // of the step that is running
   const IsDue* is_due_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/step_report.h"
 #include "core/tensor_map.h"
 
 namespace rondo {
@@ -34,8 +35,11 @@ class Executor {
   ///         overwrite them
   virtual const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) = 0;
 
-  /// Bytes that it holds from run to run for what the step computes; 0 when it holds none.
-  virtual int64_t arena_bytes() const { return 0; }
+  /// What it needs; nothing when it does not know beforehand.
+  virtual StepMemory memory() const { return {}; }
+
+  /// Where the time of its replays goes; empty when none was timed.
+  virtual StepTimeline timeline() const { return {}; }
 
   /// How the program is run, for people to read; "" when there is nothing to say.
   virtual std::string to_text() const { return ""; }

@@ -90,7 +90,7 @@ StepProgram Recorder::finish(const Outputs& outputs) {
     program_.outputs.emplace_back(name, use_after_step(tensor, "output \"" + name + "\""));
   }
   for (const SlotId slot : read_after_step_) {
-    if (table_.storage_of(slot).is_unwritten) {
+    if (table_.storage_of(slot).unwritten) {
       freeze_allocation(table_.storage_of(slot));
     }
   }
@@ -121,9 +121,8 @@ void Recorder::run(const c10::OperatorHandle& op,
     return;
   }
   read_arguments(call, arguments);
-  const size_t bytes_before = call.effects.changes_view_only
-                                  ? table_.storage_of(call.arguments[0].slots[0]).storage.nbytes()
-                                  : 0;
+  const size_t bytes_before =
+      call.effects.changes_view_only ? arguments[0].toTensor().storage().nbytes() : 0;
   op.redispatchBoxed(below, &stack);
   if (call.effects.changes_view_only) {
     const at::Tensor& changed = stack.back().toTensor();
@@ -185,7 +184,7 @@ SlotId Recorder::read_tensor(Call& call, size_t index, const at::Tensor& tensor)
     call.writes.push_back(slot);
   }
   KnownStorage& storage = table_.storage_of(slot);
-  if (!storage.is_unwritten || tensor.numel() == 0 || call.effects.reads_shape_only) {
+  if (!storage.unwritten || tensor.numel() == 0 || call.effects.reads_shape_only) {
     return slot;
   }
   if (!is_written) {
@@ -231,7 +230,7 @@ SlotId Recorder::add_result(const Call& call, const at::Tensor& tensor) {
   const SlotId slot = table_.add(SlotKind::Produced, tensor);
   KnownStorage& storage = table_.storage_of(slot);
   if (call.effects.allocates && storage.slots.size() == 1) {
-    storage.is_unwritten = true;
+    storage.unwritten = tensor.storage();
     storage.allocation = program_.instructions.size();
   }
   return slot;
@@ -279,7 +278,7 @@ void Recorder::freeze_unwritten(const Call& call) {
         return id != kNoTensor && &table_.storage_of(id) == &storage && !contains(call.writes, id);
       });
     };
-    if (storage.is_unwritten && std::none_of(call.results.begin(), call.results.end(), is_view)) {
+    if (storage.unwritten && std::none_of(call.results.begin(), call.results.end(), is_view)) {
       freeze_allocation(storage);
     }
   }
@@ -292,13 +291,13 @@ void Recorder::freeze_allocation(KnownStorage& known) {
   const SlotId root = known.slots[0];
   const Slot slot = program_.slots[static_cast<size_t>(root)];
   const at::Tensor bytes =
-      at::empty({0}, slot.dtype).set_(known.storage, slot.offset, slot.sizes, slot.strides);
+      at::empty({0}, slot.dtype).set_(known.unwritten, slot.offset, slot.sizes, slot.strides);
   const SlotId constant = freeze(bytes.clone());
   Instruction& allocation = program_.instructions[known.allocation];
   allocation.op = operator_named("aten::clone");
   allocation.arguments = {Argument::tensor_of(constant), Argument::constant_of(c10::IValue())};
   allocation.is_allocation = false;
-  known.is_unwritten = false;
+  known.unwritten = c10::Storage();
 }
 
 void Recorder::mark_written(const Call& call) {
@@ -308,7 +307,7 @@ void Recorder::mark_written(const Call& call) {
       fail("wrote with " + call.name + " into a tensor that was made outside of the step",
            "make it a buffer of the model, or state of the optimizer or callback");
     }
-    storage.is_unwritten = false;
+    storage.unwritten = c10::Storage();
   }
 }
 

@@ -47,10 +47,9 @@ KnownStorage& SlotTable::storage_of(SlotId slot) {
 }
 
 SlotId SlotTable::add(SlotKind kind, const at::Tensor& tensor, std::string name) {
-  const auto [entry, is_new] = storages_.try_emplace(address(tensor));
+  const auto [entry, is_new] = storages_.try_emplace(address(tensor), tensor.storage());
   KnownStorage& known = entry->second;
   if (is_new) {
-    known.storage = tensor.storage();
     known.id = static_cast<int32_t>(by_id_.size());
     known.kind = kind;
     by_id_.push_back(entry->first);

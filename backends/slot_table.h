@@ -12,14 +12,17 @@
 
 namespace rondo {
 
-/// A storage that the step has met. It is kept alive while recording, so that its address names it.
+/// A storage that the step has met. A weak reference keeps its address from being given to another
+/// one, but not its bytes: a step that is recorded needs no more memory than one that is not.
 struct KnownStorage {
-  c10::Storage storage;
+  c10::weak_intrusive_ptr<c10::StorageImpl> address;
   int32_t id = 0;
   SlotKind kind = SlotKind::Produced;
   std::vector<SlotId> slots;  ///< the first one is how it was met
-  bool is_unwritten = false;  ///< fresh memory that no recorded instruction has written
-  size_t allocation = 0;      ///< the instruction that made it, where `is_unwritten`
+  c10::Storage unwritten;     ///< fresh memory, held until a recorded instruction writes it
+  size_t allocation = 0;      ///< the instruction that made it, where `unwritten`
+
+  explicit KnownStorage(const c10::Storage& storage) : address(storage.getWeakStorageImpl()) {}
 };
 
 /// Tells which slot a tensor is while a step is recorded. Two tensors are one slot when they see

@@ -1,12 +1,20 @@
 #include "backends/staging.h"
 
+#include <algorithm>
+
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace rondo {
 
-Batch stage_on(const Batch& host, c10::Device device) {
+Batch stage_on(Batch host, c10::Device device) {
+  const auto is_there = [device](const Batch::Item& item) {
+    return item.second.device() == device;
+  };
+  if (std::all_of(host.items().begin(), host.items().end(), is_there)) {
+    return host;
+  }
   Batch staged;
   for (const auto& [name, tensor] : host.items()) {
     staged.set(name, tensor.to(device, /*non_blocking=*/true));

@@ -7,7 +7,7 @@
 namespace rondo {
 
 /// The batch with every tensor on `device`; from pinned memory the copies may still be under way.
-Batch stage_on(const Batch& host, c10::Device device);
+Batch stage_on(Batch host, c10::Device device);
 
 /// Waits for what was started on `device`; nothing to do on the CPU.
 void synchronize_device(c10::Device device);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -166,6 +167,26 @@ std::string to_text(const StepProgram& program) {
   return out.str();
 }
 
+int64_t extent_of(const Slot& slot) {
+  int64_t last = slot.offset;
+  for (size_t d = 0; d < slot.sizes.size(); ++d) {
+    if (slot.sizes[d] == 0) {
+      return 0;
+    }
+    last += (slot.sizes[d] - 1) * slot.strides[d];
+  }
+  return (last + 1) * static_cast<int64_t>(c10::elementSize(slot.dtype));
+}
+
+std::vector<int64_t> bytes_of_storages(const StepProgram& program) {
+  std::vector<int64_t> bytes(static_cast<size_t>(program.storages), 0);
+  for (const Slot& slot : program.slots) {
+    int64_t& needed = bytes[static_cast<size_t>(slot.storage)];
+    needed = std::max(needed, extent_of(slot));
+  }
+  return bytes;
+}
+
 std::vector<bool> used_slots(const StepProgram& program) {
   std::vector<bool> used(program.slots.size(), false);
   const auto use = [&](SlotId slot) { used[static_cast<size_t>(slot)] = true; };
@@ -193,6 +214,35 @@ int64_t captured_bytes(const StepProgram& program) {
     }
   }
   return bytes;
+}
+
+int64_t peak_of_results(const StepProgram& program) {
+  constexpr size_t kNever = static_cast<size_t>(-1);
+  const size_t end = program.instructions.size();
+  std::vector<size_t> first(static_cast<size_t>(program.storages), kNever);
+  std::vector<size_t> last(first.size(), 0);
+  const auto touch = [&](SlotId id, size_t moment) {
+    const Slot& slot = program.slots[static_cast<size_t>(id)];
+    if (slot.kind == SlotKind::Produced) {
+      const auto storage = static_cast<size_t>(slot.storage);
+      first[storage] = std::min(first[storage], moment);
+      last[storage] = moment;
+    }
+  };
+  for (size_t i = 0; i < end; ++i) {
+    for_each_slot(program.instructions[i].arguments, [&](SlotId slot) { touch(slot, i); });
+    for_each_slot(program.instructions[i].results, [&](SlotId slot) { touch(slot, i); });
+  }
+  const std::vector<int64_t> bytes = bytes_of_storages(program);
+  std::vector<int64_t> changes(end + 1, 0);
+  for (size_t storage = 0; storage < first.size(); ++storage) {
+    if (first[storage] != kNever) {
+      changes[first[storage]] += bytes[storage];
+      changes[last[storage] + 1] -= bytes[storage];
+    }
+  }
+  std::partial_sum(changes.begin(), changes.end(), changes.begin());
+  return *std::max_element(changes.begin(), changes.end());
 }
 
 }  // namespace rondo

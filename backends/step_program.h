@@ -127,10 +127,20 @@ std::string to_text(const Instruction& instruction);
 /// The whole program for people to read, a line an instruction.
 std::string to_text(const StepProgram& program);
 
+/// Bytes from a slot's storage's start to behind its last element.
+int64_t extent_of(const Slot& slot);
+
+/// Bytes that each storage needs for the slots that lie in it.
+std::vector<int64_t> bytes_of_storages(const StepProgram& program);
+
 /// For each slot, whether something in the program names it.
 std::vector<bool> used_slots(const StepProgram& program);
 
 /// Bytes of the captured tensors that the program uses, each storage counted once.
 int64_t captured_bytes(const StepProgram& program);
+
+/// The most bytes of results that live at a time when each is freed after its last use, which is
+/// what the step needs as it is written, besides its state.
+int64_t peak_of_results(const StepProgram& program);
 
 }  // namespace rondo

@@ -20,13 +20,56 @@ struct StepStats {
   int64_t replays = 0;
 };
 
+/// What one instruction of a replayed step costs.
+struct InstructionTime {
+  std::string op;        ///< such as "aten::mm"
+  std::string where;     ///< what was running when it was recorded
+  std::string text;      ///< the instruction as the program shows it
+  double seconds = 0.0;  ///< in one replay, the mean of those that were timed
+  int64_t bytes = 0;     ///< of its arguments and results, each once
+};
+
+/// The memory of what one instruction computes.
+struct InstructionBytes {
+  std::string op;
+  std::string where;
+  int64_t bytes = 0;
+};
+
+/// Where the time of a replay goes.
+struct StepTimeline {
+  int64_t replays = 0;                        ///< that were timed; 0: none
+  double replay_s = 0.0;                      ///< a whole replay, the mean of those
+  std::vector<InstructionTime> instructions;  ///< in the order in which they run
+};
+
+/// Bytes of one thing.
+struct NamedBytes {
+  std::string name;
+  int64_t bytes = 0;
+};
+
+/// The memory of a planned step, known before it is replayed. Bytes.
+struct StepMemory {
+  std::vector<NamedBytes> captured;  ///< state, by its name; memory that is shared counts once
+  int64_t constants = 0;
+  int64_t inputs = 0;  ///< one batch
+  int64_t arena = 0;
+  int64_t adopted = 0;  ///< at most at a time: results that operators allocate in each replay
+  int64_t capture = 0;  ///< at most at a time while the step runs as written, besides the state
+  int64_t trial = 0;    ///< at most at a time, for comparing kernels in the first replays
+  std::vector<InstructionBytes> fullest;  ///< results that live when the most of the arena does
+};
+
 /// One recorded step, for people and tools.
 struct StepReport {
   std::string name;  ///< fits a file name, such as "train_update.0"
   StepStats stats;
-  std::string program;  ///< text of the program that is replayed
-  std::string plan;     ///< text: where and how each instruction runs; "" without a plan
-  std::string graph;    ///< text of the TorchScript graph made from it
+  std::string program;    ///< text of the program that is replayed
+  std::string plan;       ///< text: where and how each instruction runs; "" without a plan
+  std::string graph;      ///< text of the TorchScript graph made from it
+  StepTimeline timeline;  ///< without replays when none was timed
+  StepMemory memory;      ///< of a plan
 };
 
 }  // namespace rondo

@@ -46,15 +46,15 @@ void TracedBackend::set_state(std::function<CapturedState()> state) {
   state_ = std::move(state);
 }
 
-Batch TracedBackend::stage(const Batch& host) {
-  return stage_on(host, device());
+Batch TracedBackend::stage(Batch host) {
+  return stage_on(std::move(host), device());
 }
 
-Outputs TracedBackend::run(const StepKey& key,
-                           const Batch& batch,
-                           const StepBody& body,
-                           const IsDue& is_due,
-                           std::vector<StepClosure>& queue) {
+const Outputs& TracedBackend::run(const StepKey& key,
+                                  const Batch& batch,
+                                  const StepBody& body,
+                                  const IsDue& is_due,
+                                  ClosureQueue& queue) {
   if (is_in_step_) {
     throw UsageError("Backend.run: a step is running; its body cannot run another one");
   }

@@ -25,15 +25,15 @@ class TracedBackend final : public Backend {
   c10::Device device() const override { return c10::Device(c10::kCPU); }
 
   void set_state(std::function<CapturedState()> state) override;
-  Batch stage(const Batch& host) override;
+  Batch stage(Batch host) override;
 
   void synchronize() override {}
 
-  Outputs run(const StepKey& key,
-              const Batch& batch,
-              const StepBody& body,
-              const IsDue& is_due,
-              std::vector<StepClosure>& queue) override;
+  const Outputs& run(const StepKey& key,
+                     const Batch& batch,
+                     const StepBody& body,
+                     const IsDue& is_due,
+                     ClosureQueue& queue) override;
 
   bool is_in_step() const override { return is_in_step_; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct TracedOptions {
   VerifyPolicy verify;
   bool interprets = false;                  ///< with TorchScript's interpreter, not as a plan
   std::vector<std::string> without_passes;  ///< names of passes to leave out
+  bool exact = true;                        ///< only what gives the bytes of eager
+  int64_t timed_replays = 0;                ///< of each step, for its timeline
 };
 
 }  // namespace rondo

@@ -1,5 +1,7 @@
 #include "backends/traced_step.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -56,7 +58,7 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
   if (options.interprets) {
     return std::make_unique<JitExecutor>(program);
   }
-  return std::make_unique<PlannedExecutor>(program, log);
+  return std::make_unique<PlannedExecutor>(program, log, options.exact, options.timed_replays);
 }
 
 }  // namespace
@@ -66,14 +68,15 @@ TracedStep::TracedStep(std::string name, int number, const TracedOptions& option
 
 TracedStep::~TracedStep() = default;
 
-Outputs TracedStep::run(const StepCall& call) {
+const Outputs& TracedStep::run(const StepCall& call) {
   if (is_ready_) {
     if (const Slot* const moved = moved_state()) {
       start_anew(*moved);
     }
   }
   if (!is_ready_) {
-    return capture(call);
+    capture(call);
+    return outputs_;
   }
   const DueSet due = due_closures(call);
   const std::vector<at::Tensor>& results =
@@ -81,34 +84,32 @@ Outputs TracedStep::run(const StepCall& call) {
   ++stats_.replays;
   moves_in_a_row_ = 0;
   auto next = results.begin();
-  Outputs outputs;
   for (const auto& output : program_.outputs) {
-    outputs.set(output.first, *next++);
+    outputs_.set(output.first, *next++);
   }
   for (const ClosureOutput& closure : program_.closures) {
     const auto end = next + static_cast<std::ptrdiff_t>(closure.tensors.size());
     const bool has_bit = closure.index < kDueClosures;
     if (has_bit ? (due >> closure.index & 1) != 0 : call.asks_for(closure.cadence)) {
-      call.queue.push_back({{next, end}, closures_[closure.index], closure.cadence});
+      call.queue.push_back(next, end, closures_[closure.index], closure.cadence);
     }
     next = end;
   }
-  return outputs;
+  return outputs_;
 }
 
-Outputs TracedStep::capture(const StepCall& call) {
+void TracedStep::capture(const StepCall& call) {
   CapturedStep captured;
   {
     const Stopwatch watch(stats_.capture_s);
     captured = capture_step(name_, call);
   }
-  Outputs outputs = captured.outputs;
+  outputs_ = captured.outputs;
   if (first_ == nullptr) {
     first_ = std::make_unique<StepProgram>(std::move(captured.program));
   } else {
     settle(std::move(captured));
   }
-  return outputs;
 }
 
 // Two captures are there: compares, and builds what is replayed. State that was made in the first
@@ -128,6 +129,7 @@ void TracedStep::settle(CapturedStep second) {
   }
   is_third_capture_ = false;
   const Stopwatch watch(stats_.build_s);
+  capture_bytes_ = peak_of_results(second.program);
   stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
   CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
   program_ = std::move(cleaned_up.program);
@@ -143,8 +145,9 @@ void TracedStep::settle(CapturedStep second) {
       addresses_.push_back({static_cast<SlotId>(i), address_of(program_.slots[i].value)});
     }
   }
+  ::malloc_trim(0);  // what the captures left free is not what replays need
   executor_ = make_executor(program_, options_, log_);
-  stats_.arena_bytes = executor_->arena_bytes();
+  stats_.arena_bytes = executor_->memory().arena;
   is_ready_ = true;
 }
 
@@ -214,6 +217,11 @@ StepReport TracedStep::report() const {
   report.program = to_text(program_);
   report.plan = executor_ == nullptr ? "" : executor_->to_text();
   report.graph = graph_text(program_);
+  if (executor_ != nullptr) {
+    report.memory = executor_->memory();
+    report.memory.capture = capture_bytes_;
+  }
+  report.timeline = executor_ == nullptr ? StepTimeline() : executor_->timeline();
   return report;
 }
 

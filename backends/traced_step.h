@@ -31,7 +31,8 @@ class TracedStep {
   ~TracedStep();
 
   /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
-  Outputs run(const StepCall& call);
+  /// \return valid until the next run
+  const Outputs& run(const StepCall& call);
 
   /// Whether both captures are done.
   bool is_ready() const { return is_ready_; }
@@ -46,7 +47,7 @@ class TracedStep {
     const void* data;
   };
 
-  Outputs capture(const StepCall& call);
+  void capture(const StepCall& call);
   void settle(CapturedStep second);
   [[noreturn]] void throw_difference(const std::string& difference) const;
   const Slot* moved_state() const;
@@ -67,6 +68,8 @@ class TracedStep {
   std::vector<HostFunction> closures_;
   HostCalls host_calls_;
   std::unique_ptr<Executor> executor_;
+  Outputs outputs_;
+  int64_t capture_bytes_ = 0;
   int moves_in_a_row_ = 0;
   StepStats stats_;
 };

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/timeline.h"
 #include "callbacks/reproducibility_callback.h"
 #include "data/tensor_dataset.h"
 #include "loops/fit_run.h"
@@ -67,6 +68,9 @@ class Contender {
   virtual ~Contender() = default;
   virtual void train(int64_t updates) = 0;
   virtual double loss() const = 0;
+
+  /// The time of each instruction, for people; "" when none was timed.
+  virtual std::string timeline() const { return ""; }
 };
 
 /// What a C++ user writes today.
@@ -130,21 +134,30 @@ Factory<Optimizer> optimizer_of(const Workload& w) {
   return w.rule == Rule::Adam ? use<Adam>({w.lr}) : use<AdamW>({w.lr});
 }
 
-BackendOptions backend_options(const std::string& name, int threads) {
+/// What the command line says of rondo's backends.
+struct Settings {
+  int threads = 1;
+  bool exact = true;
+  int64_t timed_replays = 0;
+};
+
+BackendOptions backend_options(const std::string& name, const Settings& settings) {
   BackendOptions options;
   options.mode = name == "eager" ? "eager" : "traced";
   options.executor = name == "traced-interpreter" ? "interpreter" : "plan";
-  options.threads = threads;
+  options.threads = settings.threads;
+  options.exact = settings.exact;
+  options.timed_replays = settings.timed_replays;
   return options;
 }
 
 /// The step under a backend, and nothing around it.
 class Step final : public Contender {
  public:
-  Step(const Workload& w, const std::string& name, int threads)
+  Step(const Workload& w, const std::string& name, const Settings& settings)
       : w_(w),
         data_(make_batch(w)),
-        backend_(make_backend(backend_options(name, threads), TextLog(LogLevel::Warning))) {
+        backend_(make_backend(backend_options(name, settings), TextLog(LogLevel::Warning))) {
     torch::manual_seed(kSeed);
     net_ = w.make_network();
     optimizer_ = optimizer_of(w).make();
@@ -166,6 +179,14 @@ class Step final : public Contender {
   }
 
   double loss() const override { return outputs_["loss"].item<double>(); }
+
+  std::string timeline() const override {
+    std::string text;
+    for (const StepReport& report : backend_->reports()) {
+      text += timeline_table(report.timeline);
+    }
+    return text;
+  }
 
  private:
   CapturedState state() const {
@@ -228,7 +249,7 @@ class Step final : public Contender {
   std::unique_ptr<Optimizer> optimizer_;
   Batch batch_;
   Outputs outputs_;
-  std::vector<StepClosure> queue_;
+  ClosureQueue queue_;
   int64_t update_ = 0;
   double logged_ = 0.0;
 };
@@ -236,7 +257,7 @@ class Step final : public Contender {
 /// The whole framework around the traced step.
 class Fit final : public Contender {
  public:
-  Fit(const Workload& w, int threads, int64_t updates)
+  Fit(const Workload& w, const Settings& settings, int64_t updates)
       : directory_(std::filesystem::temp_directory_path() /
                    fmt::format("step_bench_{}", ::getpid())) {
     TrainerOptions options;
@@ -244,7 +265,7 @@ class Fit final : public Contender {
     options.seed = kSeed;
     options.model = from_module(w.make_network, "x", cross_entropy("label"));
     options.optimizer = optimizer_of(w);
-    options.backend = backend_options("traced", threads);
+    options.backend = backend_options("traced", settings);
     options.loop.max_steps = updates;
     options.loop.eval_frequency = 0;
     options.loop.grad_accum_steps = w.micro_batches;
@@ -324,15 +345,15 @@ void time_in_turns(std::vector<Entry>& entries, int64_t steps, int rounds) {
 
 std::unique_ptr<Contender> make_contender(const Workload& w,
                                           const std::string& name,
-                                          int threads,
+                                          const Settings& settings,
                                           int64_t updates) {
   if (name == "libtorch") {
     return std::make_unique<HandWritten>(w);
   }
   if (name == "fit") {
-    return std::make_unique<Fit>(w, threads, updates);
+    return std::make_unique<Fit>(w, settings, updates);
   }
-  return std::make_unique<Step>(w, name, threads);
+  return std::make_unique<Step>(w, name, settings);
 }
 
 void print(const Entry& entry, const Workload& w, int threads, double seconds_per_step) {
@@ -354,7 +375,7 @@ void print(const Entry& entry, const Workload& w, int threads, double seconds_pe
 int main(int argc, char** argv) {
   std::string name = "mlp";
   std::vector<std::string> backends = {"libtorch", "eager", "traced", "fit"};
-  int threads = 1;
+  Settings settings;
   int64_t steps = 400;
   int rounds = 5;
   bool json = true;
@@ -364,7 +385,10 @@ int main(int argc, char** argv) {
   }
   CLI::App app("Times one training step.");
   app.add_option("--workload", name, "the step")->check(CLI::IsMember(names));
-  app.add_option("--threads", threads, "of tensor operators");
+  app.add_option("--threads", settings.threads, "of tensor operators");
+  app.add_option("--exact", settings.exact, "0: rondo's steps may round differently, for speed");
+  app.add_option(
+      "--timeline", settings.timed_replays, "replays to time, instruction by instruction");
   app.add_option("--backend", backends, "who is timed, in turns")
       ->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
   app.add_option("--steps", steps, "updates of a round");
@@ -374,14 +398,15 @@ int main(int argc, char** argv) {
   const Workload& w = *std::find_if(bench::workloads().begin(),
                                     bench::workloads().end(),
                                     [&](const Workload& one) { return one.name == name; });
-  at::set_num_threads(threads);
+  at::set_num_threads(settings.threads);
   std::vector<Entry> entries;
   for (const std::string& peer : backends) {
-    entries.push_back({peer, make_contender(w, peer, threads, kWarmUp + steps * rounds), {}});
+    entries.push_back({peer, make_contender(w, peer, settings, kWarmUp + steps * rounds), {}});
   }
   time_in_turns(entries, steps, rounds);
   for (const Entry& entry : entries) {
-    print(entry, w, threads, median(entry.seconds) / static_cast<double>(steps));
+    print(entry, w, settings.threads, median(entry.seconds) / static_cast<double>(steps));
+    fmt::print(stderr, "{}", entry.contender->timeline());
   }
   return 0;
 }

@@ -26,6 +26,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"validate", Command::Validate},
                                      {"validate_all", Command::ValidateAll},
                                      {"predict", Command::Predict},
+                                     {"plan", Command::Plan},
                                      {"verify-resume", Command::VerifyResume},
                                      {"checkpoint", Command::Checkpoint},
                                      {"describe", Command::Describe},
@@ -92,6 +93,14 @@ void add_validate_all(CLI::App& root, CommandLine& line) {
   app.add_flag("--watch", line.watch, "Go on with checkpoints as they appear, until Ctrl-C");
 }
 
+void add_plan(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand("plan", "Show the memory that training takes, by what for");
+  add_run_file(app, line);
+  app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
+  app.add_option("--memory-limit", line.memory_limit, "Exit with 1 when more is needed")
+      ->type_name("SIZE");
+}
+
 void add_verify_resume(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(
       "verify-resume",
@@ -143,6 +152,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_run_command(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);
   add_run_command(root, "predict", "Write the model's outputs for a data set to a file", line);
+  add_plan(root, line);
   add_verify_resume(root, line);
   add_checkpoint(root, line);
 
@@ -158,6 +168,9 @@ void add_commands(CLI::App& root, CommandLine& line) {
       ->required()
       ->type_name("RUN_DIR|FILE.pt");
   inspect.add_option("--graph", line.graph, "Print the graph of this step")->type_name("KEY");
+  inspect.add_flag(
+      "--timeline", line.timeline, "Train a few updates anew and show where their time goes");
+  add_count(inspect, "--replays", line.replays, "Of each step, for its timeline");
 
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }

@@ -12,6 +12,7 @@ enum class Command {
   Validate,
   ValidateAll,
   Predict,
+  Plan,
   VerifyResume,
   Checkpoint,
   Describe,
@@ -43,6 +44,9 @@ struct CommandLine {
   std::string output;                  ///< checkpoint average: the file to write
   std::string name;                    ///< describe: a component; empty lists all
   std::string target;                  ///< inspect: a run directory or a checkpoint
+  bool timeline = false;               ///< inspect: where the time of a replay goes
+  int64_t replays = 50;                ///< inspect: of each step, for its timeline, >= 1
+  std::string memory_limit;            ///< plan: such as 512MB; empty: none
   std::string graph;                   ///< inspect: the step whose graph to print; empty: none
 };
 

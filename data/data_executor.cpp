@@ -34,14 +34,16 @@ std::optional<Batch> DataExecutor::next() {
     return std::nullopt;
   }
   ++iteration_;
-  return backend_.stage(*host);
+  return backend_.stage(std::move(*host));
 }
 
-Outputs DataExecutor::run(const StepKey& key,
-                          const Batch& batch,
-                          const StepBody& body,
-                          const IsDue& is_due) {
-  return backend_.run(key, batch, body, is_due, queue_);
+const Outputs& DataExecutor::run(const StepKey& key,
+                                 const Batch& batch,
+                                 const StepBody& body,
+                                 const IsDue& is_due) {
+  // A copy: host code may drop the step, or run another one, while it still reads these.
+  outputs_ = backend_.run(key, batch, body, is_due, queue_);
+  return outputs_;
 }
 
 void DataExecutor::defer(StepClosure closure) {
@@ -57,7 +59,7 @@ void DataExecutor::finish() {
     return;
   }
   const FlagScope running(is_running_closures_);
-  std::vector<StepClosure> queued;
+  ClosureQueue queued;
   queued.swap(queue_);
   for (const StepClosure& closure : queued) {
     closure.run(closure.tensors);

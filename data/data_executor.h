@@ -26,8 +26,11 @@ class DataExecutor {
   /// The next batch on the device; nothing when the iterations are over.
   std::optional<Batch> next();
 
-  /// Runs the step; the closures that are due are queued.
-  Outputs run(const StepKey& key, const Batch& batch, const StepBody& body, const IsDue& is_due);
+  /// Runs the step; the closures that are due are queued. Its outputs stay until the next one.
+  const Outputs& run(const StepKey& key,
+                     const Batch& batch,
+                     const StepBody& body,
+                     const IsDue& is_due);
 
   /// Queues host work for the end of this iteration; from within a closure it runs at once.
   void defer(StepClosure closure);
@@ -48,7 +51,8 @@ class DataExecutor {
   Source source_;
   std::optional<int64_t> num_batches_;
   int64_t iteration_ = -1;
-  std::vector<StepClosure> queue_;
+  Outputs outputs_;
+  ClosureQueue queue_;
   bool is_running_closures_ = false;
 };
 

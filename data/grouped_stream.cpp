@@ -17,12 +17,10 @@ GroupedStream::GroupedStream(DataLoader loader,
 }
 
 GroupedBatch GroupedStream::next() {
-  if (group_.empty()) {
+  if (given_ == group_.size()) {
     read_group();
   }
-  GroupedBatch batch = std::move(group_.front());
-  group_.pop_front();
-  return batch;
+  return std::move(group_[given_++]);
 }
 
 void GroupedStream::start_epoch(const LoaderPosition& position) {
@@ -38,6 +36,8 @@ void GroupedStream::read_group() {
   if (!ahead_) {
     throw DataError(fmt::format("the training data of epoch {} yields no batch", epoch_));
   }
+  group_.clear();
+  given_ = 0;
   while (ahead_ && static_cast<int64_t>(group_.size()) < group_size_) {
     group_.push_back({std::move(*ahead_), {}, false});
     ahead_ = stream_->next();

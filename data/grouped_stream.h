@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backends/step.h"
 #include "data/data_loader.h"
@@ -40,7 +40,8 @@ class GroupedStream {
   int64_t epoch_ = 0;
   std::unique_ptr<BatchStream> stream_;
   std::optional<Batch> ahead_;  // the first batch of the next group of this epoch
-  std::deque<GroupedBatch> group_;
+  std::vector<GroupedBatch> group_;
+  size_t given_ = 0;  // batches of the group that were given out
 };
 
 }  // namespace rondo

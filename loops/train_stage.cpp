@@ -63,7 +63,7 @@ bool TrainStage::advance() {
   }
   Model& model = *state.model;
   trainer_.call(hooks::on_train_batch_start, model, *batch, batch_idx_);
-  const Outputs outputs = run_step(*batch);
+  const Outputs& outputs = run_step(*batch);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   state.timestamp = advanced(state.timestamp, *batch, state.phase.is_last, ends_epoch_, seconds);
   const bool is_over =
@@ -75,7 +75,7 @@ bool TrainStage::advance() {
   return !is_over && !(state.phase.is_last && trainer_.stops_now());
 }
 
-Outputs TrainStage::run_step(const Batch& batch) {
+const Outputs& TrainStage::run_step(const Batch& batch) {
   State& state = trainer_.state();
   const StepKey key{"train", state.phase, trainer_.step_slots().precision->dtype()};
   const Timestamp after = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, 0.0);
@@ -83,14 +83,18 @@ Outputs TrainStage::run_step(const Batch& batch) {
   // Every batch of a group belongs to the update that the group makes.
   Timestamp group_end = after;
   group_end.update = state.timestamp.update + 1;
-  const auto is_due = [&](const Cadence& cadence) {
+  const auto falls_due = [&](const Cadence& cadence) {
     return cadence.only_log_steps
                ? logs
                : crosses(cadence.every, state.timestamp, group_end, state.plan->length());
   };
   trainer_.begin_step();
-  Outputs outputs = executor_->run(
-      key, batch, [this](const Batch& staged) { return train_step(trainer_, staged); }, is_due);
+  const Outputs& outputs = executor_->run(
+      key,
+      batch,
+      [this](const Batch& staged) { return train_step(trainer_, staged); },
+      // One reference fits into a std::function without allocating.
+      [&falls_due](const Cadence& cadence) { return falls_due(cadence); });
   if (state.phase.size > 1) {
     state.optimizer->bind_grads(!state.phase.is_last);
   }

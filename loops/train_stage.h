@@ -37,7 +37,7 @@ class TrainStage {
 
  private:
   std::optional<Batch> fetch();
-  Outputs run_step(const Batch& batch);
+  const Outputs& run_step(const Batch& batch);
 
   Trainer& trainer_;
   const DataLoader& loader_;

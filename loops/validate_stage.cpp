@@ -49,14 +49,14 @@ bool ValidateStage::advance() {
   }
   Model& model = *trainer_.state().model;
   fire_.batch_start(model, *batch, batch_idx_);
-  const Outputs outputs = run_step(*batch);
+  const Outputs& outputs = run_step(*batch);
   fire_.batch_end(model, outputs, *batch, batch_idx_);
   executor_->finish();
   ++batch_idx_;
   return !executor_->is_final_iteration();
 }
 
-Outputs ValidateStage::run_step(const Batch& batch) {
+const Outputs& ValidateStage::run_step(const Batch& batch) {
   const StepKey key{loop_.validation_hook(), {}, trainer_.step_slots().precision->dtype()};
   const bool logs = trainer_.is_log_step();
   const auto is_due = [logs](const Cadence& cadence) { return logs || !cadence.only_log_steps; };

@@ -41,7 +41,7 @@ class ValidateStage {
   std::exception_ptr fail(std::exception_ptr error);
 
  private:
-  Outputs run_step(const Batch& batch);
+  const Outputs& run_step(const Batch& batch);
   std::optional<int64_t> num_batches() const;
 
   Trainer& trainer_;

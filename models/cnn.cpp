@@ -4,12 +4,16 @@
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <fmt/ranges.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 
 #include "core/require.h"
 #include "metrics/accuracy.h"
 #include "models/internal/classify.h"
+#include "models/module_model.h"
 #include "models/register.h"
 
 namespace rondo {
@@ -35,9 +39,25 @@ void validate(const Cnn::Options& options) {
       options.dropout >= 0 && options.dropout < 1, "Cnn: dropout", "in [0, 1)", options.dropout);
 }
 
-}  // namespace
+class Network final : public ModuleModel {
+ public:
+  explicit Network(const Cnn::Options& options);
 
-Cnn::Cnn(const Options& options) : dropout_(options.dropout) {
+  Outputs forward(const Batch& batch) override;
+  std::vector<Factory<Metric>> metrics() const override;
+
+ private:
+  struct Stage {
+    torch::nn::Conv2d convolution;
+    torch::nn::BatchNorm2d norm;
+  };
+
+  double dropout_;
+  std::vector<Stage> stages_;
+  torch::nn::Linear head_{nullptr};
+};
+
+Network::Network(const Cnn::Options& options) : dropout_(options.dropout) {
   validate(options);
   int64_t channels = options.channels;
   for (const int64_t width : options.widths) {
@@ -53,7 +73,7 @@ Cnn::Cnn(const Options& options) : dropout_(options.dropout) {
   head_ = register_module("head", torch::nn::Linear(channels * side * side, options.classes));
 }
 
-Outputs Cnn::forward(const Batch& batch) {
+Outputs Network::forward(const Batch& batch) {
   at::Tensor x = batch["image"];
   for (Stage& stage : stages_) {
     x = at::relu(stage.norm(stage.convolution(x)));
@@ -63,9 +83,13 @@ Outputs Cnn::forward(const Batch& batch) {
   return detail::classify(head_(x), batch, "label");
 }
 
-std::vector<Factory<Metric>> Cnn::metrics() const {
+std::vector<Factory<Metric>> Network::metrics() const {
   return {use<Accuracy>()};
 }
+
+}  // namespace
+
+Cnn::Cnn(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
 void register_cnn(Registry<Model>& registry) {
   using Options = Cnn::Options;

@@ -1,20 +1,18 @@
 #pragma once
 
-#include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
-
 #include <cstdint>
 #include <vector>
 
-#include "models/module_model.h"
+#include "models/wrapped_model.h"
 
 namespace rondo {
 
 /// Stages of 3×3 convolution, batch norm, ReLU and 2×2 max pooling, then one linear layer, for
 /// classification of "image", float32 [B, channels, image_size, image_size], with "label",
-/// int64 [B].
-class Cnn final : public ModuleModel {
+/// int64 [B]. Returns "loss", the mean cross entropy, when the batch has labels, and "logits",
+/// [B, classes].
+/// \capture safe
+class Cnn final : public WrappedModel {
  public:
   struct Options {
     int64_t channels = 1;                    ///< of the images, >= 1
@@ -24,23 +22,8 @@ class Cnn final : public ModuleModel {
     double dropout = 0.0;                    ///< share of the linear layer's inputs, in [0, 1)
   };
 
+  /// \throws UsageError  for options out of range
   explicit Cnn(const Options& options);
-
-  /// "loss", the mean cross entropy, when the batch has labels, and "logits", [B, classes].
-  /// \capture safe
-  Outputs forward(const Batch& batch) override;
-
-  std::vector<Factory<Metric>> metrics() const override;
-
- private:
-  struct Stage {
-    torch::nn::Conv2d convolution;
-    torch::nn::BatchNorm2d norm;
-  };
-
-  double dropout_;
-  std::vector<Stage> stages_;
-  torch::nn::Linear head_{nullptr};
 };
 
 }  // namespace rondo

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <torch/nn/pimpl.h>
 
 #include <functional>
 #include <memory>
@@ -44,8 +43,9 @@ TensorModule erase(std::shared_ptr<Impl> module) {
   return {module, [module](const at::Tensor& input) { return module->forward(input); }};
 }
 
-template <class Impl>
-TensorModule erase(const torch::nn::ModuleHolder<Impl>& holder) {
+/// A holder of LibTorch, such as `torch::nn::Linear`.
+template <class Holder>
+TensorModule erase(const Holder& holder) {
   return erase(holder.ptr());
 }
 

@@ -8,6 +8,9 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
 #include <torch/nn/init.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +20,7 @@
 #include "metrics/perplexity.h"
 #include "models/internal/classify.h"
 #include "models/internal/next_token.h"
+#include "models/module_model.h"
 #include "models/register.h"
 
 namespace rondo {
@@ -37,12 +41,10 @@ Gpt::Options validated(const Gpt::Options& options) {
   return options;
 }
 
-}  // namespace
-
 /// Attention and a two-layer perceptron, each behind a layer norm and beside the residual stream.
-class Gpt::BlockImpl final : public torch::nn::Module {
+class Block final : public torch::nn::Module {
  public:
-  explicit BlockImpl(const Options& options)
+  explicit Block(const Gpt::Options& options)
       : heads_(options.heads),
         dropout_(options.dropout),
         norm1_(torch::nn::LayerNormOptions({options.width})),
@@ -90,17 +92,39 @@ class Gpt::BlockImpl final : public torch::nn::Module {
   torch::nn::Linear contract_;
 };
 
-Gpt::Gpt(const Options& options)
+class Network final : public ModuleModel {
+ public:
+  explicit Network(const Gpt::Options& options);
+
+  Outputs forward(const Batch& batch) override;
+  std::vector<Factory<Metric>> metrics() const override;
+
+  at::Tensor logits(const at::Tensor& tokens);
+
+  const Gpt::Options& options() const { return options_; }
+
+  at::Device device() const { return token_embedding_->weight.device(); }
+
+ private:
+  void initialise();
+
+  Gpt::Options options_;
+  torch::nn::Embedding token_embedding_;
+  torch::nn::Embedding position_embedding_;
+  std::vector<std::shared_ptr<Block>> blocks_;
+  torch::nn::LayerNorm final_norm_;
+  torch::nn::Linear head_{nullptr};  // empty when tied
+};
+
+Network::Network(const Gpt::Options& options)
     : options_(validated(options)),
       token_embedding_(options.vocabulary, options.width),
       position_embedding_(options.context, options.width),
       final_norm_(torch::nn::LayerNormOptions({options.width})) {
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", position_embedding_);
-  const at::Tensor all = at::ones({options.context, options.context}, at::kBool);
-  causal_mask_ = register_buffer("causal_mask", all.triu(/*diagonal=*/1));
   for (int64_t i = 0; i < options.layers; ++i) {
-    const auto block = std::make_shared<BlockImpl>(options);
+    const auto block = std::make_shared<Block>(options);
     blocks_.push_back(register_module("block" + std::to_string(i), block));
   }
   register_module("final_norm", final_norm_);
@@ -111,7 +135,7 @@ Gpt::Gpt(const Options& options)
   initialise();
 }
 
-void Gpt::initialise() {
+void Network::initialise() {
   constexpr double kStd = 0.02;  // of all matrices, in the code that came with the paper
   // Each block adds to the residual stream twice; scaled so, the sum keeps its variance.
   const double residual_std = kStd / std::sqrt(2.0 * static_cast<double>(options_.layers));
@@ -127,13 +151,14 @@ void Gpt::initialise() {
   }
 }
 
-at::Tensor Gpt::logits(const at::Tensor& tokens) {
+at::Tensor Network::logits(const at::Tensor& tokens) {
   detail::require_tokens("Gpt", tokens, options_.context);
   const int64_t length = tokens.size(1);
   at::Tensor x = token_embedding_(tokens) + position_embedding_->weight.narrow(0, 0, length);
   x = at::dropout(x, options_.dropout, is_training());
-  // A module that was moved to another dtype took its buffers along.
-  const at::Tensor mask = causal_mask_.to(at::kBool).narrow(0, 0, length).narrow(1, 0, length);
+  // True where a token must not look. No buffer: a checkpoint has no need of it.
+  const at::Tensor mask =
+      at::ones({length, length}, tokens.options().dtype(at::kBool)).triu(/*diagonal=*/1);
   for (const auto& block : blocks_) {
     x = block->forward(x, mask);
   }
@@ -141,33 +166,39 @@ at::Tensor Gpt::logits(const at::Tensor& tokens) {
   return options_.tied ? at::linear(x, token_embedding_->weight) : head_(x);
 }
 
-Outputs Gpt::forward(const Batch& batch) {
+Outputs Network::forward(const Batch& batch) {
   return detail::classify(logits(batch["tokens"]), batch, "targets");
 }
 
-std::vector<Factory<Metric>> Gpt::metrics() const {
+std::vector<Factory<Metric>> Network::metrics() const {
   return {use<Perplexity>()};
 }
+
+}  // namespace
+
+Gpt::Gpt(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
 std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
                                    const GenerateOptions& options,
                                    KeyedRandom& random) {
+  auto& network = static_cast<Network&>(module());
   detail::require(!prompt.empty(), "Gpt: prompt", "at least one token", "none");
   for (const int64_t token : prompt) {
-    detail::require(token >= 0 && token < options_.vocabulary,
+    detail::require(token >= 0 && token < network.options().vocabulary,
                     "Gpt: prompt",
-                    fmt::format("tokens below the vocabulary, {}", options_.vocabulary),
+                    fmt::format("tokens below the vocabulary, {}", network.options().vocabulary),
                     token);
   }
   detail::require(options.count >= 0, "Gpt: count", ">= 0", options.count);
   detail::require(options.temperature >= 0, "Gpt: temperature", ">= 0", options.temperature);
   const at::NoGradGuard no_grad;
-  const detail::EvalMode eval_mode(*this);
-  const at::Device device = token_embedding_->weight.device();
+  const detail::EvalMode eval_mode(network);
+  const at::Device device = network.device();
   for (int64_t i = 0; i < options.count; ++i) {
-    const auto seen = std::min<int64_t>(options_.context, static_cast<int64_t>(prompt.size()));
+    const auto seen =
+        std::min<int64_t>(network.options().context, static_cast<int64_t>(prompt.size()));
     const at::Tensor tokens = detail::row_of({prompt.end() - seen, prompt.end()}).to(device);
-    const at::Tensor last = logits(tokens)[0][seen - 1];
+    const at::Tensor last = network.logits(tokens)[0][seen - 1];
     prompt.push_back(detail::choose_token(last, options.temperature, random));
   }
   return prompt;

@@ -1,14 +1,9 @@
 #pragma once
 
-#include <torch/nn/modules/embedding.h>
-#include <torch/nn/modules/linear.h>
-#include <torch/nn/modules/normalization.h>
-
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "models/module_model.h"
+#include "models/wrapped_model.h"
 
 namespace rondo {
 
@@ -21,9 +16,12 @@ struct GenerateOptions {
 };
 
 /// Decoder-only transformer that predicts the next token: layer norm before each part, exact GELU,
-/// learned positions. Sees "tokens" and "targets", int64 [B, T] with T <= context.
+/// learned positions. Sees "tokens" and "targets", int64 [B, T] with T <= context; returns "loss",
+/// the mean cross entropy, when the batch has targets, and "logits", [B, T, vocabulary]; throws
+/// ShapeError for tokens of another shape.
+/// \capture safe
 /// Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.3.
-class Gpt final : public ModuleModel {
+class Gpt final : public WrappedModel {
  public:
   struct Options {
     int64_t layers = 4;       ///< >= 1
@@ -35,15 +33,8 @@ class Gpt final : public ModuleModel {
     bool tied = false;        ///< the head is the token embedding, as one parameter
   };
 
+  /// \throws UsageError  for options out of range
   explicit Gpt(const Options& options);
-
-  /// "loss", the mean cross entropy, when the batch has targets, and "logits",
-  /// [B, T, vocabulary].
-  /// \throws ShapeError  when tokens are not [B, T] with 1 <= T <= context
-  /// \capture safe
-  Outputs forward(const Batch& batch) override;
-
-  std::vector<Factory<Metric>> metrics() const override;
 
   /// Continues `prompt` in eval mode without gradients, and restores the mode.
   /// \param prompt  at least one token, each in the vocabulary; the last `context` are seen
@@ -53,20 +44,6 @@ class Gpt final : public ModuleModel {
   std::vector<int64_t> generate(std::vector<int64_t> prompt,
                                 const GenerateOptions& options,
                                 KeyedRandom& random);
-
-  class BlockImpl;
-
- private:
-  at::Tensor logits(const at::Tensor& tokens);
-  void initialise();
-
-  Options options_;
-  torch::nn::Embedding token_embedding_;
-  torch::nn::Embedding position_embedding_;
-  at::Tensor causal_mask_;  // bool [context, context], true where a token must not look
-  std::vector<std::shared_ptr<BlockImpl>> blocks_;
-  torch::nn::LayerNorm final_norm_;
-  torch::nn::Linear head_{nullptr};  // empty when tied
 };
 
 }  // namespace rondo

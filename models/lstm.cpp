@@ -3,13 +3,17 @@
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
 
 #include <limits>
+#include <vector>
 
 #include "core/require.h"
 #include "metrics/perplexity.h"
 #include "models/internal/classify.h"
 #include "models/internal/next_token.h"
+#include "models/module_model.h"
 #include "models/register.h"
 
 namespace rondo {
@@ -25,9 +29,28 @@ Lstm::Options validated(const Lstm::Options& options) {
   return options;
 }
 
-}  // namespace
+class Network final : public ModuleModel {
+ public:
+  explicit Network(const Lstm::Options& options);
 
-Lstm::Lstm(const Options& options)
+  Outputs forward(const Batch& batch) override;
+  std::vector<Factory<Metric>> metrics() const override;
+
+ private:
+  struct Layer {
+    torch::nn::Linear input;   // to the gates, in the order input, forget, cell, output
+    torch::nn::Linear hidden;  // to the gates, without a bias
+  };
+
+  static at::Tensor run_layer(Layer& layer, const at::Tensor& input);
+
+  Lstm::Options options_;
+  torch::nn::Embedding embedding_;
+  std::vector<Layer> layers_;
+  torch::nn::Linear head_;
+};
+
+Network::Network(const Lstm::Options& options)
     : options_(validated(options)),
       embedding_(options.vocabulary, options.width),
       head_(options.width, options.vocabulary) {
@@ -42,7 +65,7 @@ Lstm::Lstm(const Options& options)
   register_module("head", head_);
 }
 
-at::Tensor Lstm::run_layer(Layer& layer, const at::Tensor& input) const {
+at::Tensor Network::run_layer(Layer& layer, const at::Tensor& input) {
   const at::Tensor from_input = layer.input(input);  // of all steps at once: [B, T, 4 · width]
   at::Tensor hidden = at::zeros_like(input.select(1, 0));
   at::Tensor cell = hidden;
@@ -57,7 +80,7 @@ at::Tensor Lstm::run_layer(Layer& layer, const at::Tensor& input) const {
   return at::stack(steps, 1);
 }
 
-Outputs Lstm::forward(const Batch& batch) {
+Outputs Network::forward(const Batch& batch) {
   const at::Tensor& tokens = batch["tokens"];
   detail::require_tokens("Lstm", tokens, std::numeric_limits<int64_t>::max());
   at::Tensor x = embedding_(tokens);
@@ -70,9 +93,13 @@ Outputs Lstm::forward(const Batch& batch) {
   return detail::classify(head_(x), batch, "targets");
 }
 
-std::vector<Factory<Metric>> Lstm::metrics() const {
+std::vector<Factory<Metric>> Network::metrics() const {
   return {use<Perplexity>()};
 }
+
+}  // namespace
+
+Lstm::Lstm(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
 void register_lstm(Registry<Model>& registry) {
   using Options = Lstm::Options;

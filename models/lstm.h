@@ -1,20 +1,18 @@
 #pragma once
 
-#include <torch/nn/modules/embedding.h>
-#include <torch/nn/modules/linear.h>
-
 #include <cstdint>
-#include <vector>
 
-#include "models/module_model.h"
+#include "models/wrapped_model.h"
 
 namespace rondo {
 
 /// Recurrent network that predicts the next token. Sees "tokens" and "targets", int64 [B, T]; each
 /// sequence begins with a state of zeros. The steps are plain tensor operators, because the fused
-/// CPU kernel of later LibTorch versions cannot be recorded.
-/// Source: Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000.
-class Lstm final : public ModuleModel {
+/// CPU kernel of later LibTorch versions cannot be recorded. Returns "loss", the mean cross
+/// entropy, when the batch has targets, and "logits", [B, T, vocabulary]; throws ShapeError when
+/// tokens are not [B, T] with T >= 1. \capture baked: the number of steps Source: Hochreiter and
+/// Schmidhuber 1997, with the forget gate of Gers et al. 2000.
+class Lstm final : public WrappedModel {
  public:
   struct Options {
     int64_t layers = 1;       ///< >= 1
@@ -23,28 +21,8 @@ class Lstm final : public ModuleModel {
     double dropout = 0.0;     ///< of what each layer but the last gives on, in [0, 1)
   };
 
+  /// \throws UsageError  for options out of range
   explicit Lstm(const Options& options);
-
-  /// "loss", the mean cross entropy, when the batch has targets, and "logits",
-  /// [B, T, vocabulary].
-  /// \throws ShapeError  when tokens are not [B, T] with T >= 1
-  /// \capture baked: the number of steps
-  Outputs forward(const Batch& batch) override;
-
-  std::vector<Factory<Metric>> metrics() const override;
-
- private:
-  struct Layer {
-    torch::nn::Linear input;   // to the gates, in the order input, forget, cell, output
-    torch::nn::Linear hidden;  // to the gates, without a bias
-  };
-
-  at::Tensor run_layer(Layer& layer, const at::Tensor& input) const;
-
-  Options options_;
-  torch::nn::Embedding embedding_;
-  std::vector<Layer> layers_;
-  torch::nn::Linear head_;
 };
 
 }  // namespace rondo

@@ -5,17 +5,35 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/tanh.h>
 #include <fmt/ranges.h>
+#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 
 #include "core/require.h"
 #include "metrics/accuracy.h"
 #include "models/internal/classify.h"
+#include "models/module_model.h"
 #include "models/register.h"
 
 namespace rondo {
 
-Mlp::Mlp(const Options& options) : options_(options) {
+namespace {
+
+class Network final : public ModuleModel {
+ public:
+  explicit Network(const Mlp::Options& options);
+
+  Outputs forward(const Batch& batch) override;
+  std::vector<Factory<Metric>> metrics() const override;
+
+ private:
+  at::Tensor activate(const at::Tensor& input) const;
+
+  Mlp::Options options_;
+  std::vector<torch::nn::Linear> layers_;
+};
+
+Network::Network(const Mlp::Options& options) : options_(options) {
   const std::vector<int64_t>& sizes = options.sizes;
   detail::require(sizes.size() >= 2 &&
                       std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 1; }),
@@ -35,14 +53,14 @@ Mlp::Mlp(const Options& options) : options_(options) {
   }
 }
 
-at::Tensor Mlp::activate(const at::Tensor& input) const {
+at::Tensor Network::activate(const at::Tensor& input) const {
   if (options_.activation == "relu") {
     return at::relu(input);
   }
   return options_.activation == "gelu" ? at::gelu(input) : at::tanh(input);
 }
 
-Outputs Mlp::forward(const Batch& batch) {
+Outputs Network::forward(const Batch& batch) {
   at::Tensor x = batch[options_.input].flatten(1);
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (i > 0) {
@@ -53,11 +71,15 @@ Outputs Mlp::forward(const Batch& batch) {
   return detail::classify(x, batch, options_.label);
 }
 
-std::vector<Factory<Metric>> Mlp::metrics() const {
+std::vector<Factory<Metric>> Network::metrics() const {
   Accuracy::Options accuracy;
   accuracy.label = options_.label;
   return {use<Accuracy>(accuracy)};
 }
+
+}  // namespace
+
+Mlp::Mlp(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
 void register_mlp(Registry<Model>& registry) {
   using Options = Mlp::Options;

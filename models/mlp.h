@@ -1,17 +1,17 @@
 #pragma once
 
-#include <torch/nn/modules/linear.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "models/module_model.h"
+#include "models/wrapped_model.h"
 
 namespace rondo {
 
-/// Linear layers with an activation and dropout between them, for classification.
-class Mlp final : public ModuleModel {
+/// Linear layers with an activation and dropout between them, for classification. Returns "loss",
+/// the mean cross entropy, when the batch has labels, and "logits", [B, classes].
+/// \capture safe
+class Mlp final : public WrappedModel {
  public:
   struct Options {
     std::vector<int64_t> sizes = {784, 256, 10};  ///< inputs, hidden units …, classes; all >= 1
@@ -21,19 +21,8 @@ class Mlp final : public ModuleModel {
     std::string label = "label";  ///< in the batch: int64 [B]
   };
 
+  /// \throws UsageError  for options out of range
   explicit Mlp(const Options& options);
-
-  /// "loss", the mean cross entropy, when the batch has labels, and "logits", [B, classes].
-  /// \capture safe
-  Outputs forward(const Batch& batch) override;
-
-  std::vector<Factory<Metric>> metrics() const override;
-
- private:
-  at::Tensor activate(const at::Tensor& input) const;
-
-  Options options_;
-  std::vector<torch::nn::Linear> layers_;
 };
 
 }  // namespace rondo

@@ -3,10 +3,16 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/init.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <vector>
 
 #include "core/require.h"
 #include "metrics/accuracy.h"
 #include "models/internal/classify.h"
+#include "models/module_model.h"
 #include "models/register.h"
 
 namespace rondo {
@@ -32,9 +38,22 @@ torch::nn::Conv2d convolution(int64_t inputs, int64_t outputs, int64_t stride) {
   return made;
 }
 
-}  // namespace
+/// Two convolutions and the shortcut around them.
+class Block final : public torch::nn::Module {
+ public:
+  Block(int64_t inputs, int64_t outputs);
 
-ResNet::BlockImpl::BlockImpl(int64_t inputs, int64_t outputs)
+  at::Tensor forward(const at::Tensor& input);
+
+ private:
+  int64_t added_channels_;
+  torch::nn::Conv2d conv1_;
+  torch::nn::BatchNorm2d norm1_;
+  torch::nn::Conv2d conv2_;
+  torch::nn::BatchNorm2d norm2_;
+};
+
+Block::Block(int64_t inputs, int64_t outputs)
     : added_channels_(outputs - inputs),
       conv1_(convolution(inputs, outputs, inputs == outputs ? 1 : 2)),
       norm1_(outputs),
@@ -46,7 +65,7 @@ ResNet::BlockImpl::BlockImpl(int64_t inputs, int64_t outputs)
   register_module("norm2", norm2_);
 }
 
-at::Tensor ResNet::BlockImpl::forward(const at::Tensor& input) {
+at::Tensor Block::forward(const at::Tensor& input) {
   const at::Tensor inside = norm2_(conv2_(at::relu(norm1_(conv1_(input)))));
   if (added_channels_ == 0) {
     return at::relu(inside + input);
@@ -57,7 +76,21 @@ at::Tensor ResNet::BlockImpl::forward(const at::Tensor& input) {
   return at::relu(inside + at::constant_pad_nd(pixels, {0, 0, 0, 0, 0, added_channels_}));
 }
 
-ResNet::ResNet(const Options& options)
+class Network final : public ModuleModel {
+ public:
+  explicit Network(const ResNet::Options& options);
+
+  Outputs forward(const Batch& batch) override;
+  std::vector<Factory<Metric>> metrics() const override;
+
+ private:
+  torch::nn::Conv2d conv_;
+  torch::nn::BatchNorm2d norm_;
+  std::vector<std::shared_ptr<Block>> blocks_;
+  torch::nn::Linear head_;
+};
+
+Network::Network(const ResNet::Options& options)
     : conv_(convolution(validated(options).channels, options.width, 1)),
       norm_(options.width),
       head_(options.width << (kStages - 1), options.classes) {
@@ -68,14 +101,14 @@ ResNet::ResNet(const Options& options)
     for (int64_t i = 0; i < options.blocks; ++i) {
       const int64_t outputs = options.width << stage;
       const std::string name = "stage" + std::to_string(stage) + "_block" + std::to_string(i);
-      blocks_.push_back(register_module(name, std::make_shared<BlockImpl>(inputs, outputs)));
+      blocks_.push_back(register_module(name, std::make_shared<Block>(inputs, outputs)));
       inputs = outputs;
     }
   }
   register_module("head", head_);
 }
 
-Outputs ResNet::forward(const Batch& batch) {
+Outputs Network::forward(const Batch& batch) {
   at::Tensor x = at::relu(norm_(conv_(batch["image"])));
   for (const auto& block : blocks_) {
     x = block->forward(x);
@@ -83,9 +116,13 @@ Outputs ResNet::forward(const Batch& batch) {
   return detail::classify(head_(x.mean({2, 3})), batch, "label");
 }
 
-std::vector<Factory<Metric>> ResNet::metrics() const {
+std::vector<Factory<Metric>> Network::metrics() const {
   return {use<Accuracy>()};
 }
+
+}  // namespace
+
+ResNet::ResNet(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
 void register_resnet(Registry<Model>& registry) {
   using Options = ResNet::Options;

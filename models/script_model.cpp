@@ -10,13 +10,11 @@
 #include <unordered_set>
 
 #include "core/require.h"
+#include "models/from_module.h"
+#include "models/module_model.h"
 #include "models/register.h"
 
 namespace rondo {
-
-struct ScriptModel::Script {
-  torch::jit::Module module;
-};
 
 namespace {
 
@@ -83,26 +81,42 @@ void adopt_tensors(torch::nn::Module& root, const torch::jit::Module& script) {
   }
 }
 
-}  // namespace
+class Network final : public ModuleModel {
+ public:
+  explicit Network(const ScriptModel::Options& options);
 
-ScriptModel::ScriptModel(const Options& options) : options_(options) {
+  Outputs forward(const Batch& batch) override;
+
+  std::vector<Factory<Metric>> metrics() const override { return loss_.metrics; }
+
+  /// Reaches the script's own modules.
+  void train(bool on = true) override;
+
+ private:
+  Outputs named(const c10::IValue& result) const;
+  [[noreturn]] void refuse(const c10::IValue& result) const;
+
+  ScriptModel::Options options_;
+  Loss loss_;
+  torch::jit::Module script_;
+};
+
+Network::Network(const ScriptModel::Options& options) : options_(options) {
   validate(options);
   loss_ = loss_of(options);
-  script_ = std::make_unique<Script>(Script{load_script(options.path)});
-  adopt_tensors(*this, script_->module);
-  train(script_->module.is_training());
+  script_ = load_script(options.path);
+  adopt_tensors(*this, script_);
+  Network::train(script_.is_training());
 }
 
-ScriptModel::~ScriptModel() = default;
-
-Outputs ScriptModel::forward(const Batch& batch) {
+Outputs Network::forward(const Batch& batch) {
   std::vector<c10::IValue> inputs;
   for (const std::string& name : options_.inputs) {
     inputs.emplace_back(batch[name]);
   }
   // The same operators in every call, as they were written. The setting is one of the thread.
   const torch::jit::GraphOptimizerEnabledGuard no_optimisation(false);
-  const c10::IValue result = script_->module.forward(std::move(inputs));
+  const c10::IValue result = script_.forward(std::move(inputs));
   Outputs outputs = named(result);
   if (loss_.function && batch.find(loss_.target) != nullptr) {
     const at::Tensor* logits = outputs.find("logits");
@@ -117,7 +131,7 @@ Outputs ScriptModel::forward(const Batch& batch) {
   return outputs;
 }
 
-Outputs ScriptModel::named(const c10::IValue& result) const {
+Outputs Network::named(const c10::IValue& result) const {
   Outputs outputs;
   if (result.isGenericDict()) {
     for (const auto& item : result.toGenericDict()) {
@@ -146,7 +160,7 @@ Outputs ScriptModel::named(const c10::IValue& result) const {
   return outputs;
 }
 
-void ScriptModel::refuse(const c10::IValue& result) const {
+void Network::refuse(const c10::IValue& result) const {
   throw UsageError(
       fmt::format("ScriptModel: {} must return tensors for the outputs {}, or a dictionary of "
                   "tensors by name; it returned {}",
@@ -155,10 +169,15 @@ void ScriptModel::refuse(const c10::IValue& result) const {
                   result.type()->repr_str()));
 }
 
-void ScriptModel::train(bool on) {
+void Network::train(bool on) {
   torch::nn::Module::train(on);
-  script_->module.train(on);
+  script_.train(on);
 }
+
+}  // namespace
+
+ScriptModel::ScriptModel(const Options& options)
+    : WrappedModel(std::make_unique<Network>(options)) {}
 
 void register_script_model(Registry<Model>& registry) {
   using Options = ScriptModel::Options;

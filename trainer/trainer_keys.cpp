@@ -179,6 +179,26 @@ struct VerifyOption {
   }
 };
 
+/// "auto", which is 0 in the options, or a number of threads.
+struct ThreadsOption {
+  static std::string name() { return "\"auto\" or an integer >= 1"; }
+
+  static std::optional<int> read(const ConfigValue& value, FaultSink& faults) {
+    if (const std::string* word = value.get_if<std::string>(); word != nullptr && *word == "auto") {
+      return 0;
+    }
+    if (const int64_t* threads = value.get_if<int64_t>();
+        threads != nullptr && *threads >= 1 && *threads <= std::numeric_limits<int>::max()) {
+      return static_cast<int>(*threads);
+    }
+    return detail::mismatch(value, name(), faults);
+  }
+
+  static ConfigValue write(int threads) {
+    return threads == 0 ? ConfigValue("auto") : ConfigValue(static_cast<int64_t>(threads));
+  }
+};
+
 KeyTable<BackendOptions> backend_keys() {
   KeyTable<BackendOptions> keys;
   keys.key("mode", &BackendOptions::mode, one_of({"traced", "eager"}), "how a step is executed")
@@ -189,12 +209,19 @@ KeyTable<BackendOptions> backend_keys() {
       .key("without_passes",
            &BackendOptions::without_passes,
            "passes over a recorded step to leave out, for debugging")
+      .key("exact",
+           &BackendOptions::exact,
+           "traced steps give the bytes of eager ones; false: faster, rounded differently")
+      .key("timed_replays",
+           &BackendOptions::timed_replays,
+           at_least(0),
+           "replays of each traced step to time for its timeline")
       .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "where tensors live")
       .key_of("verify",
               &BackendOptions::verify,
               VerifyOption{},
               "which replays are compared with eager")
-      .key("threads", &BackendOptions::threads, at_least(1), "threads of tensor operators")
+      .key_of("threads", &BackendOptions::threads, ThreadsOption{}, "threads of tensor operators")
       .key("environment",
            &BackendOptions::environment,
            one_of({"same", "new"}),

@@ -50,9 +50,9 @@ std::vector<c10::IValue> values_of(const c10::OperatorHandle& op,
   return values;
 }
 
-// The tensors among returned values, lists unpacked; in the order of `result_slots`.
-std::vector<at::Tensor> tensors_in(const torch::jit::Stack& values) {
-  std::vector<at::Tensor> tensors;
+// Takes the tensors among returned values, lists unpacked; in the order of `result_slots`.
+void take_tensors(torch::jit::Stack& values, std::vector<at::Tensor>& tensors) {
+  tensors.clear();
   for (const c10::IValue& value : values) {
     if (value.isTensor()) {
       tensors.push_back(value.toTensor());
@@ -62,7 +62,7 @@ std::vector<at::Tensor> tensors_in(const torch::jit::Stack& values) {
       }
     }
   }
-  return tensors;
+  values.clear();
 }
 
 std::vector<SlotId> result_slots(const Instruction& instruction) {
@@ -93,31 +93,6 @@ class PreparedKernel final : public Kernel {
   PreparedCall call_;
 };
 
-class CopyingCall final : public Kernel {
- public:
-  CopyingCall(const Instruction& instruction, const PlanMemory& memory)
-      : call_(instruction.op, instruction.arguments, memory) {
-    for (const SlotId slot : result_slots(instruction)) {
-      results_.push_back(memory.tensor(slot));
-    }
-  }
-
-  void run() override {
-    torch::jit::Stack& values = call_.run();
-    const std::vector<at::Tensor> returned = tensors_in(values);
-    for (size_t i = 0; i < results_.size(); ++i) {
-      if (results_[i].defined()) {
-        results_[i].copy_(returned[i]);
-      }
-    }
-    values.clear();
-  }
-
- private:
-  BoxedCall call_;
-  std::vector<at::Tensor> results_;
-};
-
 class AdoptingCall final : public Kernel {
  public:
   AdoptingCall(const Instruction& instruction, const std::vector<SlotId>& slots, PlanMemory& memory)
@@ -130,17 +105,17 @@ class AdoptingCall final : public Kernel {
   }
 
   void run() override {
-    torch::jit::Stack& values = call_.run();
-    std::vector<at::Tensor> returned = tensors_in(values);
-    values.clear();
+    take_tensors(call_.run(), returned_);
     for (const auto& [place, slot] : results_) {
-      memory_.adopt(slot, std::move(returned[place]));
+      memory_.adopt(slot, std::move(returned_[place]));
     }
+    returned_.clear();
   }
 
  private:
   BoxedCall call_;
   PlanMemory& memory_;
+  std::vector<at::Tensor> returned_;                // empty between runs, but for its memory
   std::vector<std::pair<size_t, SlotId>> results_;  // place among the returned tensors, slot
 };
 
@@ -177,8 +152,25 @@ std::unique_ptr<Kernel> call_out(const Instruction& instruction,
   return std::make_unique<InPlaceCall>(std::move(call));
 }
 
-std::unique_ptr<Kernel> call_and_copy(const Instruction& instruction, const PlanMemory& memory) {
-  return std::make_unique<CopyingCall>(instruction, memory);
+CopyingCall::CopyingCall(const Instruction& instruction, const PlanMemory& memory)
+    : call_(instruction.op, instruction.arguments, memory) {
+  for (const SlotId slot : result_slots(instruction)) {
+    results_.push_back(memory.tensor(slot));
+  }
+}
+
+std::vector<at::Tensor> CopyingCall::call() {
+  std::vector<at::Tensor> returned;
+  take_tensors(call_.run(), returned);
+  return returned;
+}
+
+void CopyingCall::put(const std::vector<at::Tensor>& returned) {
+  for (size_t i = 0; i < results_.size(); ++i) {
+    if (results_[i].defined()) {
+      results_[i].copy_(returned[i]);
+    }
+  }
 }
 
 std::unique_ptr<Kernel> call_and_adopt(const Instruction& instruction,

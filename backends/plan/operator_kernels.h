@@ -44,7 +44,25 @@ std::unique_ptr<Kernel> call_out(const Instruction& instruction,
                                  const PlanMemory& memory);
 
 /// Calls the operator and copies what it returns to where the results are planned.
-std::unique_ptr<Kernel> call_and_copy(const Instruction& instruction, const PlanMemory& memory);
+class CopyingCall final : public Kernel {
+ public:
+  CopyingCall(const Instruction& instruction, const PlanMemory& memory);
+
+  void run() override { put(call()); }
+
+  /// What the operator returns. Holes stand for results that are not defined.
+  std::vector<at::Tensor> call();
+
+  /// Copies it to where the results are planned.
+  void put(const std::vector<at::Tensor>& returned);
+
+  /// The results, where they are planned.
+  const std::vector<at::Tensor>& results() const { return results_; }
+
+ private:
+  BoxedCall call_;
+  std::vector<at::Tensor> results_;
+};
 
 /// Calls the operator and takes over the memory of what it returned; nothing is copied.
 /// \param slots  the results to adopt: the first of each storage

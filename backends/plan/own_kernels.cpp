@@ -14,7 +14,9 @@ const std::vector<OwnKernel>& own_kernels() {
                                nll_loss_kernels(),
                                max_pool_kernels(),
                                batch_norm_kernels(),
-                               masked_fill_kernels()}) {
+                               batch_norm_backward_kernels(),
+                               masked_fill_kernels(),
+                               transcendental_kernels()}) {
       kernels.insert(kernels.end(), family.begin(), family.end());
     }
     return kernels;
@@ -22,9 +24,13 @@ const std::vector<OwnKernel>& own_kernels() {
   return all;
 }
 
-const OwnKernel* find_own_kernel(const StepProgram& program, const Instruction& instruction) {
+const OwnKernel* find_own_kernel(const StepProgram& program,
+                                 const Instruction& instruction,
+                                 bool exact) {
   for (const OwnKernel& own : own_kernels()) {
-    if (operator_name(instruction.op) == own.op && own.accepts(program, instruction)) {
+    const bool is_admitted = own.ulps == 0 || !exact;
+    if (is_admitted && operator_name(instruction.op) == own.op &&
+        own.accepts(program, instruction)) {
       return &own;
     }
   }

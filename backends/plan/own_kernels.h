@@ -22,6 +22,13 @@ struct OwnKernel {
   std::unique_ptr<Kernel> (*make)(const StepProgram& program,
                                   const Instruction& instruction,
                                   const PlanMemory& memory);
+
+  /// How far its results may be from the operator's, in units in the last place of the largest of
+  /// them; 0: equal bytes. Others than 0 run under `backend.exact = false` only.
+  int ulps = 0;
+
+  /// May write its result over any tensor argument of the same layout.
+  bool in_place = false;
 };
 
 /// All of them; the one place to add another to. An operator may have several: the first that
@@ -29,6 +36,9 @@ struct OwnKernel {
 const std::vector<OwnKernel>& own_kernels();
 
 /// The first that accepts the instruction, or null.
-const OwnKernel* find_own_kernel(const StepProgram& program, const Instruction& instruction);
+/// \param exact  only those that give equal bytes
+const OwnKernel* find_own_kernel(const StepProgram& program,
+                                 const Instruction& instruction,
+                                 bool exact = true);
 
 }  // namespace rondo

@@ -15,8 +15,6 @@ namespace rondo {
 
 namespace {
 
-constexpr size_t kNever = static_cast<size_t>(-1);
-
 std::vector<SlotId> tensors_of(const std::vector<Result>& results) {
   std::vector<SlotId> slots;
   for_each_slot(results, [&](SlotId slot) { slots.push_back(slot); });
@@ -47,7 +45,7 @@ bool is_undefined(const Result& result) {
 // where each storage lives, then the kernels bound to that memory.
 class Planner {
  public:
-  explicit Planner(StepProgram program) { plan_.program = std::move(program); }
+  Planner(StepProgram program, bool exact) : exact_(exact) { plan_.program = std::move(program); }
 
   Plan make() {
     for (size_t i = 0; i < program().instructions.size(); ++i) {
@@ -55,6 +53,7 @@ class Planner {
     }
     find_homes();
     find_lives();
+    replace_dying_arguments();
     lay_out_arena();
     make_kernels();
     return std::move(plan_);
@@ -63,12 +62,14 @@ class Planner {
  private:
   const StepProgram& program() const { return plan_.program; }
 
+  std::vector<PlannedStorage>& storages() { return plan_.storages; }
+
   Lowering lowering_of(size_t index) const {
     const Instruction& instruction = program().instructions[index];
     if (instruction.is_allocation || is_view(program(), instruction)) {
       return Lowering::Nothing;
     }
-    if (find_own_kernel(program(), instruction) != nullptr) {
+    if (find_own_kernel(program(), instruction, exact_) != nullptr) {
       return Lowering::Own;
     }
     if (new_memory_of(index).empty()) {
@@ -82,17 +83,22 @@ class Planner {
   }
 
   void find_homes() {
-    homes_.assign(static_cast<size_t>(program().storages), Home::Arena);
+    for (const int64_t bytes : bytes_of_storages(program())) {
+      PlannedStorage storage;
+      storage.bytes = bytes;
+      storage.memory = storages().size();
+      storages().push_back(storage);
+    }
     for (const Slot& slot : program().slots) {
       if (slot.kind != SlotKind::Produced) {
-        homes_[static_cast<size_t>(slot.storage)] =
+        storages()[static_cast<size_t>(slot.storage)].home =
             slot.kind == SlotKind::Input ? Home::Batch : Home::Outside;
       }
     }
     for (size_t i = 0; i < program().instructions.size(); ++i) {
       if (plan_.lowerings[i] == Lowering::Adopting) {
         for (const SlotId slot : new_memory_of(i)) {
-          homes_[storage_of(program(), slot)] = Home::Adopted;
+          storages()[storage_of(program(), slot)].home = Home::Adopted;
         }
       }
     }
@@ -116,45 +122,74 @@ class Planner {
 
   void find_lives() {
     const StorageFacts facts(program());
-    first_.assign(homes_.size(), kNever);
-    last_.assign(homes_.size(), 0);
     const size_t end = program().instructions.size();
     for (size_t i = 0; i < end; ++i) {
       const auto touch = [&](SlotId slot) {
-        const size_t storage = storage_of(program(), slot);
-        first_[storage] = std::min(first_[storage], i);
-        last_[storage] = i;
+        PlannedStorage& storage = storages()[storage_of(program(), slot)];
+        storage.first = std::min(storage.first, i);
+        storage.last = i;
       };
       for_each_slot(program().instructions[i].arguments, touch);
       for_each_slot(program().instructions[i].results, touch);
     }
-    for (size_t storage = 0; storage < homes_.size(); ++storage) {
-      if (facts.escapes[storage]) {
-        last_[storage] = end;
+    for (size_t i = 0; i < storages().size(); ++i) {
+      if (facts.escapes[i]) {
+        storages()[i].last = end;
       }
     }
   }
 
-  void lay_out_arena() {
-    std::vector<int64_t> bytes(homes_.size(), 0);
-    for (const Slot& slot : program().slots) {
-      int64_t& needed = bytes[static_cast<size_t>(slot.storage)];
-      needed = std::max(needed, extent_of(slot));
+  // A result takes the place of an argument that nothing needs any more.
+  void replace_dying_arguments() {
+    for (size_t i = 0; i < program().instructions.size(); ++i) {
+      const Instruction& instruction = program().instructions[i];
+      if (plan_.lowerings[i] == Lowering::Own &&
+          find_own_kernel(program(), instruction, exact_)->in_place) {
+        for_each_slot(instruction.arguments, [&](SlotId argument) {
+          replace(argument, instruction.results[0].slots[0], i);
+        });
+      }
     }
+  }
+
+  void replace(SlotId argument, SlotId result, size_t moment) {
+    const Slot& from = slot_of(program(), argument);
+    const Slot& to = slot_of(program(), result);
+    PlannedStorage& made = storages()[storage_of(program(), result)];
+    PlannedStorage& dying = storages()[storages()[storage_of(program(), argument)].memory];
+    const bool is_free = made.memory == storage_of(program(), result) && made.first == moment &&
+                         dying.last == moment && &made != &dying;
+    const bool fits = made.home == Home::Arena && dying.home == Home::Arena &&
+                      made.bytes == dying.bytes && from.offset == to.offset &&
+                      from.sizes == to.sizes && from.strides == to.strides;
+    if (is_free && fits) {
+      made.memory = dying.memory;
+      dying.last = made.last;
+    }
+  }
+
+  void lay_out_arena() {
     std::vector<ArenaBlock> blocks;
-    std::vector<size_t> storages;
-    for (size_t storage = 0; storage < homes_.size(); ++storage) {
-      if (homes_[storage] == Home::Arena && first_[storage] != kNever) {
-        blocks.push_back({bytes[storage], first_[storage], last_[storage]});
-        storages.push_back(storage);
+    std::vector<size_t> owners;
+    std::vector<Home> homes;
+    for (size_t i = 0; i < storages().size(); ++i) {
+      const PlannedStorage& storage = storages()[i];
+      homes.push_back(storage.home);
+      const bool is_placed = storage.memory == i && storage.first != kNeverUsed;
+      if (storage.home == Home::Arena && is_placed) {
+        blocks.push_back({storage.bytes, storage.first, storage.last});
+        owners.push_back(i);
       }
     }
     const ArenaLayout layout = lay_out(blocks);
-    std::vector<int64_t> offsets(homes_.size(), 0);
-    for (size_t i = 0; i < storages.size(); ++i) {
-      offsets[storages[i]] = layout.offsets[i];
+    std::vector<int64_t> offsets(storages().size(), 0);
+    for (size_t i = 0; i < owners.size(); ++i) {
+      offsets[owners[i]] = layout.offsets[i];
     }
-    plan_.memory = std::make_unique<PlanMemory>(program(), homes_, offsets, layout.bytes);
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      offsets[i] = offsets[storages()[i].memory];
+    }
+    plan_.memory = std::make_unique<PlanMemory>(program(), homes, offsets, layout.bytes);
   }
 
   void make_kernels() {
@@ -175,14 +210,15 @@ class Planner {
     planned.index = index;
     planned.lowering = plan_.lowerings[index];
     switch (planned.lowering) {
-      case Lowering::Own:
-        planned.kernel =
-            find_own_kernel(program(), instruction)->make(program(), instruction, *plan_.memory);
-        planned.reference = reference_for(instruction);
+      case Lowering::Own: {
+        const OwnKernel& own = *find_own_kernel(program(), instruction, exact_);
+        planned.kernel = own.make(program(), instruction, *plan_.memory);
+        planned.trial = std::make_unique<Trial>(program(), instruction, *plan_.memory, own.ulps);
         break;
+      }
       case Lowering::Out:
         planned.kernel = call_out(instruction, *find_out_variant(instruction.op), *plan_.memory);
-        planned.reference = call_and_copy(instruction, *plan_.memory);
+        planned.trial = std::make_unique<Trial>(program(), instruction, *plan_.memory, 0);
         break;
       case Lowering::Adopting:
         planned.kernel = adopting_call(index);
@@ -192,23 +228,13 @@ class Planner {
         planned.kernel = call_in_place(instruction, *plan_.memory);
         break;
     }
-    if (planned.reference != nullptr) {
-      planned.written = tensors_of(instruction.results);
-      planned.written.insert(
-          planned.written.end(), instruction.writes.begin(), instruction.writes.end());
-    }
     return planned;
-  }
-
-  std::unique_ptr<Kernel> reference_for(const Instruction& instruction) const {
-    return instruction.results.empty() ? call_in_place(instruction, *plan_.memory)
-                                       : call_and_copy(instruction, *plan_.memory);
   }
 
   std::unique_ptr<Kernel> adopting_call(size_t index) {
     const std::vector<SlotId> made = new_memory_of(index);
     for (const SlotId slot : made) {
-      releases_[last_[storage_of(program(), slot)]].push_back(slot);
+      releases_[storages()[storage_of(program(), slot)].last].push_back(slot);
     }
     return call_and_adopt(program().instructions[index], made, *plan_.memory);
   }
@@ -223,9 +249,7 @@ class Planner {
   }
 
   Plan plan_;
-  std::vector<Home> homes_;
-  std::vector<size_t> first_;
-  std::vector<size_t> last_;
+  bool exact_;
   std::map<size_t, std::vector<SlotId>> releases_;  // by the last instruction that needs them
 };
 
@@ -247,8 +271,8 @@ const char* to_string(Lowering lowering) {
   return "";
 }
 
-Plan make_plan(StepProgram program) {
-  return Planner(std::move(program)).make();
+Plan make_plan(StepProgram program, bool exact) {
+  return Planner(std::move(program), exact).make();
 }
 
 std::string to_text(const Plan& plan) {

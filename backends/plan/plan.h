@@ -7,6 +7,7 @@
 #include "backends/executor.h"
 #include "backends/plan/kernel.h"
 #include "backends/plan/plan_memory.h"
+#include "backends/plan/trial.h"
 #include "backends/step_program.h"
 
 namespace rondo {
@@ -22,30 +23,41 @@ enum class Lowering {
 
 const char* to_string(Lowering lowering);
 
+inline constexpr size_t kNeverUsed = static_cast<size_t>(-1);
+
 /// One instruction of a plan.
 struct PlannedInstruction {
   size_t index = 0;  ///< in the program
   Lowering lowering = Lowering::Nothing;
   DueSet users = kAlwaysDue;
   std::unique_ptr<Kernel> kernel;
-  /// The operator as it was recorded, until the kernel has shown that it gives the same bytes.
-  std::unique_ptr<Kernel> reference;
+  std::unique_ptr<Trial> trial;  ///< until the kernel has passed often enough
   int trials = 3;                ///< that are left: equal bytes may be luck once
-  std::vector<SlotId> written;   ///< results and written arguments, where there is a reference
   std::vector<SlotId> releases;  ///< adopted memory that nothing needs after this instruction
+};
+
+/// Memory of a plan.
+struct PlannedStorage {
+  Home home = Home::Arena;
+  int64_t bytes = 0;
+  size_t first = kNeverUsed;  ///< the first instruction of the program that touches it
+  size_t last = 0;            ///< the last one; behind the end when it outlives the step
+  size_t memory = 0;          ///< whose place it has: its own number, or of one that dies for it
 };
 
 /// A program with a place in memory for each of its tensors and a kernel for each of its
 /// instructions.
 struct Plan {
   StepProgram program;
-  std::vector<Lowering> lowerings;  ///< one an instruction of the program
+  std::vector<Lowering> lowerings;       ///< one an instruction of the program
+  std::vector<PlannedStorage> storages;  ///< one a storage of the program
   std::unique_ptr<PlanMemory> memory;
   std::vector<PlannedInstruction> instructions;  ///< without those that need nothing
 };
 
 /// \param program  cleaned up
-Plan make_plan(StepProgram program);
+/// \param exact    only kernels that give the operators' bytes
+Plan make_plan(StepProgram program, bool exact = true);
 
 /// The plan for people to read: its memory, and how each instruction is run.
 std::string to_text(const Plan& plan);

@@ -17,15 +17,6 @@ int64_t item_size(const Slot& slot) {
   return static_cast<int64_t>(c10::elementSize(slot.dtype));
 }
 
-std::vector<int64_t> bytes_of_storages(const StepProgram& program) {
-  std::vector<int64_t> bytes(static_cast<size_t>(program.storages), 0);
-  for (const Slot& slot : program.slots) {
-    int64_t& needed = bytes[static_cast<size_t>(slot.storage)];
-    needed = std::max(needed, extent_of(slot));
-  }
-  return bytes;
-}
-
 c10::Storage fixed_storage(int64_t bytes) {
   return c10::Storage(c10::Storage::use_byte_size_t(),
                       static_cast<size_t>(bytes),
@@ -35,17 +26,6 @@ c10::Storage fixed_storage(int64_t bytes) {
 }
 
 }  // namespace
-
-int64_t extent_of(const Slot& slot) {
-  int64_t last = slot.offset;
-  for (size_t d = 0; d < slot.sizes.size(); ++d) {
-    if (slot.sizes[d] == 0) {
-      return 0;
-    }
-    last += (slot.sizes[d] - 1) * slot.strides[d];
-  }
-  return (last + 1) * item_size(slot);
-}
 
 PlanMemory::PlanMemory(const StepProgram& program,
                        const std::vector<Home>& homes,

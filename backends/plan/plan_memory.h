@@ -72,7 +72,4 @@ class PlanMemory {
   std::vector<at::Tensor> tensors_;
 };
 
-/// Bytes from a slot's storage's start to behind its last element.
-int64_t extent_of(const Slot& slot);
-
 }  // namespace rondo

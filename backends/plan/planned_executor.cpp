@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include <ATen/ATen.h>
-
 #include "backends/kernels_only.h"
-#include "core/state_dict.h"
 
 namespace rondo {
 
@@ -17,28 +14,16 @@ void release(const PlannedInstruction& planned, PlanMemory& memory) {
   }
 }
 
-std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> all;
-  for (const at::Tensor& tensor : tensors) {
-    all.push_back(tensor.clone());
-  }
-  return all;
-}
-
-// What the operator itself throws will be thrown by the operator.
-bool run_quietly(Kernel& kernel) {
-  try {
-    kernel.run();
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 }  // namespace
 
-PlannedExecutor::PlannedExecutor(StepProgram program, TextLog log)
-    : plan_(make_plan(std::move(program))), log_(std::move(log)) {
+PlannedExecutor::PlannedExecutor(StepProgram program,
+                                 TextLog log,
+                                 bool exact,
+                                 int64_t timed_replays)
+    : plan_(make_plan(std::move(program), exact)),
+      log_(std::move(log)),
+      memory_(memory_of(plan_)),
+      stopwatch_(plan_.instructions.size(), timed_replays) {
   for (const auto& output : plan_.program.outputs) {
     add_result(output.second);
   }
@@ -64,18 +49,21 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
   if (std::exchange(is_first_, false)) {
     find_inputs(batch);
   }
+  stopwatch_.start();
   bind(batch);
   for (PlannedInstruction& planned : plan_.instructions) {
     if ((planned.users & due) == 0) {
       continue;
     }
-    if (planned.reference != nullptr) {
+    if (planned.trial != nullptr) {
       try_kernel(planned);
     } else {
       planned.kernel->run();
     }
     release(planned, *plan_.memory);
+    stopwatch_.lap(static_cast<size_t>(&planned - plan_.instructions.data()));
   }
+  stopwatch_.stop();
   // The batch may be gone before its results are read.
   for (const auto& [place, slot] : parts_of_batch_) {
     results_[place] = plan_.memory->tensor(slot).clone();
@@ -102,30 +90,19 @@ void PlannedExecutor::bind(const Batch& batch) {
   }
 }
 
-// Runs the kernel, undoes what it wrote, and lets the operator do the same.
 void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
-  std::vector<at::Tensor> written;
-  for (const SlotId slot : planned.written) {
-    written.push_back(plan_.memory->tensor(slot));
-  }
-  const std::vector<at::Tensor> before = copies(written);
-  const bool ran = run_quietly(*planned.kernel);
-  const std::vector<at::Tensor> got = copies(written);
-  for (size_t i = 0; i < written.size(); ++i) {
-    written[i].copy_(before[i]);
-  }
-  planned.reference->run();
-  if (ran && std::equal(written.begin(), written.end(), got.begin(), equal_bytes)) {
+  if (planned.trial->passes(*planned.kernel)) {
     if (--planned.trials == 0) {
-      planned.reference.reset();
+      planned.trial.reset();
     }
     return;
   }
   log_.debug("step " + plan_.program.name + ": " +
              rondo::to_text(plan_.program.instructions[planned.index]) +
              " is run as it was recorded, because its " + to_string(planned.lowering) +
-             " kernel gives other bytes");
-  planned.kernel = std::move(planned.reference);
+             " kernel gives other results");
+  planned.kernel = planned.trial->take_operator();
+  planned.trial.reset();
   planned.lowering = Lowering::InPlace;
 }
 

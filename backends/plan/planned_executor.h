@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "backends/executor.h"
+#include "backends/plan/memory_report.h"
 #include "backends/plan/plan.h"
+#include "backends/plan/replay_stopwatch.h"
 #include "core/log.h"
 
 namespace rondo {
@@ -16,12 +18,16 @@ namespace rondo {
 /// operator as it was recorded; the executor uses the operator from then on where a byte differs.
 class PlannedExecutor final : public Executor {
  public:
-  /// \param log  gets the kernels that were dropped
-  PlannedExecutor(StepProgram program, TextLog log);
+  /// \param log            gets the kernels that were dropped
+  /// \param exact          only kernels that give the operators' bytes
+  /// \param timed_replays  how many to time, once every kernel has stood its trials
+  PlannedExecutor(StepProgram program, TextLog log, bool exact = true, int64_t timed_replays = 0);
 
   const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
 
-  int64_t arena_bytes() const override { return plan_.memory->arena_bytes(); }
+  StepMemory memory() const override { return memory_; }
+
+  StepTimeline timeline() const override { return stopwatch_.timeline(plan_); }
 
   std::string to_text() const override { return rondo::to_text(plan_); }
 
@@ -35,8 +41,10 @@ class PlannedExecutor final : public Executor {
 
   Plan plan_;
   TextLog log_;
+  StepMemory memory_;
   std::vector<std::pair<size_t, SlotId>> inputs_;  // position in the batch, slot
   std::vector<at::Tensor> results_;
+  ReplayStopwatch stopwatch_;
   std::vector<std::pair<size_t, SlotId>> parts_of_batch_;  // place among the results, slot
   bool is_first_ = true;
 };

@@ -44,7 +44,7 @@ TEST_CASE("options are checked when a backend is made") {
 TEST_CASE("a step runs its body on the batch, without history on what it returns") {
   auto backend = eager();
   const at::Tensor weight = torch::ones({2}).set_requires_grad(true);
-  std::vector<StepClosure> queue;
+  ClosureQueue queue;
   const Outputs outputs = backend->run(
       {"train", {}, "fp32"},
       Batch{{"x", torch::full({2}, 3.0)}},
@@ -63,7 +63,7 @@ TEST_CASE("a step runs its body on the batch, without history on what it returns
 TEST_CASE("closures that are due are queued in order with their tensors; host calls run at once") {
   auto backend = eager();
   std::vector<int> order;
-  std::vector<StepClosure> queue;
+  ClosureQueue queue;
   const at::Tensor x = torch::ones({});
   backend->run(
       {"train", {}, "fp32"},
@@ -100,7 +100,7 @@ TEST_CASE("outside of a step nothing can be deferred or called") {
 
 TEST_CASE("a body that throws leaves no step behind") {
   auto backend = eager();
-  std::vector<StepClosure> queue;
+  ClosureQueue queue;
   const StepBody broken = [](const Batch&) -> Outputs { throw std::runtime_error("broken"); };
   CHECK_THROWS_AS(backend->run({}, {}, broken, IsDue(), queue), std::runtime_error);
   CHECK_FALSE(backend->is_in_step());

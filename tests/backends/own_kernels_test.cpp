@@ -148,6 +148,33 @@ TEST_CASE("matrix products in every order of their factors") {
       1);
 }
 
+TEST_CASE("batches of matrix products") {
+  const auto batch = [](int step) {
+    return Batch{{"a", random({3, 9, 17}, step)}, {"b", random({3, 17, 8}, step + 50)}};
+  };
+  check_same(
+      "one after another",
+      [](const Batch& x) { return std::vector{x["a"].bmm(x["b"])}; },
+      batch,
+      1);
+  check_same(
+      "transposed, and heads that lie side by side",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"].transpose(0, 1).contiguous().transpose(0, 1);
+        const at::Tensor b = x["b"].transpose(1, 2).contiguous().transpose(1, 2);
+        return std::vector{a.bmm(b)};
+      },
+      batch,
+      1);
+  check_same(
+      "too small for a library",
+      [](const Batch& x) {
+        return std::vector{x["a"].narrow(1, 0, 2).bmm(x["b"].narrow(2, 0, 2))};
+      },
+      batch,
+      0);
+}
+
 TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN") {
   check_same(
       "two of a shape",
@@ -285,6 +312,34 @@ TEST_CASE("batch norm: the same numbers and the same running statistics") {
   }
 }
 
+TEST_CASE("the gradient of a batch norm, with planes that end within a vector") {
+  for (const int64_t width : {5, 8}) {
+    check_same(
+        "three gradients",
+        [](const Batch& x) {
+          const auto [dx, dw, db] = at::native_batch_norm_backward(x["dy"],
+                                                                   x["x"],
+                                                                   x["w"],
+                                                                   /*running_mean=*/{},
+                                                                   /*running_var=*/{},
+                                                                   x["mean"],
+                                                                   x["deviation"],
+                                                                   /*train=*/true,
+                                                                   1e-5,
+                                                                   {true, true, true});
+          return std::vector{dx, dw, db};
+        },
+        [=](int step) {
+          return Batch{{"dy", random({6, 3, 7, width}, step)},
+                       {"x", random({6, 3, 7, width}, step + 10)},
+                       {"w", random({3}, step + 1)},
+                       {"mean", random({3}, step + 2)},
+                       {"deviation", random({3}, step + 3).abs()}};
+        },
+        1);
+  }
+}
+
 TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
   check_same(
       "causal",
@@ -296,4 +351,66 @@ TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
                      {"mask", at::ones({6, 6}, at::kBool).triu(1)}};
       },
       1);
+}
+
+TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat in special ways") {
+  const auto batch = [](int step) {
+    return Batch{{"a", with_odd_numbers(random({6, 32}, step) * 4)},
+                 {"b", random({6, 32}, step + 9)}};
+  };
+  const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> functions[] = {
+      [](const at::Tensor& a, const at::Tensor&) { return a.sigmoid(); },
+      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).narrow(1, 16, 16).sigmoid_(); },
+      [](const at::Tensor& a, const at::Tensor& b) { return at::sigmoid_backward(b, a); },
+      [](const at::Tensor& a, const at::Tensor&) { return a.tanh(); },
+      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).tanh_(); },
+      [](const at::Tensor& a, const at::Tensor& b) { return at::tanh_backward(b, a); },
+  };
+  for (const auto& function : functions) {
+    Recorded recorded([&](const Batch& x) { return std::vector{function(x["a"], x["b"])}; },
+                      batch(0));
+    PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
+    JitExecutor interpreter(recorded.program);
+    const int before = recorded.kernels_of_own(plan.plan());
+    for (int step = 0; step < 4; ++step) {
+      const at::Tensor expected = interpreter.run(batch(step), kAlwaysDue)[0].clone();
+      CHECK(equal_bytes(plan.run(batch(step), kAlwaysDue)[0], expected));
+    }
+    if (keeps_kernels()) {
+      CHECK(recorded.kernels_of_own(plan.plan()) == before);
+    }
+  }
+}
+
+TEST_CASE("kernels that may round differently stay within their bounds") {
+  const auto batch = [](int step) {
+    return Batch{{"a", random({64, 96}, step) * 4}, {"b", random({64, 96}, step + 9)}};
+  };
+  const at::Tensor mean = at::zeros({8});
+  const at::Tensor variance = at::ones({8});
+  const Body body = [=](const Batch& x) {
+    return std::vector{std::get<0>(at::native_batch_norm(x["a"].view({4, 8, 12, 16}),
+                                                         x["b"][0].narrow(0, 0, 8).contiguous(),
+                                                         x["b"][1].narrow(0, 0, 8).contiguous(),
+                                                         mean,
+                                                         variance,
+                                                         /*training=*/true,
+                                                         0.1,
+                                                         1e-5)),
+                       at::gelu(x["a"]),
+                       at::gelu_backward(x["b"], x["a"]),
+                       x["a"].mm(x["b"].t()),
+                       x["a"].view({2, 32, 96}).bmm(x["b"].view({2, 32, 96}).transpose(1, 2))};
+  };
+  Recorded recorded(body, batch(0), {{"mean", mean}, {"variance", variance}});
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
+  const int before = recorded.kernels_of_own(plan.plan());
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<at::Tensor> expected = body(batch(step));
+    const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
+    }
+  }
+  CHECK(recorded.kernels_of_own(plan.plan()) == before);
 }

@@ -21,7 +21,7 @@ using Steps = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& st
 // What a body of tensor operators records, with `state` [6] as captured state.
 struct Recorded {
   at::Tensor state = torch::arange(6, at::kFloat);
-  std::vector<StepClosure> queue;
+  ClosureQueue queue;
   BodyRequests* requests = nullptr;
   StepProgram program;
 

@@ -47,6 +47,19 @@ c10::OperatorHandle named(const char* name, const char* overload) {
 
 }  // namespace
 
+// Its out variant computes something else than the operator does.
+TORCH_LIBRARY_FRAGMENT(rondo_test, made) {
+  made.def("plus_one(Tensor x) -> Tensor");
+  made.def("plus_one.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)");
+  made.impl("plus_one",
+            torch::dispatch(c10::DispatchKey::CPU, [](const at::Tensor& x) { return x + 1; }));
+  made.impl("plus_one.out",
+            torch::dispatch(c10::DispatchKey::CPU,
+                            [](const at::Tensor& x, at::Tensor& out) -> at::Tensor& {
+                              return at::add_out(out, x, at::scalar_tensor(1.5));
+                            }));
+}
+
 TEST_CASE("an out variant is found by its arguments, and only one that LibTorch computes with") {
   const auto found = [](const char* name, const char* overload) {
     const auto out = find_out_variant(named(name, overload));
@@ -160,4 +173,35 @@ TEST_CASE(
   }
   CHECK(prepared == 1);
   CHECK(called == 3);
+}
+
+TEST_CASE("a kernel that gives other bytes than the operator is found out and replaced") {
+  const auto body = [](const at::Tensor& x) {
+    return named("rondo_test::plus_one", "").typed<at::Tensor(const at::Tensor&)>().call(x).sin();
+  };
+  const at::Tensor x = torch::rand({3, 5});
+  PlannedExecutor executor(record(body, x), TextLog(LogLevel::Error));
+  CHECK(executor.plan().instructions[0].lowering == Lowering::Out);
+  for (int i = 0; i < 5; ++i) {
+    CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
+    CHECK(executor.plan().instructions[0].lowering == Lowering::InPlace);
+  }
+}
+
+TEST_CASE("a result takes the place of an argument that nothing needs any more") {
+  const at::Tensor x = torch::rand({40, 50});
+  const auto chain = [](const at::Tensor& t) { return at::relu((t * t) - t).mul(t) + t; };
+  PlannedExecutor executor(record(chain, x), TextLog(LogLevel::Error));
+  CHECK(executor.memory().arena == 40 * 50 * 4);
+  const auto kept = [](const at::Tensor& t) {
+    const at::Tensor square = t * t;
+    return at::relu(square - t) + square;  // the square is needed later
+  };
+  PlannedExecutor other(record(kept, x), TextLog(LogLevel::Error));
+  CHECK(other.memory().arena == 2 * 40 * 50 * 4);
+  for (int i = 0; i < 5; ++i) {
+    const at::Tensor y = torch::rand({40, 50});
+    CHECK(equal_bytes(executor.run({{"x", y}}, kAlwaysDue)[0], chain(y)));
+    CHECK(equal_bytes(other.run({{"x", y}}, kAlwaysDue)[0], kept(y)));
+  }
 }

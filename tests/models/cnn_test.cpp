@@ -1,6 +1,7 @@
 #include "models/cnn.h"
 
 #include <doctest/doctest.h>
+#include <torch/torch.h>
 
 #include "core/error.h"
 #include "models/model_checks.h"
@@ -39,11 +40,11 @@ TEST_CASE("gives a row of logits an image, by its defaults and for other images"
 TEST_CASE("batch norm gathers statistics in train mode only") {
   Cnn cnn(small());
   const Batch batch = test::image_batch({4, 1, 9, 9}, 3);
-  const auto mean = cnn.named_buffers()["norm0.running_mean"];
-  cnn.eval();
+  const auto mean = cnn.module().named_buffers()["norm0.running_mean"];
+  cnn.module().eval();
   cnn.forward(batch);
   CHECK(mean.equal(torch::zeros({4})));
-  cnn.train();
+  cnn.module().train();
   cnn.forward(batch);
   CHECK(!mean.equal(torch::zeros({4})));
 }

@@ -1,6 +1,7 @@
 #include "models/from_module.h"
 
 #include <doctest/doctest.h>
+#include <torch/torch.h>
 
 #include "core/error.h"
 #include "metrics/metric.h"

@@ -1,6 +1,7 @@
 #include "models/gpt.h"
 
 #include <doctest/doctest.h>
+#include <torch/torch.h>
 
 #include <cmath>
 
@@ -43,7 +44,7 @@ TEST_CASE("learns from tokens, tied or not") {
 TEST_CASE("a token does not see what comes after it, and sees what came before") {
   torch::manual_seed(3);
   Gpt gpt(small());
-  gpt.eval();
+  gpt.module().eval();
   const Batch batch = test::token_batch(1, kContext, kVocabulary);
   const auto logits = gpt.forward(batch)["logits"];
   for (int64_t changed = 0; changed < kContext; ++changed) {
@@ -64,7 +65,7 @@ TEST_CASE("one block equals torch's encoder layer with norm first") {
   Gpt::Options options = small();
   options.layers = 1;
   Gpt gpt(options);
-  const auto p = gpt.named_parameters();
+  const auto p = gpt.module().named_parameters();
   const auto x = torch::randn({1, kContext, 16});
   torch::nn::MultiheadAttention attention(torch::nn::MultiheadAttentionOptions(16, 2));
   const torch::NoGradGuard no_grad;
@@ -90,14 +91,15 @@ TEST_CASE("one block equals torch's encoder layer with norm first") {
 
 TEST_CASE("a tied head is one parameter with the embedding") {
   Gpt::Options options = small();
-  const Gpt untied(options);
+  Gpt untied(options);
   options.tied = true;
   Gpt tied(options);
-  CHECK(tied.parameters().size() + 1 == untied.parameters().size());
-  CHECK(tied.named_parameters().find("head.weight") == nullptr);
-  tied.to(torch::kDouble);
+  CHECK(tied.module().parameters().size() + 1 == untied.module().parameters().size());
+  CHECK(tied.module().named_parameters().find("head.weight") == nullptr);
+  CHECK(tied.module().named_buffers().is_empty());  // the causal mask is in no checkpoint
+  tied.module().to(torch::kDouble);
   const Batch batch = test::token_batch(2, kContext, kVocabulary);
-  auto weight = tied.named_parameters()["token_embedding.weight"];
+  auto weight = tied.module().named_parameters()["token_embedding.weight"];
   tied.forward(batch)["loss"].backward();
   // The head reaches rows whose token the batch need not have.
   CHECK((weight.grad().abs().sum(1) > 0).all().item<bool>());
@@ -110,7 +112,7 @@ TEST_CASE("a tied head is one parameter with the embedding") {
 TEST_CASE("begins as GPT-2 does, near the uniform guess") {
   torch::manual_seed(3);
   Gpt gpt({});
-  const auto p = gpt.named_parameters();
+  const auto p = gpt.module().named_parameters();
   // Standard errors of these deviations are below 1 % of them.
   CHECK(p["block0.qkv.weight"].std().item<double>() == doctest::Approx(0.02).epsilon(0.05));
   CHECK(p["block0.contract.weight"].std().item<double>() ==
@@ -134,7 +136,7 @@ TEST_CASE("generates what it learned, and is left in the mode it was in") {
   auto cycle = torch::arange(kContext + 1).remainder(3).unsqueeze(0);
   const Batch batch = {{"tokens", cycle.narrow(1, 0, kContext)},
                        {"targets", cycle.narrow(1, 1, kContext)}};
-  torch::optim::AdamW optimizer(gpt.parameters(), 1e-2);
+  torch::optim::AdamW optimizer(gpt.module().parameters(), 1e-2);
   for (int i = 0; i < 60; ++i) {
     optimizer.zero_grad();
     gpt.forward(batch)["loss"].backward();
@@ -143,10 +145,10 @@ TEST_CASE("generates what it learned, and is left in the mode it was in") {
   KeyedRandom random(1);
   const auto greedy = gpt.generate({0, 1}, {3, 0.0}, random);
   CHECK((greedy == std::vector<int64_t>{0, 1, 2, 0, 1}));
-  CHECK(gpt.is_training());
-  gpt.eval();
+  CHECK(gpt.module().is_training());
+  gpt.module().eval();
   gpt.generate({0}, {1, 0.0}, random);
-  CHECK(!gpt.is_training());
+  CHECK(!gpt.module().is_training());
 }
 
 TEST_CASE("generates beyond the context, the same from the same key, within the vocabulary") {

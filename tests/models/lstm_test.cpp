@@ -1,6 +1,7 @@
 #include "models/lstm.h"
 
 #include <doctest/doctest.h>
+#include <torch/torch.h>
 
 #include "core/error.h"
 #include "models/model_checks.h"
@@ -17,7 +18,7 @@ TEST_CASE("equals torch's LSTM with the same weights") {
   constexpr double kTolerance = 1e-5;  // float32, sums in another order
   torch::manual_seed(3);
   Lstm lstm({2, 8, 5});
-  const auto p = lstm.named_parameters();
+  const auto p = lstm.module().named_parameters();
   torch::nn::LSTM reference(torch::nn::LSTMOptions(8, 8).num_layers(2).batch_first(true));
   const torch::NoGradGuard no_grad;
   auto theirs = reference->named_parameters();

@@ -1,6 +1,7 @@
 #include "models/mlp.h"
 
 #include <doctest/doctest.h>
+#include <torch/torch.h>
 
 #include "core/error.h"
 #include "metrics/metric.h"
@@ -20,7 +21,7 @@ TEST_CASE("learns from images with each activation") {
 
 TEST_CASE("its forward is the plain composition of its layers") {
   Mlp mlp({{4, 5, 3}, "tanh"});
-  const auto p = mlp.named_parameters();
+  const auto p = mlp.module().named_parameters();
   const Batch batch = test::image_batch({2, 2, 2}, 3);
   const auto hidden =
       torch::tanh(torch::linear(batch["image"].flatten(1), p["layer0.weight"], p["layer0.bias"]));

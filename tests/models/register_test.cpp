@@ -1,6 +1,7 @@
 #include "models/register.h"
 
 #include <doctest/doctest.h>
+#include <torch/torch.h>
 
 #include "models/mlp.h"
 

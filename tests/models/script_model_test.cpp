@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <torch/script.h>
+#include <torch/torch.h>
 
 #include <fstream>
 
@@ -61,18 +62,18 @@ TEST_CASE("learns from images, however often it is called") {
 TEST_CASE("its tensors are those of the script, under the script's names") {
   const test::TempDir dir;
   ScriptModel model({write_script(dir, "0.0")});
-  auto parameters = model.named_parameters();
+  auto parameters = model.module().named_parameters();
   REQUIRE(parameters.size() == 2);
   REQUIRE(parameters.contains("body.layer.weight"));
   REQUIRE(parameters.contains("body.layer.bias"));
-  REQUIRE(model.named_buffers().contains("body.scale"));
+  REQUIRE(model.module().named_buffers().contains("body.scale"));
   const torch::NoGradGuard no_grad;
   parameters["body.layer.weight"].zero_();
   parameters["body.layer.bias"].fill_(1.0);
-  model.named_buffers()["body.scale"].fill_(3.0);
+  model.module().named_buffers()["body.scale"].fill_(3.0);
   const auto image = torch::rand({2, 4});
   CHECK(model.forward({{"image", image}})["logits"].equal(torch::full({2, 3}, 3.0)));
-  model.to(torch::kDouble);
+  model.module().to(torch::kDouble);
   const auto logits = model.forward({{"image", image.to(torch::kDouble)}})["logits"];
   CHECK(logits.equal(torch::full({2, 3}, 3.0, torch::kDouble)));
 }

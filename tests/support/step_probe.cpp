@@ -46,7 +46,7 @@ ProbeRun run_probe(const std::function<StepProbe()>& make, Backend& backend, int
     if (probe.is_due) {
       is_due = [&](const Cadence& cadence) { return probe.is_due(step, cadence); };
     }
-    std::vector<StepClosure> queue;
+    ClosureQueue queue;
     const Outputs outputs = backend.run(
         key, batch, [&](const Batch& b) { return probe.body(backend, b); }, is_due, queue);
     StateDict bytes;

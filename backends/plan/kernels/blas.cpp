@@ -9,4 +9,9 @@ Sgemm sgemm() {
   return found;
 }
 
+OneDnnSgemm onednn_sgemm() {
+  static const auto found = reinterpret_cast<OneDnnSgemm>(::dlsym(RTLD_DEFAULT, "dnnl_sgemm"));
+  return found;
+}
+
 }  // namespace rondo::blas

@@ -1,3 +1,5 @@
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -6,11 +8,15 @@
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/blas.h"
+#include "backends/plan/kernels/gemm.h"
 #include "backends/plan/kernels/kernels.h"
 
 namespace rondo {
 
 namespace {
+
+// Another order of summation, in units of the largest element: the error grows with the root of k.
+constexpr int kUlps = 256;
 
 // How a matrix lies in memory, as BLAS wants to know it.
 struct Matrix {
@@ -52,22 +58,13 @@ std::optional<Operand2d> as_blas(const Matrix& matrix) {
   return std::nullopt;
 }
 
-// result = a · b, or += when it holds a bias already.
-struct Product {
-  Operand2d a;
-  Operand2d b;
-  int m;
-  int n;
-  int k;
-};
-
 bool is_matrix(const Slot* slot) {
   return slot != nullptr && slot->dtype == at::kFloat && slot->sizes.size() == 2;
 }
 
 // A result that lies row after row is the transposed product, b^T · a^T, to a library that counts
 // by columns: so does LibTorch ask for it, and another form would round otherwise.
-std::optional<Product> product_of(const Slot* result, const Slot* a, const Slot* b) {
+std::optional<GemmShape> product_of(const Slot* result, const Slot* a, const Slot* b) {
   if (!is_matrix(result) || !is_matrix(a) || !is_matrix(b) || !is_contiguous(*result)) {
     return std::nullopt;
   }
@@ -79,42 +76,35 @@ std::optional<Product> product_of(const Slot* result, const Slot* a, const Slot*
   if (is_degenerate || !first || !second) {
     return std::nullopt;
   }
-  return Product{*first,
-                 *second,
-                 static_cast<int>(left.rows),
-                 static_cast<int>(right.columns),
-                 static_cast<int>(left.columns)};
+  GemmShape shape;
+  shape.transpose_a = first->is_transposed;
+  shape.transpose_b = second->is_transposed;
+  shape.m = static_cast<int>(left.rows);
+  shape.n = static_cast<int>(right.columns);
+  shape.k = static_cast<int>(left.columns);
+  shape.lda = first->leading;
+  shape.ldb = second->leading;
+  shape.ldc = shape.m;
+  return shape;
 }
 
+// Chooses the library for a shape.
+using Choose = Gemm (*)(const GemmShape&);
+
+// result = a · b, or += when it holds something already.
 class ProductKernel final : public Kernel {
  public:
   /// `a` and `b` as the operator has them.
-  ProductKernel(const Product& product, Operand a, Operand b, Operand result, float beta)
-      : product_(product), first_(b), second_(a), result_(result), beta_(beta) {}
+  ProductKernel(const Gemm& gemm, Operand a, Operand b, Operand result)
+      : gemm_(gemm), first_(b), second_(a), result_(result) {}
 
-  void run() override {
-    const float one = 1.0F;
-    blas::sgemm()(product_.a.is_transposed ? "T" : "N",
-                  product_.b.is_transposed ? "T" : "N",
-                  &product_.m,
-                  &product_.n,
-                  &product_.k,
-                  &one,
-                  first_.as<float>(),
-                  &product_.a.leading,
-                  second_.as<float>(),
-                  &product_.b.leading,
-                  &beta_,
-                  result_.as<float>(),
-                  &product_.m);
-  }
+  void run() override { gemm_.run(first_.as<float>(), second_.as<float>(), result_.as<float>()); }
 
  private:
-  Product product_;
+  Gemm gemm_;
   Operand first_;
   Operand second_;
   Operand result_;
-  float beta_;
 };
 
 // bias + a · b, the bias added by the product itself.
@@ -148,7 +138,7 @@ class LinearKernel final : public Kernel {
   std::unique_ptr<ProductKernel> product_;
 };
 
-std::optional<Product> mm_product(const StepProgram& program, const Instruction& instruction) {
+std::optional<GemmShape> mm_product(const StepProgram& program, const Instruction& instruction) {
   return product_of(slot_at(program, instruction.results, 0),
                     slot_at(program, instruction.arguments, 0),
                     slot_at(program, instruction.arguments, 1));
@@ -158,19 +148,20 @@ bool accepts_mm(const StepProgram& program, const Instruction& instruction) {
   return blas::sgemm() != nullptr && mm_product(program, instruction);
 }
 
+// With the choice as a template argument, so that a row of the table is a plain function.
+template <Choose choose>
 std::unique_ptr<Kernel> make_mm(const StepProgram& program,
                                 const Instruction& instruction,
                                 const PlanMemory& memory) {
-  return std::make_unique<ProductKernel>(*mm_product(program, instruction),
+  return std::make_unique<ProductKernel>(choose(*mm_product(program, instruction)),
                                          memory.operand(id_at(instruction.arguments, 0)),
                                          memory.operand(id_at(instruction.arguments, 1)),
-                                         memory.operand(id_at(instruction.results, 0)),
-                                         0.0F);
+                                         memory.operand(id_at(instruction.results, 0)));
 }
 
 // (target, a, b, adds): LibTorch adds the finished product, which is what a library does that has
 // the whole of `k` in one block; the trial tells.
-std::optional<Product> mm_to_product(const StepProgram& program, const Instruction& instruction) {
+std::optional<GemmShape> mm_to_product(const StepProgram& program, const Instruction& instruction) {
   return product_of(slot_at(program, instruction.arguments, 0),
                     slot_at(program, instruction.arguments, 1),
                     slot_at(program, instruction.arguments, 2));
@@ -180,17 +171,19 @@ bool accepts_mm_to(const StepProgram& program, const Instruction& instruction) {
   return blas::sgemm() != nullptr && mm_to_product(program, instruction);
 }
 
+template <Choose choose>
 std::unique_ptr<Kernel> make_mm_to(const StepProgram& program,
                                    const Instruction& instruction,
                                    const PlanMemory& memory) {
-  return std::make_unique<ProductKernel>(*mm_to_product(program, instruction),
+  GemmShape shape = *mm_to_product(program, instruction);
+  shape.beta = instruction.arguments[3].constant.toBool() ? 1.0F : 0.0F;
+  return std::make_unique<ProductKernel>(choose(shape),
                                          memory.operand(id_at(instruction.arguments, 1)),
                                          memory.operand(id_at(instruction.arguments, 2)),
-                                         memory.operand(id_at(instruction.arguments, 0)),
-                                         instruction.arguments[3].constant.toBool() ? 1.0F : 0.0F);
+                                         memory.operand(id_at(instruction.arguments, 0)));
 }
 
-std::optional<Product> addmm_product(const StepProgram& program, const Instruction& instruction) {
+std::optional<GemmShape> addmm_product(const StepProgram& program, const Instruction& instruction) {
   return product_of(slot_at(program, instruction.results, 0),
                     slot_at(program, instruction.arguments, 1),
                     slot_at(program, instruction.arguments, 2));
@@ -205,16 +198,18 @@ bool accepts_addmm(const StepProgram& program, const Instruction& instruction) {
          bias->sizes[0] == slot_at(program, instruction.results, 0)->sizes[1];
 }
 
+template <Choose choose>
 std::unique_ptr<Kernel> make_addmm(const StepProgram& program,
                                    const Instruction& instruction,
                                    const PlanMemory& memory) {
   const Slot& result = *slot_at(program, instruction.results, 0);
   const Operand target = memory.operand(id_at(instruction.results, 0));
-  auto product = std::make_unique<ProductKernel>(*addmm_product(program, instruction),
+  GemmShape shape = *addmm_product(program, instruction);
+  shape.beta = 1.0F;
+  auto product = std::make_unique<ProductKernel>(choose(shape),
                                                  memory.operand(id_at(instruction.arguments, 1)),
                                                  memory.operand(id_at(instruction.arguments, 2)),
-                                                 target,
-                                                 1.0F);
+                                                 target);
   return std::make_unique<LinearKernel>(memory.operand(id_at(instruction.arguments, 0)),
                                         target,
                                         result.sizes[0],
@@ -222,12 +217,91 @@ std::unique_ptr<Kernel> make_addmm(const StepProgram& program,
                                         std::move(product));
 }
 
+// One matrix of a batch of them, as they all lie.
+std::optional<Slot> matrix_of(const Slot* batch) {
+  if (batch == nullptr || batch->sizes.size() != 3) {
+    return std::nullopt;
+  }
+  Slot matrix = *batch;
+  matrix.sizes.erase(matrix.sizes.begin());
+  matrix.strides.erase(matrix.strides.begin());
+  return matrix;
+}
+
+std::optional<GemmShape> bmm_product(const StepProgram& program, const Instruction& instruction) {
+  const Slot* const result = slot_at(program, instruction.results, 0);
+  const auto c = matrix_of(result);
+  const auto a = matrix_of(slot_at(program, instruction.arguments, 0));
+  const auto b = matrix_of(slot_at(program, instruction.arguments, 1));
+  if (!c || !a || !b || !is_contiguous(*result)) {
+    return std::nullopt;
+  }
+  return product_of(&*c, &*a, &*b);
+}
+
+// Below, LibTorch has loops of its own.
+bool accepts_bmm(const StepProgram& program, const Instruction& instruction) {
+  constexpr int64_t kLeast = 400;
+  const auto shape = bmm_product(program, instruction);
+  return blas::sgemm() != nullptr && shape && int64_t{shape->m} * shape->n * shape->k >= kLeast;
+}
+
+// A batch of products, which LibTorch too computes one by one.
+class BatchedProductKernel final : public Kernel {
+ public:
+  struct Matrices {
+    Operand first;
+    int64_t stride;  // in elements, from one to the next
+  };
+
+  BatchedProductKernel(const Gemm& gemm, int64_t count, Matrices a, Matrices b, Matrices result)
+      : gemm_(gemm), count_(count), a_(a), b_(b), result_(result) {}
+
+  void run() override {
+    const float* const a = a_.first.as<float>();
+    const float* const b = b_.first.as<float>();
+    float* const result = result_.first.as<float>();
+    at::parallel_for(0, count_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        gemm_.run(b + i * b_.stride, a + i * a_.stride, result + i * result_.stride);
+      }
+    });
+  }
+
+ private:
+  Gemm gemm_;
+  int64_t count_;
+  Matrices a_;
+  Matrices b_;
+  Matrices result_;
+};
+
+template <Choose choose>
+std::unique_ptr<Kernel> make_bmm(const StepProgram& program,
+                                 const Instruction& instruction,
+                                 const PlanMemory& memory) {
+  const auto matrices = [&](const std::vector<Argument>& among, size_t i) {
+    return BatchedProductKernel::Matrices{memory.operand(id_at(among, i)),
+                                          slot_at(program, among, i)->strides[0]};
+  };
+  return std::make_unique<BatchedProductKernel>(choose(*bmm_product(program, instruction)),
+                                                slot_at(program, instruction.results, 0)->sizes[0],
+                                                matrices(instruction.arguments, 0),
+                                                matrices(instruction.arguments, 1),
+                                                matrices(instruction.results, 0));
+}
+
 }  // namespace
 
 std::vector<OwnKernel> matrix_product_kernels() {
-  return {{"aten::mm", accepts_mm, make_mm},
-          {"rondo::mm_to_", accepts_mm_to, make_mm_to},
-          {"aten::addmm", accepts_addmm, make_addmm}};
+  return {{"aten::mm", accepts_mm, make_mm<fast_gemm>, kUlps},
+          {"rondo::mm_to_", accepts_mm_to, make_mm_to<fast_gemm>, kUlps},
+          {"aten::addmm", accepts_addmm, make_addmm<fast_gemm>, kUlps},
+          {"aten::bmm", accepts_bmm, make_bmm<fast_gemm>, kUlps},
+          {"aten::mm", accepts_mm, make_mm<exact_gemm>},
+          {"rondo::mm_to_", accepts_mm_to, make_mm_to<exact_gemm>},
+          {"aten::addmm", accepts_addmm, make_addmm<exact_gemm>},
+          {"aten::bmm", accepts_bmm, make_bmm<exact_gemm>}};
 }
 
 }  // namespace rondo

@@ -1,0 +1,165 @@
+#include "backends/plan/kernels/gemm.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <random>
+#include <utility>
+
+#include "backends/plan/kernels/blas.h"
+
+namespace rondo {
+
+namespace {
+
+// OpenBLAS cuts k into blocks of at most GEMM_Q, which differs from processor to processor, and the
+// last two into halves that are multiples of its kernel's height.
+// Source: interface and driver/level3/level3.c of OpenBLAS 0.3.
+std::vector<int> blocks_of_openblas(int k, int q) {
+  constexpr int kHeight = 16;
+  std::vector<int> blocks;
+  while (k > 0) {
+    int block = k;
+    if (k >= 2 * q) {
+      block = q;
+    } else if (k > q) {
+      block = (k / 2 + kHeight - 1) / kHeight * kHeight;
+    }
+    blocks.push_back(block);
+    k -= block;
+  }
+  return blocks;
+}
+
+std::vector<std::vector<int>> candidate_blocks(int k) {
+  std::vector<std::vector<int>> all = {{k}};
+  for (const int q : {320, 384, 448, 352, 512, 256, 240, 192}) {
+    std::vector<int> blocks = blocks_of_openblas(k, q);
+    if (std::find(all.begin(), all.end(), blocks) == all.end()) {
+      all.push_back(std::move(blocks));
+    }
+  }
+  return all;
+}
+
+// Matrices of random numbers: in each element, another order of summation shows.
+class Probe {
+ public:
+  explicit Probe(const GemmShape& shape)
+      : a_(random(shape.lda, shape.transpose_a ? shape.m : shape.k)),
+        b_(random(shape.ldb, shape.transpose_b ? shape.k : shape.n)),
+        c_(random(shape.ldc, shape.n)) {}
+
+  std::vector<float> result_of(const Gemm& gemm) const {
+    std::vector<float> c = c_;
+    gemm.run(a_.data(), b_.data(), c.data());
+    return c;
+  }
+
+  double seconds_of(const Gemm& gemm) const {
+    using Clock = std::chrono::steady_clock;
+    std::vector<float> c = c_;
+    double least = std::numeric_limits<double>::max();
+    for (int i = 0; i < 5; ++i) {
+      const Clock::time_point begin = Clock::now();
+      gemm.run(a_.data(), b_.data(), c.data());
+      least = std::min(least, std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+    return least;
+  }
+
+ private:
+  std::vector<float> random(int leading, int columns) {
+    std::normal_distribution<float> normal;
+    std::vector<float> values(static_cast<size_t>(leading) * static_cast<size_t>(columns));
+    std::generate(values.begin(), values.end(), [&] { return normal(engine_); });
+    return values;
+  }
+
+  std::minstd_rand engine_;
+  std::vector<float> a_;
+  std::vector<float> b_;
+  std::vector<float> c_;
+};
+
+bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Gemm find_exact(const GemmShape& shape) {
+  const Gemm blas = Gemm::by_blas(shape);
+  if (blas::onednn_sgemm() == nullptr) {
+    return blas;
+  }
+  const Probe probe(shape);
+  const std::vector<float> expected = probe.result_of(blas);
+  for (std::vector<int>& blocks : candidate_blocks(shape.k)) {
+    const Gemm onednn = Gemm::by_onednn(shape, std::move(blocks));
+    if (same_bytes(probe.result_of(onednn), expected)) {
+      return probe.seconds_of(onednn) < probe.seconds_of(blas) ? onednn : blas;
+    }
+  }
+  return blas;
+}
+
+}  // namespace
+
+void Gemm::run(const float* a, const float* b, float* c) const {
+  if (is_blas()) {
+    const float one = 1.0F;
+    blas::sgemm()(shape_.transpose_a ? "T" : "N",
+                  shape_.transpose_b ? "T" : "N",
+                  &shape_.m,
+                  &shape_.n,
+                  &shape_.k,
+                  &one,
+                  a,
+                  &shape_.lda,
+                  b,
+                  &shape_.ldb,
+                  &shape_.beta,
+                  c,
+                  &shape_.ldc);
+    return;
+  }
+  // Row by row, the product is the transposed one: op(b)^T · op(a)^T.
+  float beta = shape_.beta;
+  for (const int block : blocks_) {
+    blas::onednn_sgemm()(shape_.transpose_b ? 'T' : 'N',
+                         shape_.transpose_a ? 'T' : 'N',
+                         shape_.n,
+                         shape_.m,
+                         block,
+                         1.0F,
+                         b,
+                         shape_.ldb,
+                         a,
+                         shape_.lda,
+                         beta,
+                         c,
+                         shape_.ldc);
+    a += static_cast<ptrdiff_t>(block) * (shape_.transpose_a ? 1 : shape_.lda);
+    b += static_cast<ptrdiff_t>(block) * (shape_.transpose_b ? shape_.ldb : 1);
+    beta = 1.0F;
+  }
+}
+
+Gemm exact_gemm(const GemmShape& shape) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, GemmShape>, Gemm> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::pair<int, GemmShape> key{at::get_num_threads(), shape};
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, find_exact(shape)).first->second;
+}
+
+Gemm fast_gemm(const GemmShape& shape) {
+  return blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape) : Gemm::by_onednn(shape, {shape.k});
+}
+
+}  // namespace rondo

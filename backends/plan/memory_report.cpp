@@ -1,0 +1,76 @@
+#include "backends/plan/memory_report.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rondo {
+
+namespace {
+
+size_t storage_of(const Slot& slot) {
+  return static_cast<size_t>(slot.storage);
+}
+
+// The bytes in a home at each instruction, and behind the last one.
+std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
+  std::vector<int64_t> changes(plan.program.instructions.size() + 2, 0);
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    const PlannedStorage& storage = plan.storages[i];
+    if (storage.home == home && storage.memory == i && storage.first != kNeverUsed) {
+      changes[storage.first] += storage.bytes;
+      changes[storage.last + 1] -= storage.bytes;
+    }
+  }
+  std::partial_sum(changes.begin(), changes.end(), changes.begin());
+  return changes;
+}
+
+// Which results live in the arena when it holds the most.
+std::vector<InstructionBytes> fullest_moment(const Plan& plan) {
+  const std::vector<int64_t> bytes = bytes_in_time(plan, Home::Arena);
+  const auto moment =
+      static_cast<size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+  std::vector<InstructionBytes> results;
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    const PlannedStorage& storage = plan.storages[i];
+    const bool lives = storage.first <= moment && moment <= storage.last;
+    if (storage.home == Home::Arena && storage.memory == i && lives) {
+      const Instruction& maker = plan.program.instructions[storage.first];
+      const Location& location = plan.program.locations[static_cast<size_t>(maker.location)];
+      results.push_back({operator_name(maker.op), to_string(location), storage.bytes});
+    }
+  }
+  return results;
+}
+
+}  // namespace
+
+StepMemory memory_of(const Plan& plan) {
+  StepMemory memory;
+  memory.arena = plan.memory->arena_bytes();
+  const std::vector<int64_t> adopted = bytes_in_time(plan, Home::Adopted);
+  memory.adopted = *std::max_element(adopted.begin(), adopted.end());
+  memory.fullest = fullest_moment(plan);
+  for (const PlannedInstruction& planned : plan.instructions) {
+    if (planned.trial != nullptr) {
+      memory.trial = std::max(memory.trial, planned.trial->bytes());
+    }
+  }
+  std::vector<bool> is_counted(plan.storages.size(), false);
+  for (const Slot& slot : plan.program.slots) {
+    const PlannedStorage& storage = plan.storages[storage_of(slot)];
+    if (slot.kind == SlotKind::Produced || storage.first == kNeverUsed ||
+        is_counted[storage_of(slot)]) {
+      continue;
+    }
+    is_counted[storage_of(slot)] = true;
+    if (slot.kind == SlotKind::Captured) {
+      memory.captured.push_back({slot.name, static_cast<int64_t>(slot.value.storage().nbytes())});
+    } else {
+      (slot.kind == SlotKind::Input ? memory.inputs : memory.constants) += storage.bytes;
+    }
+  }
+  return memory;
+}
+
+}  // namespace rondo

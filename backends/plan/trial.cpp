@@ -1,0 +1,107 @@
+#include "backends/plan/trial.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+
+#include "core/state_dict.h"
+
+namespace rondo {
+
+namespace {
+
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> all;
+  for (const at::Tensor& tensor : tensors) {
+    all.push_back(tensor.clone());
+  }
+  return all;
+}
+
+bool is_close(const at::Tensor& got, const at::Tensor& expected, int ulps) {
+  if (equal_bytes(got, expected)) {
+    return true;
+  }
+  if (ulps == 0 || !expected.is_floating_point()) {
+    return false;
+  }
+  const double epsilon = expected.scalar_type() == at::kDouble
+                             ? std::numeric_limits<double>::epsilon()
+                             : std::numeric_limits<float>::epsilon();
+  const double largest = expected.abs().max().item<double>();
+  return (got - expected).abs().max().item<double>() <= ulps * epsilon * largest;
+}
+
+// What the operator itself throws will be thrown by the operator.
+bool run_quietly(Kernel& kernel) {
+  try {
+    kernel.run();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Trial::Trial(const StepProgram& program,
+             const Instruction& instruction,
+             const PlanMemory& memory,
+             int ulps)
+    : is_pure_(instruction.writes.empty()), ulps_(ulps) {
+  const auto add = [&](SlotId slot) {
+    written_.push_back(memory.tensor(slot));
+    bytes_ += extent_of(program.slots[static_cast<size_t>(slot)]) * (is_pure_ ? 1 : 2);
+  };
+  for_each_slot(instruction.results, add);
+  std::for_each(instruction.writes.begin(), instruction.writes.end(), add);
+  if (instruction.results.empty()) {
+    in_place_ = call_in_place(instruction, memory);
+  } else {
+    copying_ = std::make_unique<CopyingCall>(instruction, memory);
+  }
+}
+
+bool Trial::passes(Kernel& kernel) {
+  return is_pure_ ? passes_pure(kernel) : passes_writing(kernel);
+}
+
+bool Trial::passes_pure(Kernel& kernel) {
+  const std::vector<at::Tensor> expected = copying_->call();
+  const std::vector<at::Tensor>& results = copying_->results();
+  bool agree = run_quietly(kernel);
+  for (size_t i = 0; agree && i < results.size(); ++i) {
+    agree = !results[i].defined() || is_close(results[i], expected[i], ulps_);
+  }
+  if (!agree) {
+    copying_->put(expected);
+  }
+  return agree;
+}
+
+// Undoes what the kernel wrote and lets the operator do the same.
+bool Trial::passes_writing(Kernel& kernel) {
+  const std::vector<at::Tensor> before = copies(written_);
+  bool agree = run_quietly(kernel);
+  const std::vector<at::Tensor> got = copies(written_);
+  for (size_t i = 0; i < written_.size(); ++i) {
+    written_[i].copy_(before[i]);
+  }
+  Kernel& recorded = copying_ != nullptr ? *copying_ : *in_place_;
+  recorded.run();
+  for (size_t i = 0; agree && i < written_.size(); ++i) {
+    agree = is_close(got[i], written_[i], ulps_);
+  }
+  return agree;
+}
+
+std::unique_ptr<Kernel> Trial::take_operator() {
+  if (copying_ != nullptr) {
+    return std::move(copying_);
+  }
+  return std::move(in_place_);
+}
+
+}  // namespace rondo

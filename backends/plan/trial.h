@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+
+#include "backends/plan/kernel.h"
+#include "backends/plan/operator_kernels.h"
+#include "backends/plan/plan_memory.h"
+#include "backends/step_program.h"
+
+namespace rondo {
+
+/// Compares a kernel with the operator that it stands for, on the data of a step. Never for
+/// operators that draw random numbers: they would draw twice.
+class Trial {
+ public:
+  /// \param ulps  how far the kernel's results may be from the operator's, in units in the last
+  ///              place of the largest of them; 0: equal bytes
+  Trial(const StepProgram& program,
+        const Instruction& instruction,
+        const PlanMemory& memory,
+        int ulps);
+
+  /// Runs both from the same state. What stays is what the kernel left where they agree, and what
+  /// the operator left otherwise, or when the kernel throws.
+  bool passes(Kernel& kernel);
+
+  /// The operator as it was recorded, to run in the kernel's place.
+  std::unique_ptr<Kernel> take_operator();
+
+  /// Bytes that it takes while it compares.
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  bool passes_pure(Kernel& kernel);
+  bool passes_writing(Kernel& kernel);
+
+  std::unique_ptr<CopyingCall> copying_;  // where there are results
+  std::unique_ptr<Kernel> in_place_;      // where there are none
+  std::vector<at::Tensor> written_;       // results and written arguments
+  bool is_pure_;
+  int ulps_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "backends/step_report.h"
+
+namespace rondo {
+
+/// Where the time of a step goes: by operator, by what was running when it was recorded, and its
+/// most expensive instructions. "" when nothing was timed.
+std::string timeline_table(const StepTimeline& timeline);
+
+/// One replay as a trace of events, in the JSON that chrome://tracing and Perfetto read. Each
+/// instruction takes the mean of its times.
+/// Source: "Trace Event Format", the complete events of Chromium's documentation.
+std::string chrome_trace(const std::string& step, const StepTimeline& timeline);
+
+}  // namespace rondo

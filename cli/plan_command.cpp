@@ -1,0 +1,143 @@
+// `rondo plan`: what a training step needs, before it is trained.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/load_run.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "trainer/rehearsal.h"
+#include "trainer/run_memory.h"
+
+namespace rondo {
+
+namespace {
+
+// Enough for both captures of each step, and a third where the first one made state.
+constexpr int64_t kUpdates = 4;
+
+std::string megabytes(int64_t bytes) {
+  return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+void print_amounts(const char* title, const Amounts& amounts) {
+  std::vector<std::pair<std::string, int64_t>> rows(amounts.begin(), amounts.end());
+  std::stable_sort(
+      rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::cout << title << '\n';
+  for (const auto& [name, bytes] : rows) {
+    std::cout << fmt::format("  {:>14}  {}\n", megabytes(bytes), name);
+  }
+}
+
+Amounts grouped(const std::vector<InstructionBytes>& results, std::string InstructionBytes::*name) {
+  Amounts groups;
+  for (const InstructionBytes& one : results) {
+    groups[one.*name] += one.bytes;
+  }
+  return groups;
+}
+
+void print(const std::vector<StepReport>& steps, const RunMemory& all) {
+  for (const StepReport& step : steps) {
+    std::cout << fmt::format("step {}: {} operators, arena {}\n",
+                             step.name,
+                             step.stats.operators_replayed,
+                             megabytes(step.memory.arena));
+    print_amounts(" the arena at its fullest, by operator",
+                  grouped(step.memory.fullest, &InstructionBytes::op));
+    print_amounts(" the same, by place", grouped(step.memory.fullest, &InstructionBytes::where));
+  }
+  print_amounts("the model, by module", all.modules);
+  Amounts whole = all.state;
+  whole["one batch"] = all.inputs;
+  whole["constants"] = all.constants;
+  whole["arenas"] = all.arenas;
+  whole["results that operators allocate"] = all.adopted;
+  print_amounts("the run", whole);
+  std::cout << fmt::format("replays: {}; at most, when the first one is {}: {}\n",
+                           megabytes(all.of_replays()),
+                           all.is_verified ? "verified" : "tried",
+                           megabytes(all.peak()));
+}
+
+/// "512MB", "2GiB", "1000000" in bytes. \throws UsageError
+int64_t bytes_named(const std::string& text) {
+  static const std::map<std::string, double> kUnits = {{"", 1.0},
+                                                       {"B", 1.0},
+                                                       {"KB", 1e3},
+                                                       {"MB", 1e6},
+                                                       {"GB", 1e9},
+                                                       {"KIB", 1024.0},
+                                                       {"MIB", 1048576.0},
+                                                       {"GIB", 1073741824.0}};
+  size_t end = 0;
+  double number = -1.0;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception&) {
+    number = -1.0;
+  }
+  std::string unit = text.substr(std::min(end, text.size()));
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) {
+    return static_cast<char>(std::toupper(c));
+  });
+  const auto factor = kUnits.find(unit);
+  if (!(number > 0.0) || factor == kUnits.end()) {
+    throw UsageError("--memory-limit: expected a size such as 512MB or 2GiB, got \"" + text + '"');
+  }
+  return static_cast<int64_t>(number * factor->second);
+}
+
+std::string json_of(const RunMemory& all) {
+  std::string text;
+  for (const auto& [kind, bytes] : all.state) {
+    text += fmt::format("{}: {}, ", json_string(kind), bytes);
+  }
+  return fmt::format(
+      "{{{}\"inputs\": {}, \"constants\": {}, \"arenas\": {}, \"adopted\": {}, \"capture\": {}, "
+      "\"replays\": {}, \"peak\": {}}}",
+      text,
+      all.inputs,
+      all.constants,
+      all.arenas,
+      all.adopted,
+      all.capture,
+      all.of_replays(),
+      all.peak());
+}
+
+}  // namespace
+
+int run_plan(const CommandLine& line, Registries& registries) {
+  const int64_t limit = line.memory_limit.empty() ? 0 : bytes_named(line.memory_limit);
+  std::vector<RunConfig> phases = load_run(line, registries);
+  if (phases.size() != 1) {
+    throw UsageError(line.config + " has several phases; `rondo plan` takes a file of one");
+  }
+  const bool is_verified =
+      phases.front().init.backend.verify != "off" && phases.front().init.backend.exact;
+  const Rehearsal rehearsal = rehearse(std::move(phases.front()), kUpdates);
+  const RunMemory all = memory_of(rehearsal.steps, is_verified);
+  if (line.json) {
+    std::cout << json_of(all) << std::endl;
+  } else {
+    print(rehearsal.steps, all);
+  }
+  std::cerr << fmt::format("this process grew by {}\n", megabytes(rehearsal.grown_by));
+  if (limit == 0 || all.peak() <= limit) {
+    return 0;
+  }
+  std::cerr << fmt::format(
+      "{} more than --memory-limit={}\n", megabytes(all.peak() - limit), line.memory_limit);
+  return 1;
+}
+
+}  // namespace rondo

@@ -1,0 +1,102 @@
+#include "backends/plan/kernels/gemm.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "backends/plan/kernels/blas.h"
+
+TEST_SUITE_BEGIN("backends/gemm");
+
+using namespace rondo;
+
+namespace {
+
+GemmShape shape_of(int m, int n, int k, bool transpose_a, bool transpose_b, float beta) {
+  GemmShape shape;
+  shape.transpose_a = transpose_a;
+  shape.transpose_b = transpose_b;
+  shape.m = m;
+  shape.n = n;
+  shape.k = k;
+  shape.lda = transpose_a ? k : m;
+  shape.ldb = transpose_b ? n : k;
+  shape.ldc = m + 1;
+  shape.beta = beta;
+  return shape;
+}
+
+std::vector<GemmShape> shapes() {
+  std::vector<GemmShape> all;
+  for (const int k : {5, 64, 384, 784, 1000}) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        all.push_back(shape_of(33, 18, k, transpose_a, transpose_b, transpose_a ? 1.0F : 0.0F));
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<float> numbers(int count, unsigned seed) {
+  std::minstd_rand engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) {
+    value = normal(engine);
+  }
+  return values;
+}
+
+std::vector<float> result_of(const Gemm& gemm, const GemmShape& shape) {
+  const std::vector<float> a = numbers(shape.m * shape.k, 7);
+  const std::vector<float> b = numbers(shape.k * shape.n, 8);
+  std::vector<float> c = numbers(shape.ldc * shape.n, 9);
+  gemm.run(a.data(), b.data(), c.data());
+  return c;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double largest = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::fabs(static_cast<double>(a[i]) - b[i]));
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("the exact product has the bits of BLAS, whichever library computes it") {
+  for (const GemmShape& shape : shapes()) {
+    CAPTURE(shape.k);
+    const std::vector<float> expected = result_of(Gemm::by_blas(shape), shape);
+    const std::vector<float> got = result_of(exact_gemm(shape), shape);
+    CHECK(std::memcmp(expected.data(), got.data(), got.size() * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("the fast product is the same number but for rounding, and touches nothing else") {
+  for (const GemmShape& shape : shapes()) {
+    CAPTURE(shape.k);
+    const std::vector<float> expected = result_of(Gemm::by_blas(shape), shape);
+    CHECK(largest_difference(expected, result_of(fast_gemm(shape), shape)) < 1e-3);
+  }
+}
+
+TEST_CASE("blocks of k add up to the product") {
+  if (blas::onednn_sgemm() == nullptr) {
+    MESSAGE("skipped: LibTorch has no oneDNN to call");
+    return;
+  }
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      const GemmShape shape = shape_of(20, 30, 100, transpose_a, transpose_b, 1.0F);
+      const std::vector<float> expected = result_of(Gemm::by_blas(shape), shape);
+      const Gemm in_blocks = Gemm::by_onednn(shape, {16, 64, 20});
+      CHECK(largest_difference(expected, result_of(in_blocks, shape)) < 1e-4);
+    }
+  }
+}

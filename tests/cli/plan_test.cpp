@@ -1,0 +1,109 @@
+#include <doctest/doctest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/cli_main.h"
+#include "cli/load_run.h"
+#include "core/error.h"
+#include "support/temp_dir.h"
+#include "trainer/rehearsal.h"
+#include "trainer/run_memory.h"
+
+TEST_SUITE_BEGIN("cli/plan");
+
+using namespace rondo;
+using rondo::test::TempDir;
+
+namespace {
+
+int run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "rondo");
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) {
+    pointers.push_back(argument.data());
+  }
+  return cli_main(static_cast<int>(pointers.size()), pointers.data());
+}
+
+std::string write_run(const TempDir& dir, const std::string& sizes) {
+  const std::filesystem::path path = dir / "run.toml";
+  std::ofstream(path) << "[trainer.init]\nmodel_dir = \"" + (dir / "run").string() +
+                             "\"\nseed = 1\nmodel = { name = \"Mlp\", sizes = " + sizes +
+                             " }\n"
+                             "loop = { max_steps = 2 }\n"
+                             "loggers = [{ ProgressLogger = false }]\n"
+                             "[trainer.init.optimizer.Adam]\nlr = 0.001\n"
+                             "[trainer.fit]\ntrain_dataloader = { dataset = \"Glyphs\", size = 64, "
+                             "batch_size = 16, prefetch = 0 }\n";
+  return path.string();
+}
+
+RunConfig load(const std::string& config) {
+  static Registries registries;
+  static const bool is_filled = (register_builtins(registries), true);
+  (void)is_filled;
+  CommandLine line;
+  line.config = config;
+  return load_run(line, registries).front();
+}
+
+bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+TEST_CASE("the memory that a plan predicts is what training takes") {
+  if (is_sanitized()) {
+    MESSAGE("skipped: the sanitizer keeps what is freed");
+    return;
+  }
+  // What is freed goes back to the system at once, so that holes in the heap do not count.
+  REQUIRE(::mallopt(M_MMAP_THRESHOLD, 128 * 1024) == 1);
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 2048, 2048, 10]");
+  rehearse(load(config), 4);  // libraries keep memory of their own from their first use
+  const Rehearsal rehearsal = rehearse(load(config), 4);
+  const RunMemory memory = memory_of(rehearsal.steps, true);
+  const int64_t parameters = 4 * (784 * 2048 + 2048 + 2048 * 2048 + 2048 + 2048 * 10 + 10);
+  CHECK(memory.state.at("model") == parameters);
+  CHECK(memory.state.at("optimizer state") >= 2 * parameters);
+  CHECK(memory.state.at("optimizer state") <= 2 * parameters + 1024);
+  CHECK(memory.inputs == 16 * 784 * 4 + 16 * 8);
+  CHECK(memory.modules.size() == 3);
+  const int64_t difference = std::abs(rehearsal.grown_by - memory.peak());
+  CAPTURE(rehearsal.grown_by);
+  CAPTURE(memory.peak());
+  CHECK(difference <= std::max<int64_t>(4 << 20, memory.peak() / 50));
+}
+
+TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  CHECK(run({"plan", config}) == 0);
+  CHECK(run({"plan", config, "--memory-limit=64MB", "--json"}) == 0);
+  CHECK(run({"plan", config, "--memory-limit=10KiB"}) == 1);
+  CHECK(run({"plan", config, "--memory-limit=much"}) == 2);
+  CHECK(run({"plan", config, "trainer.init.backend.mode=eager"}) == 2);
+  CHECK_FALSE(std::filesystem::exists(dir / "run"));
+}
+
+TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run") {
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  REQUIRE(run({"fit", config}) == 0);
+  const std::filesystem::path steps = dir / "run" / "logs" / "latest" / "steps";
+  CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=4"}) == 0);
+  CHECK(std::filesystem::exists(steps / "train_update.0.trace.json"));
+  CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=0"}) == 2);
+}

@@ -1,0 +1,162 @@
+// Counts what a step allocates on the training thread, once it is replayed.
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+#include <execinfo.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "callbacks/reproducibility_callback.h"
+#include "configs/toml_file.h"
+#include "loops/fit_run.h"
+#include "support/temp_dir.h"
+#include "trainer/run_config.h"
+#include "trainer/trainer.h"
+
+TEST_SUITE_BEGIN("trainer/allocations");
+
+using namespace rondo;
+using rondo::test::TempDir;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+TEST_CASE("allocations are counted without sanitizers only") {
+  MESSAGE("skipped: the sanitizer has the allocator");
+}
+
+#else
+
+namespace {
+
+/// Who is at work when memory is asked for.
+enum class Owner { Rondo, LibTorch, MathLibrary };
+
+struct Counter {
+  bool is_on = false;
+  int64_t of[3] = {0, 0, 0};
+};
+
+thread_local Counter counter;
+
+/// The innermost of the libraries that are known: oneDNN and BLAS allocate for themselves,
+/// operators of LibTorch that have no kernel of rondo's own allocate in LibTorch.
+Owner owner_of_this_call() {
+  void* frames[64];
+  const int depth = ::backtrace(frames, 64);
+  bool is_of_libtorch = false;
+  for (int i = 0; i < depth; ++i) {
+    Dl_info info{};
+    if (::dladdr(frames[i], &info) == 0 || info.dli_fname == nullptr) {
+      continue;
+    }
+    const std::string file = info.dli_fname;
+    if (file.find("libdnnl") != std::string::npos || file.find("blas") != std::string::npos) {
+      return Owner::MathLibrary;
+    }
+    is_of_libtorch = is_of_libtorch || file.find("libtorch") != std::string::npos;
+  }
+  return is_of_libtorch ? Owner::LibTorch : Owner::Rondo;
+}
+
+void note() {
+  if (counter.is_on) {
+    counter.is_on = false;  // looking at the stack may allocate
+    ++counter.of[static_cast<int>(owner_of_this_call())];
+    counter.is_on = true;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+
+void* malloc(size_t size) {
+  note();
+  return __libc_malloc(size);
+}
+
+void* calloc(size_t count, size_t size) {
+  note();
+  return __libc_calloc(count, size);
+}
+
+void* realloc(void* old, size_t size) {
+  note();
+  return __libc_realloc(old, size);
+}
+
+int posix_memalign(void** result, size_t alignment, size_t size) {
+  note();
+  *result = __libc_memalign(alignment, size);
+  return *result == nullptr ? ENOMEM : 0;
+}
+
+void* aligned_alloc(size_t alignment, size_t size) {
+  note();
+  return __libc_memalign(alignment, size);
+}
+}
+
+namespace {
+
+/// A recipe's own training, without what happens between steps: validation, saving, loggers.
+RunConfig recipe(const std::string& name, const TempDir& dir) {
+  static Registries registries;
+  static const bool is_filled = (register_builtins(registries), true);
+  static_cast<void>(is_filled);
+  const ConfigValue root =
+      read_toml_file(std::string(RONDO_SOURCE_DIR) + "/configs/recipes/" + name);
+  RunConfig run = read_run_config(root, registries);
+  run.init.model_dir = dir.path();
+  run.init.checkpoint.steps = 0;
+  run.init.loop.eval_frequency = 0;
+  run.init.logging.log_steps = 1000;
+  run.init.logging.log_level = "error";
+  run.init.loggers.clear();
+  return run;
+}
+
+/// Of some steps, once everything has been tried.
+Counter allocations_of(const RunConfig& run, int steps) {
+  Trainer trainer(run.init, TextLog(LogLevel::Error));
+  const auto fit = trainer.start_fit(run.fit->train, {}, LoadFrom::nothing());
+  const RngScope random(trainer);
+  for (int i = 0; i < 12; ++i) {
+    fit->advance();
+  }
+  counter = Counter();
+  counter.is_on = true;
+  for (int i = 0; i < steps; ++i) {
+    fit->advance();
+  }
+  counter.is_on = false;
+  return counter;
+}
+
+}  // namespace
+
+TEST_CASE("a replayed step of the quickstart allocates nothing, what oneDNN needs aside") {
+  const TempDir dir;
+  const Counter counted = allocations_of(recipe("quickstart.toml", dir), 20);
+  CHECK(counted.of[static_cast<int>(Owner::Rondo)] == 0);
+  CHECK(counted.of[static_cast<int>(Owner::LibTorch)] == 0);
+}
+
+TEST_CASE("around a replayed step nothing is allocated, what LibTorch's operators need aside") {
+  if (std::getenv("RONDO_DATA") == nullptr) {
+    MESSAGE("skipped: RONDO_DATA is not set");
+    return;
+  }
+  for (const char* name : {"mnist_cnn.toml", "shakespeare_gpt.toml"}) {
+    CAPTURE(std::string(name));
+    const TempDir dir;
+    CHECK(allocations_of(recipe(name, dir), 2).of[static_cast<int>(Owner::Rondo)] == 0);
+  }
+}
+
+#endif
