@@ -25,6 +25,14 @@ void check_bools(const at::Tensor& bools) {
   }
 }
 
+/// An expanded tensor shows its elements again and again: whoever copies one must not need memory
+/// without measure for a small file.
+uint64_t largest_view(uint64_t storage_bytes) {
+  constexpr uint64_t kTimes = 1000;
+  constexpr uint64_t kAlways = uint64_t{64} << 20;
+  return storage_bytes * kTimes + kAlways;
+}
+
 /// a * b + c for numbers that are not negative.
 int64_t multiply_add(int64_t a, int64_t b, int64_t c) {
   int64_t product = 0;
@@ -92,7 +100,7 @@ at::Tensor view_of_storage(const at::Tensor& elements,
     throw Malformed(
         fmt::format("a tensor of {} sizes and {} strides", sizes.size(), strides.size()));
   }
-  int64_t numel = static_cast<int64_t>(elements.element_size());
+  int64_t bytes = static_cast<int64_t>(elements.element_size());
   int64_t last = offset;
   bool is_empty = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -100,8 +108,14 @@ at::Tensor view_of_storage(const at::Tensor& elements,
       throw Malformed("a tensor with a negative size or stride");
     }
     is_empty = is_empty || sizes[i] == 0;
-    numel = multiply_add(numel, std::max<int64_t>(sizes[i], 1), 0);
+    bytes = multiply_add(bytes, std::max<int64_t>(sizes[i], 1), 0);
     last = multiply_add(std::max<int64_t>(sizes[i], 1) - 1, strides[i], last);
+  }
+  if (!is_empty && static_cast<uint64_t>(bytes) > largest_view(elements.nbytes())) {
+    throw Malformed(fmt::format(
+        "a tensor that shows {} bytes of a storage that has {}, which no checkpoint does",
+        bytes,
+        elements.nbytes()));
   }
   if (offset < 0 || (!is_empty && last >= elements.numel())) {
     throw Malformed(fmt::format(
