@@ -49,6 +49,19 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
 
 }  // namespace
 
+const Outputs* Backend::start(const StepKey& key,
+                              const Batch& batch,
+                              const StepBody& body,
+                              const IsDue& is_due,
+                              ClosureQueue& queue,
+                              const Deadline&) {
+  return &run(key, batch, body, is_due, queue);
+}
+
+const Outputs* Backend::resume(const Deadline&) {
+  throw UsageError("Backend.resume: no step is in progress");
+}
+
 std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
   require(options.mode == "traced" || options.mode == "eager",
           "mode",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/closure_queue.h"
+#include "backends/executor.h"
 #include "backends/step.h"
 #include "backends/step_report.h"
 #include "core/log.h"
@@ -61,7 +62,21 @@ class Backend {
                              const IsDue& is_due,
                              ClosureQueue& queue) = 0;
 
-  /// True inside a body.
+  /// As `run`, in pieces: runs until `deadline` has passed, at least one instruction. Batch, body,
+  /// `is_due` are copied; `queue` must stay. Steps that cannot be cut (eager ones, captures, and
+  /// those compared with eager) are run whole.
+  /// \return the outputs, or null: the step is in progress, and `resume` goes on with it
+  virtual const Outputs* start(const StepKey& key,
+                               const Batch& batch,
+                               const StepBody& body,
+                               const IsDue& is_due,
+                               ClosureQueue& queue,
+                               const Deadline& deadline);
+
+  /// Goes on with the step in progress. \throws UsageError  when there is none
+  virtual const Outputs* resume(const Deadline& deadline);
+
+  /// True inside a body, and while a step is in progress between two pieces of it.
   virtual bool is_in_step() const = 0;
 
   /// True inside a body that is being recorded, or compared with a recording.

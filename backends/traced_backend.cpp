@@ -37,6 +37,14 @@ struct TracedBackend::Entry {
   std::unique_ptr<TracedStep> step;
 };
 
+struct TracedBackend::StepInProgress {
+  TracedStep* step;
+  Batch batch;
+  StepBody body;
+  IsDue is_due;
+  ClosureQueue* queue;
+};
+
 TracedBackend::TracedBackend(const TracedOptions& options, TextLog log)
     : options_(options), log_(std::move(log)) {}
 
@@ -50,16 +58,58 @@ Batch TracedBackend::stage(Batch host) {
   return stage_on(std::move(host), device());
 }
 
+void TracedBackend::begin_step() const {
+  if (is_in_step()) {
+    throw UsageError(in_progress_ != nullptr
+                         ? "Backend.run: a step is in progress; finish it before another one"
+                         : "Backend.run: a step is running; its body cannot run another one");
+  }
+}
+
 const Outputs& TracedBackend::run(const StepKey& key,
                                   const Batch& batch,
                                   const StepBody& body,
                                   const IsDue& is_due,
                                   ClosureQueue& queue) {
-  if (is_in_step_) {
-    throw UsageError("Backend.run: a step is running; its body cannot run another one");
-  }
+  begin_step();
   const Scoped<bool> in_step(is_in_step_, true);
   return step_for(key, batch).run({batch, body, is_due, queue, state_, requests_});
+}
+
+const Outputs* TracedBackend::start(const StepKey& key,
+                                    const Batch& batch,
+                                    const StepBody& body,
+                                    const IsDue& is_due,
+                                    ClosureQueue& queue,
+                                    const Deadline& deadline) {
+  begin_step();
+  in_progress_ = std::make_unique<StepInProgress>(
+      StepInProgress{&step_for(key, batch), batch, body, is_due, &queue});
+  return go_on([&](const StepCall& call) { return in_progress_->step->start(call, deadline); });
+}
+
+const Outputs* TracedBackend::resume(const Deadline& deadline) {
+  if (in_progress_ == nullptr) {
+    return Backend::resume(deadline);
+  }
+  return go_on([&](const StepCall& call) { return in_progress_->step->resume(call, deadline); });
+}
+
+template <class Work>
+const Outputs* TracedBackend::go_on(const Work& work) {
+  const Scoped<bool> in_step(is_in_step_, true);
+  StepInProgress& step = *in_progress_;
+  const Outputs* outputs = nullptr;
+  try {
+    outputs = work({step.batch, step.body, step.is_due, *step.queue, state_, requests_});
+  } catch (...) {
+    in_progress_.reset();
+    throw;
+  }
+  if (outputs != nullptr) {
+    in_progress_.reset();
+  }
+  return outputs;
 }
 
 void TracedBackend::defer(StepClosure closure) {
@@ -79,7 +129,7 @@ void TracedBackend::set_location(std::string_view callback, std::string_view hoo
 }
 
 void TracedBackend::invalidate(const std::string& why) {
-  if (is_in_step_) {
+  if (is_in_step()) {
     throw UsageError("Backend.invalidate: a step is running (" + why +
                      "); change it between steps");
   }

@@ -14,6 +14,7 @@
 namespace rondo {
 
 class TracedStep;
+struct StepCall;
 
 /// Captures each step twice, then replays it. On the CPU its numbers are those of `EagerBackend`,
 /// bit for bit.
@@ -35,7 +36,15 @@ class TracedBackend final : public Backend {
                      const IsDue& is_due,
                      ClosureQueue& queue) override;
 
-  bool is_in_step() const override { return is_in_step_; }
+  const Outputs* start(const StepKey& key,
+                       const Batch& batch,
+                       const StepBody& body,
+                       const IsDue& is_due,
+                       ClosureQueue& queue,
+                       const Deadline& deadline) override;
+  const Outputs* resume(const Deadline& deadline) override;
+
+  bool is_in_step() const override { return is_in_step_ || in_progress_ != nullptr; }
 
   bool is_capturing() const override { return requests_ != nullptr; }
 
@@ -49,6 +58,11 @@ class TracedBackend final : public Backend {
   struct Entry;
 
   TracedStep& step_for(const StepKey& key, const Batch& batch);
+  struct StepInProgress;
+
+  void begin_step() const;
+  template <class Work>
+  const Outputs* go_on(const Work& work);
   BodyRequests& require_step(const char* call) const;
 
   TracedOptions options_;
@@ -59,7 +73,8 @@ class TracedBackend final : public Backend {
   std::vector<StepReport> retired_;        // of steps that were replayed and then invalidated
   BodyRequests* requests_ = nullptr;
   bool is_in_step_ = false;
-  int useless_generations_ = 0;  // in a row: captured something, replayed nothing
+  std::unique_ptr<StepInProgress> in_progress_;
+  int useless_generations_ = 0;           // in a row: captured something, replayed nothing
 };
 
 }  // namespace rondo

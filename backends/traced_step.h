@@ -34,6 +34,11 @@ class TracedStep {
   /// \return valid until the next run
   const Outputs& run(const StepCall& call);
 
+  /// As `run`, until the deadline has passed. The call's batch and queue must stay until `resume`
+  /// has returned outputs.
+  const Outputs* start(const StepCall& call, const Deadline& deadline);
+  const Outputs* resume(const StepCall& call, const Deadline& deadline);
+
   /// Whether both captures are done.
   bool is_ready() const { return is_ready_; }
 
@@ -53,8 +58,12 @@ class TracedStep {
   const Slot* moved_state() const;
   void start_anew(const Slot& moved);
   DueSet due_closures(const StepCall& call) const;
+  bool is_capture_next();
+  template <class Work>
+  auto replaying(const StepCall& call, const Work& work);
   const std::vector<at::Tensor>& replay(const StepCall& call, DueSet due);
   const std::vector<at::Tensor>& verified_replay(const StepCall& call);
+  const Outputs& finish(const StepCall& call, const std::vector<at::Tensor>& results, DueSet due);
 
   std::string name_;
   int number_;
