@@ -26,6 +26,9 @@ struct BackendOptions {
   std::string verify =
       "first";      ///< "first", "off", or N: compare a replay with eager every N steps, if exact
   int threads = 1;  ///< of tensor operators, >= 1
+  /// What a loss that is not finite does to a run: "stop" ends it; "explain" also names the
+  /// operator that made it. For that, traced steps keep a copy of the state and the batches since.
+  std::string on_nan = "stop";
   std::string environment = "same";  ///< "same" numeric environment on resume, or "new"
 };
 
@@ -97,6 +100,11 @@ class Backend {
 
   /// Host code changed what steps do: from here on, every key is a new one.
   virtual void invalidate(const std::string& why) = 0;
+
+  /// Runs the last training steps once more, operator by operator, and finds the first NaN or
+  /// infinity that spoiled a loss or the state. The state stays as it is.
+  /// \return several lines for people; "" unless BackendOptions::on_nan is "explain"
+  virtual std::string explain_non_finite() { return ""; }
 
   /// The steps that were recorded and replayed; none under `eager`.
   virtual std::vector<StepReport> reports() const { return {}; }

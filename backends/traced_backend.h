@@ -13,6 +13,7 @@
 
 namespace rondo {
 
+class StepHistory;
 class TracedStep;
 struct StepCall;
 
@@ -53,6 +54,7 @@ class TracedBackend final : public Backend {
   void set_location(std::string_view callback, std::string_view hook) override;
   void invalidate(const std::string& why) override;
   std::vector<StepReport> reports() const override;
+  std::string explain_non_finite() override;
 
  private:
   struct Entry;
@@ -60,7 +62,8 @@ class TracedBackend final : public Backend {
   TracedStep& step_for(const StepKey& key, const Batch& batch);
   struct StepInProgress;
 
-  void begin_step() const;
+  void begin_step(const StepKey& key, const Batch& batch);
+  void end_step(const TracedStep& step);
   template <class Work>
   const Outputs* go_on(const Work& work);
   BodyRequests& require_step(const char* call) const;
@@ -74,6 +77,8 @@ class TracedBackend final : public Backend {
   BodyRequests* requests_ = nullptr;
   bool is_in_step_ = false;
   std::unique_ptr<StepInProgress> in_progress_;
+  std::vector<char>* answers_ = nullptr;  // where host calls' answers go; null: nowhere
+  std::unique_ptr<StepHistory> history_;  // of training; null unless TracedOptions::explains
   int useless_generations_ = 0;           // in a row: captured something, replayed nothing
 };
 

@@ -70,8 +70,9 @@ TracedStep::~TracedStep() = default;
 
 // Runs a part of a replay; what a host call throws comes out as it was thrown.
 template <class Work>
-auto TracedStep::replaying(const StepCall&, const Work& work) {
+auto TracedStep::replaying(const StepCall& call, const Work& work) {
   const HostCallScope scope(host_calls_);
+  host_calls_.append_answers_to(call.answers);
   try {
     return work();
   } catch (const std::exception&) {
@@ -143,6 +144,9 @@ void TracedStep::capture(const StepCall& call) {
   {
     const Stopwatch watch(stats_.capture_s);
     captured = capture_step(name_, call);
+  }
+  if (options_.explains) {
+    recorded_ = std::make_shared<StepProgram>(captured.program);
   }
   outputs_ = captured.outputs;
   if (first_ == nullptr) {

@@ -44,6 +44,9 @@ class TracedStep {
 
   int64_t replays() const { return stats_.replays; }
 
+  /// The program of the newest run as it was recorded; null unless TracedOptions::explains.
+  const std::shared_ptr<const StepProgram>& recorded() const { return recorded_; }
+
   StepReport report() const;
 
  private:
@@ -72,7 +75,8 @@ class TracedStep {
   bool is_ready_ = false;
   bool is_third_capture_ = false;
   std::unique_ptr<StepProgram> first_;  // between the two captures
-  StepProgram program_;                 // cleaned up, with every closure
+  std::shared_ptr<const StepProgram> recorded_;
+  StepProgram program_;  // cleaned up, with every closure
   std::vector<Address> addresses_;
   std::vector<HostFunction> closures_;
   HostCalls host_calls_;

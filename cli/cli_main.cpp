@@ -27,6 +27,8 @@ int run(const CommandLine& line, Registries& registries) {
       return run_checkpoint(line, registries);
     case Command::Predict:
       return run_predict(line, registries);
+    case Command::Debug:
+      return run_debug(line, registries);
     case Command::Plan:
       return run_plan(line, registries);
     case Command::Describe:

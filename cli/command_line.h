@@ -15,6 +15,7 @@ enum class Command {
   Plan,
   VerifyResume,
   Checkpoint,
+  Debug,
   Describe,
   Inspect,
   Version
@@ -43,7 +44,8 @@ struct CommandLine {
   std::vector<std::string> files;      ///< checkpoint: what it works on
   std::string output;                  ///< checkpoint average: the file to write
   std::string name;                    ///< describe: a component; empty lists all
-  std::string target;                  ///< inspect: a run directory or a checkpoint
+  std::string target;                  ///< inspect, debug: a run directory (or a checkpoint)
+  bool nan = false;                    ///< debug: find what made the first NaN
   bool timeline = false;               ///< inspect: where the time of a replay goes
   int64_t replays = 50;                ///< inspect: of each step, for its timeline, >= 1
   std::string memory_limit;            ///< plan: such as 512MB; empty: none

@@ -201,6 +201,10 @@ KeyTable<BackendOptions> backend_keys() {
               &BackendOptions::verify,
               VerifyOption{},
               "which replays are compared with eager")
+      .key("on_nan",
+           &BackendOptions::on_nan,
+           one_of({"stop", "explain"}),
+           "whether a run whose loss is not finite says which operator made it so")
       .key("threads", &BackendOptions::threads, at_least(1), "threads of tensor operators")
       .key("environment",
            &BackendOptions::environment,

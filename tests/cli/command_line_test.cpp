@@ -53,6 +53,7 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"validate", "a.toml"}).command == Command::Validate);
   CHECK(read({"validate_all", "a.toml"}).command == Command::ValidateAll);
   CHECK(read({"predict", "a.toml"}).command == Command::Predict);
+  CHECK(read({"debug", "runs/a", "--nan"}).command == Command::Debug);
   CHECK(read({"describe"}).command == Command::Describe);
   CHECK(read({"inspect", "runs/a"}).command == Command::Inspect);
   CHECK(read({"version"}).command == Command::Version);
@@ -164,6 +165,14 @@ TEST_CASE("help and version are answered with code 0 on standard output") {
     CHECK_FALSE(exit.to_stderr);
     CHECK_FALSE(exit.text.empty());
   }
+}
+
+TEST_CASE("debug takes a run and values") {
+  const CommandLine debug = read({"debug", "runs/a", "--nan", "trainer.init.seed=2"});
+  CHECK(debug.target == "runs/a");
+  CHECK(debug.nan);
+  CHECK(debug.overrides == Arguments{"trainer.init.seed=2"});
+  CHECK(answer({"debug", "runs/a"}).code == 2);
 }
 
 TEST_CASE("help lists the commands, and a command's help its options and exit codes") {
