@@ -134,6 +134,16 @@ const Outputs* TracedBackend::go_on(const Work& work) {
   return outputs;
 }
 
+std::vector<RecordedStep> TracedBackend::recorded_steps() const {
+  std::vector<RecordedStep> all;
+  for (const Entry& entry : steps_) {
+    if (entry.step->is_ready()) {
+      all.push_back({entry.key, entry.step->program()});
+    }
+  }
+  return all;
+}
+
 std::string TracedBackend::explain_non_finite() {
   return history_ != nullptr ? history_->explain() : "";
 }

@@ -8,6 +8,7 @@
 #include "backends/backend.h"
 #include "backends/batch_structure.h"
 #include "backends/body_requests.h"
+#include "backends/step_program.h"
 #include "backends/traced_options.h"
 #include "core/log.h"
 
@@ -16,6 +17,12 @@ namespace rondo {
 class StepHistory;
 class TracedStep;
 struct StepCall;
+
+/// A program with the key that it was recorded for.
+struct RecordedStep {
+  StepKey key;
+  StepProgram program;
+};
 
 /// Captures each step twice, then replays it. On the CPU its numbers are those of `EagerBackend`,
 /// bit for bit.
@@ -54,6 +61,10 @@ class TracedBackend final : public Backend {
   void set_location(std::string_view callback, std::string_view hook) override;
   void invalidate(const std::string& why) override;
   std::vector<StepReport> reports() const override;
+
+  /// The programs that are replayed, in the order in which they were first recorded.
+  std::vector<RecordedStep> recorded_steps() const;
+
   std::string explain_non_finite() override;
 
  private:

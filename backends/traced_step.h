@@ -44,6 +44,9 @@ class TracedStep {
 
   int64_t replays() const { return stats_.replays; }
 
+  /// The program that is replayed, once both captures are done.
+  const StepProgram& program() const { return program_; }
+
   /// The program of the newest run as it was recorded; null unless TracedOptions::explains.
   const std::shared_ptr<const StepProgram>& recorded() const { return recorded_; }
 

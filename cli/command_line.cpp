@@ -31,6 +31,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"checkpoint", Command::Checkpoint},
                                      {"debug", Command::Debug},
                                      {"describe", Command::Describe},
+                                     {"export-step", Command::ExportStep},
                                      {"inspect", Command::Inspect},
                                      {"version", Command::Version}};
 
@@ -142,6 +143,19 @@ void add_checkpoint(CLI::App& root, CommandLine& line) {
       ->type_name("FILE");
 }
 
+void add_export_step(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "export-step", "Write a run's training step into a file that C programs run: rondo_step.h");
+  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
+  app.add_option("output", line.output, "The file to write")->required()->type_name("OUT.step");
+  app.add_option("overrides", line.overrides, "Values that replace those of the file")
+      ->type_name("KEY.PATH=VALUE")
+      ->check(override_fault);
+  app.add_option("--checkpoint", line.checkpoint, "Begin with the state of this one")
+      ->type_name("PATH");
+  add_plugins(app, line);
+}
+
 void add_debug(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(
       "debug", "Run a run again from its newest sound checkpoint and say what went wrong");
@@ -172,6 +186,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_checkpoint(root, line);
 
   add_debug(root, line);
+  add_export_step(root, line);
 
   CLI::App& describe =
       *root.add_subcommand("describe", "List all components, or the keys of one of them");

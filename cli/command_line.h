@@ -17,6 +17,7 @@ enum class Command {
   Checkpoint,
   Debug,
   Describe,
+  ExportStep,
   Inspect,
   Version
 };
@@ -42,7 +43,7 @@ struct CommandLine {
   int64_t seed = 1;                    ///< verify-resume: of the moments of the kills, >= 0
   std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
   std::vector<std::string> files;      ///< checkpoint: what it works on
-  std::string output;                  ///< checkpoint average: the file to write
+  std::string output;                  ///< checkpoint average, export-step: the file to write
   std::string name;                    ///< describe: a component; empty lists all
   std::string target;                  ///< inspect, debug: a run directory (or a checkpoint)
   bool nan = false;                    ///< debug: find what made the first NaN

@@ -196,6 +196,17 @@ TEST_CASE("debug --nan says which operator a run went bad in, from its newest so
   CHECK(run({"debug", (dir / "nothing").string(), "--nan"}) == 1);
 }
 
+TEST_CASE("export-step writes a file that is a checkpoint file") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  const std::string step = (dir / "out.step").string();
+  CHECK(run({"export-step", file, step}) == 0);
+  const StateDict state = read_checkpoint(step);
+  CHECK(state.at("rondo_step").as_int() == 1);
+  CHECK(state.at("state/model.layer0.weight").is_tensor());
+  CHECK_FALSE(std::filesystem::exists(dir / "run" / "export-step"));
+}
+
 TEST_CASE("P35: an unknown logger or backend is a wrong config") {
   const TempDir dir;
   const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
