@@ -62,6 +62,19 @@ void advise_once(int threads, const TextLog& log) {
 
 }  // namespace
 
+const Outputs* Backend::start(const StepKey& key,
+                              const Batch& batch,
+                              const StepBody& body,
+                              const IsDue& is_due,
+                              ClosureQueue& queue,
+                              const Deadline&) {
+  return &run(key, batch, body, is_due, queue);
+}
+
+const Outputs* Backend::resume(const Deadline&) {
+  throw UsageError("Backend.resume: no step is in progress");
+}
+
 std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
   require(options.mode == "traced" || options.mode == "eager",
           "mode",
@@ -76,6 +89,14 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
           "\"same\" or \"new\"",
           '"' + options.environment + '"');
   require(options.threads >= 1, "threads", "an integer >= 1", std::to_string(options.threads));
+  require(options.on_nan == "stop" || options.on_nan == "explain",
+          "on_nan",
+          "\"stop\" or \"explain\"",
+          '"' + options.on_nan + '"');
+  require(options.on_nan == "stop" || options.mode == "traced",
+          "on_nan",
+          "\"stop\" under mode = \"eager\" (recorded steps are run once more)",
+          '"' + options.on_nan + '"');
   require(options.timed_replays >= 0,
           "timed_replays",
           "an integer >= 0",
@@ -94,6 +115,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   TracedOptions traced;
   traced.verify = options.exact ? verify : parse_verify("off");
   traced.without_passes = known_passes(options.without_passes);
+  traced.explains = options.on_nan == "explain";
   traced.exact = options.exact;
   traced.timed_replays = options.timed_replays;
   traced.interprets = options.executor == "interpreter";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/closure_queue.h"
+#include "backends/executor.h"
 #include "backends/step.h"
 #include "backends/step_report.h"
 #include "core/log.h"
@@ -26,6 +27,9 @@ struct BackendOptions {
   std::string verify =
       "first";      ///< "first", "off", or N: compare a replay with eager every N steps, if exact
   int threads = 1;  ///< of tensor operators, >= 1; 0: what a Trainer's fit finds to be the fastest
+  /// What a loss that is not finite does to a run: "stop" ends it; "explain" also names the
+  /// operator that made it. For that, traced steps keep a copy of the state and the batches since.
+  std::string on_nan = "stop";
   std::string environment = "same";  ///< "same" numeric environment on resume, or "new"
 };
 
@@ -62,7 +66,21 @@ class Backend {
                              const IsDue& is_due,
                              ClosureQueue& queue) = 0;
 
-  /// True inside a body.
+  /// As `run`, in pieces: runs until `deadline` has passed, at least one instruction. Batch, body,
+  /// `is_due` are copied; `queue` must stay. Steps that cannot be cut (eager ones, captures, and
+  /// those compared with eager) are run whole.
+  /// \return the outputs, or null: the step is in progress, and `resume` goes on with it
+  virtual const Outputs* start(const StepKey& key,
+                               const Batch& batch,
+                               const StepBody& body,
+                               const IsDue& is_due,
+                               ClosureQueue& queue,
+                               const Deadline& deadline);
+
+  /// Goes on with the step in progress. \throws UsageError  when there is none
+  virtual const Outputs* resume(const Deadline& deadline);
+
+  /// True inside a body, and while a step is in progress between two pieces of it.
   virtual bool is_in_step() const = 0;
 
   /// True inside a body that is being recorded, or compared with a recording.
@@ -83,6 +101,11 @@ class Backend {
 
   /// Host code changed what steps do: from here on, every key is a new one.
   virtual void invalidate(const std::string& why) = 0;
+
+  /// Runs the last training steps once more, operator by operator, and finds the first NaN or
+  /// infinity that spoiled a loss or the state. The state stays as it is.
+  /// \return several lines for people; "" unless BackendOptions::on_nan is "explain"
+  virtual std::string explain_non_finite() { return ""; }
 
   /// The steps that were recorded and replayed; none under `eager`.
   virtual std::vector<StepReport> reports() const { return {}; }

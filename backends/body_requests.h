@@ -32,6 +32,7 @@ struct StepCall {
   ClosureQueue& queue;
   const std::function<CapturedState()>& provide_state;
   BodyRequests*& requests;
+  std::vector<char>* answers = nullptr;  ///< gets what host calls leave; null: nobody asks
 
   CapturedState state() const { return provide_state ? provide_state() : CapturedState(); }
 

@@ -14,7 +14,9 @@ namespace {
 class Capture final : public BodyRequests {
  public:
   Capture(const std::string& name, const StepCall& call)
-      : call_(call), recorder_(name, call.batch, [&call] { return call.state(); }) {}
+      : call_(call), recorder_(name, call.batch, [&call] { return call.state(); }) {
+    result_.host_calls.append_answers_to(call.answers);
+  }
 
   CapturedStep run() {
     Outputs outputs;
@@ -25,6 +27,7 @@ class Capture final : public BodyRequests {
       recorder_.rethrow_failure();
       throw;
     }
+    result_.host_calls.append_answers_to(nullptr);
     result_.program = recorder_.finish(outputs);
     result_.outputs = detached(outputs);
     for (StepClosure& closure : queued_) {

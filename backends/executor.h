@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,6 +22,9 @@ inline constexpr size_t kDueClosures = 63;
 /// What is needed whatever is due.
 inline constexpr DueSet kAlwaysDue = ~DueSet{0};
 
+/// When to pause.
+using Deadline = std::chrono::steady_clock::time_point;
+
 /// Runs a recorded step.
 class Executor {
  public:
@@ -34,6 +38,14 @@ class Executor {
   /// \return the program's outputs, then the tensors of its closures, due or not; the next run may
   ///         overwrite them
   virtual const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) = 0;
+
+  /// Begins a run that `advance` goes on with. The batch's memory must stay until it is done.
+  /// \return false when runs cannot be cut in pieces: nothing was begun, use `run`
+  virtual bool start(const Batch&, DueSet) { return false; }
+
+  /// Runs instructions until the deadline has passed, at least one.
+  /// \return the results once the last instruction has run, else null
+  virtual const std::vector<at::Tensor>* advance(const Deadline&) { return nullptr; }
 
   /// What it needs; nothing when it does not know beforehand.
   virtual StepMemory memory() const { return {}; }

@@ -22,6 +22,13 @@ void HostCalls::call(int64_t id, const std::vector<at::Tensor>& tensors) {
     exception_ = std::current_exception();
     throw;
   }
+  if (answer_bytes_ != nullptr) {
+    for (const at::Tensor& tensor : tensors) {
+      const at::Tensor plain = tensor.contiguous();
+      const auto* const bytes = static_cast<const char*>(plain.data_ptr());
+      answer_bytes_->insert(answer_bytes_->end(), bytes, bytes + plain.nbytes());
+    }
+  }
   if (keeps_answers_) {
     std::vector<at::Tensor>& answer = answers_.emplace_back();
     for (const at::Tensor& tensor : tensors) {

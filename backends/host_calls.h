@@ -28,6 +28,9 @@ class HostCalls {
   /// \throws CaptureError  when the replay made no such call
   void answer(size_t id, std::vector<at::Tensor>& tensors) const;
 
+  /// From here on each call adds the bytes that it left in its tensors; null: no more.
+  void append_answers_to(std::vector<char>* bytes) { answer_bytes_ = bytes; }
+
   /// What a function threw since the last time this was asked, or null.
   std::exception_ptr take_exception();
 
@@ -37,6 +40,7 @@ class HostCalls {
   std::vector<HostFunction> functions_;
   std::vector<std::vector<at::Tensor>> answers_;  // by number
   bool keeps_answers_ = false;
+  std::vector<char>* answer_bytes_ = nullptr;
   std::exception_ptr exception_;
 };
 

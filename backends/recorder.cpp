@@ -95,6 +95,7 @@ StepProgram Recorder::finish(const Outputs& outputs) {
     }
   }
   program_.storages = table_.storages();
+  find_modules(program_);
   return std::move(program_);
 }
 
@@ -245,6 +246,7 @@ void Recorder::append(Call& call) {
   instruction.is_opaque = call.effects.is_opaque;
   instruction.is_allocation = call.effects.allocates;
   instruction.location = location_;
+  origins_.note(program_, instruction);
   program_.instructions.push_back(std::move(instruction));
 }
 
@@ -266,6 +268,7 @@ void Recorder::append_as_strided(SlotId source, const at::Tensor& view) {
                           {Result::tensor_of(result)},
                           {}};
   instruction.location = location_;
+  origins_.note(program_, instruction);
   program_.instructions.push_back(std::move(instruction));
 }
 

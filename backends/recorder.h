@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/operator_effects.h"
+#include "backends/origins.h"
 #include "backends/slot_table.h"
 #include "backends/state_index.h"
 #include "backends/step_program.h"
@@ -77,6 +78,7 @@ class Recorder {
   StepProgram program_;
   SlotTable table_;
   StateIndex state_;
+  OriginTracker origins_;
   std::vector<SlotId> read_after_step_;
   std::string failure_;
   int32_t location_ = 0;
@@ -92,6 +94,7 @@ class RecordingScope {
 
  private:
   Recorder* before_;
+  BackwardWatch backward_;
   c10::impl::IncludeDispatchKeyGuard include_;
 };
 

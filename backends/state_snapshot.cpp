@@ -1,6 +1,7 @@
 #include "backends/state_snapshot.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -49,12 +50,25 @@ void StateSnapshot::add(const std::string& name, const at::Tensor& tensor) {
     return;
   }
   tensors_.emplace_back(name, tensor.detach());
-  const bool is_new = std::none_of(copies_.begin(), copies_.end(), [&](const Copy& copy) {
-    return copy.storage.is_alias_of(tensor.storage());
-  });
-  if (is_new) {
+  if (find(tensor) == copies_.end()) {
     copies_.push_back({tensor.storage(), bytes_of(tensor.storage()).clone()});
   }
+}
+
+bool StateSnapshot::retake(const CapturedState& state) {
+  for (const auto& [name, tensor] : state) {
+    const bool has_bytes =
+        tensor.defined() && tensor.has_storage() && tensor.storage().nbytes() > 0;
+    if (has_bytes && find(tensor) == copies_.end()) {
+      return false;
+    }
+  }
+  for (Copy& copy : copies_) {
+    const at::Tensor live = bytes_of(copy.storage);
+    std::memcpy(copy.bytes.data_ptr(), live.data_ptr(), live.nbytes());
+  }
+  generator_ = generator_state();
+  return true;
 }
 
 void StateSnapshot::swap() {
@@ -70,7 +84,7 @@ void StateSnapshot::swap() {
 
 std::string StateSnapshot::first_difference() const {
   for (const auto& [name, tensor] : tensors_) {
-    const at::Tensor& bytes = copy_of(tensor).bytes;
+    const at::Tensor& bytes = find(tensor)->bytes;
     const at::Tensor copy =
         at::from_blob(bytes.data_ptr<uint8_t>() + tensor.storage_offset() * tensor.element_size(),
                       tensor.sizes(),
@@ -83,8 +97,9 @@ std::string StateSnapshot::first_difference() const {
   return equal_bytes(generator_, generator_state()) ? "" : "the random number generator";
 }
 
-const StateSnapshot::Copy& StateSnapshot::copy_of(const at::Tensor& tensor) const {
-  return *std::find_if(copies_.begin(), copies_.end(), [&](const Copy& copy) {
+std::vector<StateSnapshot::Copy>::const_iterator StateSnapshot::find(
+    const at::Tensor& tensor) const {
+  return std::find_if(copies_.begin(), copies_.end(), [&](const Copy& copy) {
     return copy.storage.is_alias_of(tensor.storage());
   });
 }

@@ -16,6 +16,10 @@ class StateSnapshot {
  public:
   StateSnapshot(const CapturedState& state, const Batch& batch);
 
+  /// Copies everything anew, into the same memory.
+  /// \return false, and nothing is copied, when `state` lies in other memory than was copied before
+  bool retake(const CapturedState& state);
+
   /// Exchanges the copy with what is there now.
   void swap();
 
@@ -29,7 +33,7 @@ class StateSnapshot {
     at::Tensor bytes;
   };
 
-  const Copy& copy_of(const at::Tensor& tensor) const;
+  std::vector<Copy>::const_iterator find(const at::Tensor& tensor) const;
   void add(const std::string& name, const at::Tensor& tensor);
 
   CapturedState tensors_;

@@ -74,11 +74,14 @@ void write_slots(std::ostream& out, const StepProgram& program, SlotKind kind, c
 
 void write_instructions(std::ostream& out, const StepProgram& program) {
   out << "instructions\n";
-  int32_t location = -1;
+  std::string place;
   for (const Instruction& instruction : program.instructions) {
-    if (instruction.location != location) {
-      location = instruction.location;
-      out << "  # " << to_string(program.locations[static_cast<size_t>(location)]) << '\n';
+    const Origin& origin = program.origins[static_cast<size_t>(instruction.origin)];
+    std::string now = to_string(program.locations[static_cast<size_t>(instruction.location)]) +
+                      ", " + to_string(origin);
+    if (now != place) {
+      place = std::move(now);
+      out << "  # " << place << '\n';
     }
     out << "  " << to_text(instruction);
     for (const SlotId slot : instruction.writes) {
@@ -97,6 +100,36 @@ std::string operator_name(const c10::OperatorHandle& op) {
 
 std::string to_string(const Location& location) {
   return location.callback.empty() ? "the step" : location.callback + "." + location.hook;
+}
+
+const char* to_string(StepPhase phase) {
+  switch (phase) {
+    case StepPhase::Forward:
+      return "forward";
+    case StepPhase::Backward:
+      return "backward";
+    case StepPhase::Update:
+      return "update";
+  }
+  return "";
+}
+
+std::string to_string(const Origin& origin) {
+  std::string text = to_string(origin.phase);
+  text += origin.module.empty() ? "" : " of " + origin.module;
+  return text + (origin.node.empty() ? "" : " (" + origin.node + ")");
+}
+
+std::string source_of(const StepProgram& program, const Instruction& instruction) {
+  const Origin& own = program.origins[static_cast<size_t>(instruction.origin)];
+  const Origin& origin =
+      own.phase == StepPhase::Backward ? program.origins[static_cast<size_t>(own.forward)] : own;
+  // Between an operator and the code that asked for it lie the recorder and its dispatcher.
+  static const std::vector<std::string> kRecording = {"rondo::Recorder::",
+                                                      "rondo::OriginTracker::",
+                                                      "rondo::call_stack",
+                                                      "rondo::(anonymous namespace)::record("};
+  return origin.script.empty() ? source_of(origin.stack, kRecording) : origin.script;
 }
 
 std::string to_text(const c10::IValue& constant) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/step.h"
+#include "core/call_stack.h"
 
 namespace rondo {
 
@@ -68,6 +69,21 @@ struct Instruction {
   bool is_opaque = false;      ///< may do anything
   bool is_allocation = false;  ///< of memory that later instructions fill
   int32_t location = 0;        ///< index into `StepProgram::locations`
+  int32_t origin = 0;          ///< index into `StepProgram::origins`
+};
+
+enum class StepPhase { Forward, Backward, Update };
+
+const char* to_string(StepPhase phase);
+
+/// The code that an instruction comes from.
+struct Origin {
+  StepPhase phase = StepPhase::Forward;
+  std::string module;   ///< "net.0"; "after net.0" when it has no parameters; "" when not known
+  std::string node;     ///< of autograd's graph, in backward, such as "AddmmBackward0"
+  int32_t forward = 0;  ///< the origin of the operator whose gradient it computes; 0: not known
+  CallStack stack;      ///< in forward and update
+  std::string script;   ///< place in the source of a TorchScript module; "" in C++
 };
 
 /// What was running when an instruction was recorded.
@@ -92,6 +108,7 @@ struct StepProgram {
   int32_t storages = 0;  ///< how many there are
   std::vector<Instruction> instructions;
   std::vector<Location> locations = {Location()};
+  std::vector<Origin> origins = {Origin()};  ///< the first one stands for "not known"
   std::vector<std::pair<std::string, SlotId>> outputs;
   std::vector<ClosureOutput> closures;
   std::vector<std::string> host_calls;  ///< names, by the number that `rondo::host_call` gets
@@ -114,6 +131,13 @@ std::string operator_name(const c10::OperatorHandle& op);
 
 /// "GradNorm.on_after_backward", or "the step" when no hook was running.
 std::string to_string(const Location& location);
+
+/// "forward of net.0", "backward of net.0 (AddmmBackward0)", "update".
+std::string to_string(const Origin& origin);
+
+/// The line of code that an instruction comes from, or the line whose gradient it computes: see
+/// `source_of`. Slow.
+std::string source_of(const StepProgram& program, const Instruction& instruction);
 
 /// Exact text of a constant: equal texts are equal values, bit for bit.
 std::string to_text(const c10::IValue& constant);

@@ -4,6 +4,7 @@
 
 #include "backends/scoped.h"
 #include "backends/staging.h"
+#include "backends/step_history.h"
 #include "backends/traced_step.h"
 #include "core/error.h"
 
@@ -37,8 +38,21 @@ struct TracedBackend::Entry {
   std::unique_ptr<TracedStep> step;
 };
 
+struct TracedBackend::StepInProgress {
+  TracedStep* step;
+  Batch batch;
+  StepBody body;
+  IsDue is_due;
+  ClosureQueue* queue;
+};
+
 TracedBackend::TracedBackend(const TracedOptions& options, TextLog log)
-    : options_(options), log_(std::move(log)) {}
+    : options_(options), log_(std::move(log)) {
+  if (options.explains) {
+    history_ =
+        std::make_unique<StepHistory>([this] { return state_ ? state_() : CapturedState(); });
+  }
+}
 
 TracedBackend::~TracedBackend() = default;
 
@@ -50,16 +64,88 @@ Batch TracedBackend::stage(Batch host) {
   return stage_on(std::move(host), device());
 }
 
+void TracedBackend::begin_step(const StepKey& key, const Batch& batch) {
+  if (is_in_step()) {
+    throw UsageError(in_progress_ != nullptr
+                         ? "Backend.run: a step is in progress; finish it before another one"
+                         : "Backend.run: a step is running; its body cannot run another one");
+  }
+  answers_ = nullptr;
+  if (history_ != nullptr && key.step == "train") {
+    answers_ = &history_->begin_step(batch);
+  } else if (history_ != nullptr) {
+    history_->forget();
+  }
+}
+
+void TracedBackend::end_step(const TracedStep& step) {
+  if (answers_ != nullptr) {
+    history_->end_step(step.recorded());
+  }
+}
+
 const Outputs& TracedBackend::run(const StepKey& key,
                                   const Batch& batch,
                                   const StepBody& body,
                                   const IsDue& is_due,
                                   ClosureQueue& queue) {
-  if (is_in_step_) {
-    throw UsageError("Backend.run: a step is running; its body cannot run another one");
-  }
+  begin_step(key, batch);
   const Scoped<bool> in_step(is_in_step_, true);
-  return step_for(key, batch).run({batch, body, is_due, queue, state_, requests_});
+  TracedStep& step = step_for(key, batch);
+  const Outputs& outputs = step.run({batch, body, is_due, queue, state_, requests_, answers_});
+  end_step(step);
+  return outputs;
+}
+
+const Outputs* TracedBackend::start(const StepKey& key,
+                                    const Batch& batch,
+                                    const StepBody& body,
+                                    const IsDue& is_due,
+                                    ClosureQueue& queue,
+                                    const Deadline& deadline) {
+  begin_step(key, batch);
+  in_progress_ = std::make_unique<StepInProgress>(
+      StepInProgress{&step_for(key, batch), batch, body, is_due, &queue});
+  return go_on([&](const StepCall& call) { return in_progress_->step->start(call, deadline); });
+}
+
+const Outputs* TracedBackend::resume(const Deadline& deadline) {
+  if (in_progress_ == nullptr) {
+    return Backend::resume(deadline);
+  }
+  return go_on([&](const StepCall& call) { return in_progress_->step->resume(call, deadline); });
+}
+
+template <class Work>
+const Outputs* TracedBackend::go_on(const Work& work) {
+  const Scoped<bool> in_step(is_in_step_, true);
+  StepInProgress& step = *in_progress_;
+  const Outputs* outputs = nullptr;
+  try {
+    outputs = work({step.batch, step.body, step.is_due, *step.queue, state_, requests_, answers_});
+  } catch (...) {
+    in_progress_.reset();
+    throw;
+  }
+  if (outputs != nullptr) {
+    end_step(*step.step);
+    in_progress_.reset();
+  }
+  return outputs;
+}
+
+std::vector<RecordedStep> TracedBackend::recorded_steps() const {
+  std::vector<RecordedStep> all;
+  for (const Entry& entry : steps_) {
+    if (entry.step->is_ready()) {
+      all.push_back({entry.key, entry.step->program()});
+    }
+  }
+  return all;
+}
+
+std::string TracedBackend::explain_non_finite() {
+  return history_ != nullptr ? history_->explain() : "";
 }
 
 void TracedBackend::defer(StepClosure closure) {
@@ -79,9 +165,12 @@ void TracedBackend::set_location(std::string_view callback, std::string_view hoo
 }
 
 void TracedBackend::invalidate(const std::string& why) {
-  if (is_in_step_) {
+  if (is_in_step()) {
     throw UsageError("Backend.invalidate: a step is running (" + why +
                      "); change it between steps");
+  }
+  if (history_ != nullptr) {
+    history_->forget();
   }
   const size_t reported_before = retired_.size();
   for (const Entry& entry : steps_) {

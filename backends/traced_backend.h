@@ -8,12 +8,21 @@
 #include "backends/backend.h"
 #include "backends/batch_structure.h"
 #include "backends/body_requests.h"
+#include "backends/step_program.h"
 #include "backends/traced_options.h"
 #include "core/log.h"
 
 namespace rondo {
 
+class StepHistory;
 class TracedStep;
+struct StepCall;
+
+/// A program with the key that it was recorded for.
+struct RecordedStep {
+  StepKey key;
+  StepProgram program;
+};
 
 /// Captures each step twice, then replays it. On the CPU its numbers are those of `EagerBackend`,
 /// bit for bit.
@@ -35,7 +44,15 @@ class TracedBackend final : public Backend {
                      const IsDue& is_due,
                      ClosureQueue& queue) override;
 
-  bool is_in_step() const override { return is_in_step_; }
+  const Outputs* start(const StepKey& key,
+                       const Batch& batch,
+                       const StepBody& body,
+                       const IsDue& is_due,
+                       ClosureQueue& queue,
+                       const Deadline& deadline) override;
+  const Outputs* resume(const Deadline& deadline) override;
+
+  bool is_in_step() const override { return is_in_step_ || in_progress_ != nullptr; }
 
   bool is_capturing() const override { return requests_ != nullptr; }
 
@@ -45,10 +62,21 @@ class TracedBackend final : public Backend {
   void invalidate(const std::string& why) override;
   std::vector<StepReport> reports() const override;
 
+  /// The programs that are replayed, in the order in which they were first recorded.
+  std::vector<RecordedStep> recorded_steps() const;
+
+  std::string explain_non_finite() override;
+
  private:
   struct Entry;
 
   TracedStep& step_for(const StepKey& key, const Batch& batch);
+  struct StepInProgress;
+
+  void begin_step(const StepKey& key, const Batch& batch);
+  void end_step(const TracedStep& step);
+  template <class Work>
+  const Outputs* go_on(const Work& work);
   BodyRequests& require_step(const char* call) const;
 
   TracedOptions options_;
@@ -59,7 +87,10 @@ class TracedBackend final : public Backend {
   std::vector<StepReport> retired_;        // of steps that were replayed and then invalidated
   BodyRequests* requests_ = nullptr;
   bool is_in_step_ = false;
-  int useless_generations_ = 0;  // in a row: captured something, replayed nothing
+  std::unique_ptr<StepInProgress> in_progress_;
+  std::vector<char>* answers_ = nullptr;  // where host calls' answers go; null: nowhere
+  std::unique_ptr<StepHistory> history_;  // of training; null unless TracedOptions::explains
+  int useless_generations_ = 0;           // in a row: captured something, replayed nothing
 };
 
 }  // namespace rondo

@@ -11,6 +11,7 @@ namespace rondo {
 /// How the traced backend runs what it recorded.
 struct TracedOptions {
   VerifyPolicy verify;
+  bool explains = false;                    ///< keeps what it takes to explain a NaN
   bool interprets = false;                  ///< with TorchScript's interpreter, not as a plan
   std::vector<std::string> without_passes;  ///< names of passes to leave out
   bool exact = true;                        ///< only what gives the bytes of eager

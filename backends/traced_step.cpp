@@ -68,19 +68,60 @@ TracedStep::TracedStep(std::string name, int number, const TracedOptions& option
 
 TracedStep::~TracedStep() = default;
 
-const Outputs& TracedStep::run(const StepCall& call) {
-  if (is_ready_) {
-    if (const Slot* const moved = moved_state()) {
-      start_anew(*moved);
+// Runs a part of a replay; what a host call throws comes out as it was thrown.
+template <class Work>
+auto TracedStep::replaying(const StepCall& call, const Work& work) {
+  const HostCallScope scope(host_calls_);
+  host_calls_.append_answers_to(call.answers);
+  try {
+    return work();
+  } catch (const std::exception&) {
+    if (const std::exception_ptr thrown = host_calls_.take_exception()) {
+      std::rethrow_exception(thrown);
     }
+    std::throw_with_nested(CaptureError("step " + name_ + ": its replay failed"));
   }
-  if (!is_ready_) {
+}
+
+const Outputs& TracedStep::run(const StepCall& call) {
+  if (is_capture_next()) {
     capture(call);
     return outputs_;
   }
   const DueSet due = due_closures(call);
   const std::vector<at::Tensor>& results =
       options_.verify.covers(stats_.replays) ? verified_replay(call) : replay(call, due);
+  return finish(call, results, due);
+}
+
+const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline) {
+  const bool is_whole = is_capture_next() || options_.verify.covers(stats_.replays) ||
+                        !executor_->start(call.batch, due_closures(call));
+  return is_whole ? &run(call) : resume(call, deadline);
+}
+
+const Outputs* TracedStep::resume(const StepCall& call, const Deadline& deadline) {
+  const std::vector<at::Tensor>* const results =
+      replaying(call, [&] { return executor_->advance(deadline); });
+  if (results == nullptr) {
+    return nullptr;
+  }
+  return &finish(call, *results, due_closures(call));
+}
+
+bool TracedStep::is_capture_next() {
+  if (is_ready_) {
+    if (const Slot* const moved = moved_state()) {
+      start_anew(*moved);
+    }
+  }
+  return !is_ready_;
+}
+
+// What there is to do after a replay.
+const Outputs& TracedStep::finish(const StepCall& call,
+                                  const std::vector<at::Tensor>& results,
+                                  DueSet due) {
   ++stats_.replays;
   moves_in_a_row_ = 0;
   auto next = results.begin();
@@ -103,6 +144,9 @@ void TracedStep::capture(const StepCall& call) {
   {
     const Stopwatch watch(stats_.capture_s);
     captured = capture_step(name_, call);
+  }
+  if (options_.explains) {
+    recorded_ = std::make_shared<StepProgram>(captured.program);
   }
   outputs_ = captured.outputs;
   if (first_ == nullptr) {
@@ -190,15 +234,7 @@ DueSet TracedStep::due_closures(const StepCall& call) const {
 }
 
 const std::vector<at::Tensor>& TracedStep::replay(const StepCall& call, DueSet due) {
-  const HostCallScope scope(host_calls_);
-  try {
-    return executor_->run(call.batch, due);
-  } catch (const std::exception&) {
-    if (const std::exception_ptr thrown = host_calls_.take_exception()) {
-      std::rethrow_exception(thrown);
-    }
-    std::throw_with_nested(CaptureError("step " + name_ + ": its replay failed"));
-  }
+  return *replaying(call, [&] { return &executor_->run(call.batch, due); });
 }
 
 const std::vector<at::Tensor>& TracedStep::verified_replay(const StepCall& call) {

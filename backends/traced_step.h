@@ -34,10 +34,21 @@ class TracedStep {
   /// \return valid until the next run
   const Outputs& run(const StepCall& call);
 
+  /// As `run`, until the deadline has passed. The call's batch and queue must stay until `resume`
+  /// has returned outputs.
+  const Outputs* start(const StepCall& call, const Deadline& deadline);
+  const Outputs* resume(const StepCall& call, const Deadline& deadline);
+
   /// Whether both captures are done.
   bool is_ready() const { return is_ready_; }
 
   int64_t replays() const { return stats_.replays; }
+
+  /// The program that is replayed, once both captures are done.
+  const StepProgram& program() const { return program_; }
+
+  /// The program of the newest run as it was recorded; null unless TracedOptions::explains.
+  const std::shared_ptr<const StepProgram>& recorded() const { return recorded_; }
 
   StepReport report() const;
 
@@ -53,8 +64,12 @@ class TracedStep {
   const Slot* moved_state() const;
   void start_anew(const Slot& moved);
   DueSet due_closures(const StepCall& call) const;
+  bool is_capture_next();
+  template <class Work>
+  auto replaying(const StepCall& call, const Work& work);
   const std::vector<at::Tensor>& replay(const StepCall& call, DueSet due);
   const std::vector<at::Tensor>& verified_replay(const StepCall& call);
+  const Outputs& finish(const StepCall& call, const std::vector<at::Tensor>& results, DueSet due);
 
   std::string name_;
   int number_;
@@ -63,7 +78,8 @@ class TracedStep {
   bool is_ready_ = false;
   bool is_third_capture_ = false;
   std::unique_ptr<StepProgram> first_;  // between the two captures
-  StepProgram program_;                 // cleaned up, with every closure
+  std::shared_ptr<const StepProgram> recorded_;
+  StepProgram program_;  // cleaned up, with every closure
   std::vector<Address> addresses_;
   std::vector<HostFunction> closures_;
   HostCalls host_calls_;

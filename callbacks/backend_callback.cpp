@@ -25,26 +25,6 @@ void append(CapturedState& all, const std::string& prefix, const NamedTensors& t
   }
 }
 
-/// Everything that a step may read or write besides its batch.
-CapturedState captured_state(Trainer& trainer) {
-  CapturedState all;
-  const torch::nn::Module& module = trainer.state().model->module();
-  for (const auto& parameter : module.named_parameters()) {
-    all.emplace_back("model." + parameter.key(), parameter.value());
-  }
-  for (const auto& buffer : module.named_buffers()) {
-    all.emplace_back("model." + buffer.key(), buffer.value());
-  }
-  if (trainer.state().optimizer) {
-    append(all, "optimizer.", trainer.state().optimizer->captured_state());
-  }
-  if (const MagnitudeMask* mask = trainer.slot<SparsityCallback>("sparsity").mask()) {
-    append(all, "sparsity.", mask->captured_state());
-  }
-  append(all, "", trainer.slot<LossAccumCallback>("loss_accum").captured_state());
-  return all;
-}
-
 std::string json_of(const StepStats& stats) {
   std::string removed;
   for (const auto& [pass, count] : stats.removed) {
@@ -81,6 +61,25 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
 }
 
 }  // namespace
+
+CapturedState captured_state(Trainer& trainer) {
+  CapturedState all;
+  const torch::nn::Module& module = trainer.state().model->module();
+  for (const auto& parameter : module.named_parameters()) {
+    all.emplace_back("model." + parameter.key(), parameter.value());
+  }
+  for (const auto& buffer : module.named_buffers()) {
+    all.emplace_back("model." + buffer.key(), buffer.value());
+  }
+  if (trainer.state().optimizer) {
+    append(all, "optimizer.", trainer.state().optimizer->captured_state());
+  }
+  if (const MagnitudeMask* mask = trainer.slot<SparsityCallback>("sparsity").mask()) {
+    append(all, "sparsity.", mask->captured_state());
+  }
+  append(all, "", trainer.slot<LossAccumCallback>("loss_accum").captured_state());
+  return all;
+}
 
 void BackendCallback::pre_setup(Trainer& trainer) {
   BackendOptions options = trainer.options().backend;

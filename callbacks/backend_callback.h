@@ -1,8 +1,13 @@
 #pragma once
 
+#include "backends/step.h"
 #include "callbacks/callback.h"
 
 namespace rondo {
+
+/// Everything that a step of this Trainer may read or write besides its batch, by name: "model.…",
+/// "optimizer.…" and what callbacks keep.
+CapturedState captured_state(Trainer& trainer);
 
 /// Builds the backend, tells it what steps may touch, and holds the numeric environment to what a
 /// checkpoint was trained in; fills slot `backend`.

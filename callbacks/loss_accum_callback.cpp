@@ -13,15 +13,21 @@ namespace rondo {
 
 namespace {
 
-void require_finite(const at::Tensor& loss, int64_t update) {
+void require_finite(const at::Tensor& loss, Trainer& trainer) {
   const double value = loss.item<double>();
-  if (!std::isfinite(value)) {
-    throw NonFiniteLossError(fmt::format(
-        "the loss of update {} is {}; lower lr, clip gradients (precision.max_gradient_norm), "
-        "or look at the data of that update",
-        update,
-        value));
+  if (std::isfinite(value)) {
+    return;
   }
+  const std::string what =
+      fmt::format("the loss of update {} is {}", trainer.state().global_step(), value);
+  const std::string why = trainer.state().backend->explain_non_finite();
+  if (why.empty()) {
+    throw NonFiniteLossError(
+        what +
+        "; lower lr, clip gradients (precision.max_gradient_norm), or look at the data of that "
+        "update; `rondo debug RUN_DIR --nan`, or backend.on_nan = \"explain\", names the operator");
+  }
+  throw NonFiniteLossError(what + "\n" + why);
 }
 
 }  // namespace
@@ -57,7 +63,7 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
     group_loss_.zero_();
   }
   trainer.defer({loss}, [&trainer](const std::vector<at::Tensor>& values) {
-    require_finite(values[0], trainer.state().global_step());
+    require_finite(values[0], trainer);
   });
   trainer.log_metrics({{"loss", loss}});
 }

@@ -27,10 +27,14 @@ int run(const CommandLine& line, Registries& registries) {
       return run_checkpoint(line, registries);
     case Command::Predict:
       return run_predict(line, registries);
+    case Command::Debug:
+      return run_debug(line, registries);
     case Command::Plan:
       return run_plan(line, registries);
     case Command::Describe:
       return run_describe(line, registries);
+    case Command::ExportStep:
+      return run_export_step(line, registries);
     case Command::Inspect:
       return run_inspect(line, registries);
     case Command::Version:

@@ -29,7 +29,9 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"plan", Command::Plan},
                                      {"verify-resume", Command::VerifyResume},
                                      {"checkpoint", Command::Checkpoint},
+                                     {"debug", Command::Debug},
                                      {"describe", Command::Describe},
+                                     {"export-step", Command::ExportStep},
                                      {"inspect", Command::Inspect},
                                      {"version", Command::Version}};
 
@@ -141,6 +143,33 @@ void add_checkpoint(CLI::App& root, CommandLine& line) {
       ->type_name("FILE");
 }
 
+void add_export_step(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "export-step", "Write a run's training step into a file that C programs run: rondo_step.h");
+  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
+  app.add_option("output", line.output, "The file to write")->required()->type_name("OUT.step");
+  app.add_option("overrides", line.overrides, "Values that replace those of the file")
+      ->type_name("KEY.PATH=VALUE")
+      ->check(override_fault);
+  app.add_option("--checkpoint", line.checkpoint, "Begin with the state of this one")
+      ->type_name("PATH");
+  add_plugins(app, line);
+}
+
+void add_debug(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "debug", "Run a run again from its newest sound checkpoint and say what went wrong");
+  app.add_option("target", line.target, "The directory of the run")
+      ->required()
+      ->type_name("RUN_DIR");
+  app.add_flag("--nan", line.nan, "Name the operator that made the first NaN or infinity")
+      ->required();
+  app.add_option("overrides", line.overrides, "Values that replace those of the run")
+      ->type_name("KEY.PATH=VALUE")
+      ->check(override_fault);
+  add_plugins(app, line);
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
@@ -155,6 +184,9 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_plan(root, line);
   add_verify_resume(root, line);
   add_checkpoint(root, line);
+
+  add_debug(root, line);
+  add_export_step(root, line);
 
   CLI::App& describe =
       *root.add_subcommand("describe", "List all components, or the keys of one of them");

@@ -15,7 +15,9 @@ enum class Command {
   Plan,
   VerifyResume,
   Checkpoint,
+  Debug,
   Describe,
+  ExportStep,
   Inspect,
   Version
 };
@@ -41,9 +43,10 @@ struct CommandLine {
   int64_t seed = 1;                    ///< verify-resume: of the moments of the kills, >= 0
   std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
   std::vector<std::string> files;      ///< checkpoint: what it works on
-  std::string output;                  ///< checkpoint average: the file to write
+  std::string output;                  ///< checkpoint average, export-step: the file to write
   std::string name;                    ///< describe: a component; empty lists all
-  std::string target;                  ///< inspect: a run directory or a checkpoint
+  std::string target;                  ///< inspect, debug: a run directory (or a checkpoint)
+  bool nan = false;                    ///< debug: find what made the first NaN
   bool timeline = false;               ///< inspect: where the time of a replay goes
   int64_t replays = 50;                ///< inspect: of each step, for its timeline, >= 1
   std::string memory_limit;            ///< plan: such as 512MB; empty: none

@@ -41,9 +41,28 @@ const Outputs& DataExecutor::run(const StepKey& key,
                                  const Batch& batch,
                                  const StepBody& body,
                                  const IsDue& is_due) {
-  // A copy: host code may drop the step, or run another one, while it still reads these.
-  outputs_ = backend_.run(key, batch, body, is_due, queue_);
-  return outputs_;
+  return *kept(&backend_.run(key, batch, body, is_due, queue_));
+}
+
+const Outputs* DataExecutor::start(const StepKey& key,
+                                   const Batch& batch,
+                                   const StepBody& body,
+                                   const IsDue& is_due,
+                                   const Deadline& deadline) {
+  return kept(backend_.start(key, batch, body, is_due, queue_, deadline));
+}
+
+const Outputs* DataExecutor::resume(const Deadline& deadline) {
+  return kept(backend_.resume(deadline));
+}
+
+// A copy: host code may drop the step, or run another one, while it still reads these.
+const Outputs* DataExecutor::kept(const Outputs* outputs) {
+  if (outputs == nullptr) {
+    return nullptr;
+  }
+  outputs_ = *outputs;
+  return &outputs_;
 }
 
 void DataExecutor::defer(StepClosure closure) {

@@ -32,6 +32,15 @@ class DataExecutor {
                      const StepBody& body,
                      const IsDue& is_due);
 
+  /// The same in pieces, each until a deadline: see `Backend::start`. Null while the step is in
+  /// progress.
+  const Outputs* start(const StepKey& key,
+                       const Batch& batch,
+                       const StepBody& body,
+                       const IsDue& is_due,
+                       const Deadline& deadline);
+  const Outputs* resume(const Deadline& deadline);
+
   /// Queues host work for the end of this iteration; from within a closure it runs at once.
   void defer(StepClosure closure);
 
@@ -47,6 +56,8 @@ class DataExecutor {
   std::optional<int64_t> num_batches() const { return num_batches_; }
 
  private:
+  const Outputs* kept(const Outputs* outputs);
+
   Backend& backend_;
   Source source_;
   std::optional<int64_t> num_batches_;

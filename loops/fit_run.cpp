@@ -30,6 +30,12 @@ FitRun::~FitRun() {
   if (is_done_) {
     return;
   }
+  try {
+    finish_step();
+  } catch (const std::exception& error) {
+    trainer_.log().error(fmt::format("while finishing the last step of a fit: {}", error.what()));
+    return;  // the fit is over, it was left
+  }
   if (std::exception_ptr error = leave(nullptr)) {
     trainer_.log().error(fmt::format("while leaving an unfinished fit: {}", describe(error)));
   }
@@ -68,20 +74,27 @@ void FitRun::make_plan() {
 
 bool FitRun::advance() {
   if (!is_done_) {
-    guarded([&] { step(); });
+    guarded([&] { step(Deadline::max()); });
   }
   return !is_done_;
+}
+
+void FitRun::finish_step() {
+  if (!is_done_ && is_in_step()) {
+    advance();
+  }
 }
 
 bool FitRun::advance_for(std::chrono::nanoseconds budget) {
   const auto deadline = std::chrono::steady_clock::now() + budget;
   const RngScope rng(trainer_);
-  while (advance()) {
+  while (!is_done_) {
+    guarded([&] { step(deadline); });
     if (std::chrono::steady_clock::now() >= deadline) {
-      return true;
+      break;
     }
   }
-  return false;
+  return !is_done_;
 }
 
 void FitRun::guarded(const std::function<void()>& work) {
@@ -97,7 +110,7 @@ void FitRun::guarded(const std::function<void()>& work) {
   }
 }
 
-void FitRun::step() {
+void FitRun::step(const Deadline& deadline) {
   if (validation_) {
     if (!validation_->advance()) {
       validation_.reset();
@@ -108,7 +121,7 @@ void FitRun::step() {
       }
     }
   } else if (stretch_) {
-    if (!stretch_->advance()) {
+    if (!stretch_->advance_until(deadline)) {
       end_stretch();
     }
   } else if (trainer_.stops_now() || trainer_.state().plan->is_over(trainer_.state().timestamp)) {

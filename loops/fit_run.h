@@ -16,9 +16,15 @@
 
 namespace rondo {
 
-/// A fit that goes batch by batch: `Trainer::fit` is `while (run.advance()) {}`. For programs that
-/// have a loop of their own, such as games and simulations. At most one per Trainer at a time; it
-/// borrows the Trainer.
+/// A fit that goes batch by batch: `Trainer::fit` is `while (run.advance()) {}`; or in pieces of
+/// time, of a few instructions of a step each. For programs that have a loop of their own, such as
+/// games and simulations. At most one per Trainer at a time; it borrows the Trainer.
+///
+/// Between two pieces a step may be in progress (`is_in_step`): some parameters may have been
+/// updated and others not. A program may then do anything that leaves the Trainer alone, and look
+/// at its model, which may be between two updates; `request_stop` and `request_save` wait for the
+/// end of the update. Saving, loading, validating and changing what steps do are UsageErrors: call
+/// `finish_step` before.
 class FitRun {
  public:
   /// Enters the fit and loads the checkpoint.
@@ -26,16 +32,25 @@ class FitRun {
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
 
-  /// Leaves a fit that was not finished, quietly: its errors are logged.
+  /// Leaves a fit that was not finished, quietly, after the step in progress: errors are logged.
   ~FitRun();
 
-  /// Trains or evaluates one batch. After an exception the fit is over.
-  /// \return false when the run is done
+  /// Trains or evaluates one batch, or finishes the one in progress. After an exception the fit is
+  /// over. \return false when the run is done
   bool advance();
 
-  /// Goes on until `budget` is used; overshoots by one batch at most.
+  /// Goes on until `budget` is used. A training step that is replayed stops after any instruction
+  /// and goes on in the next call, so that one instruction at most is too many; the work between
+  /// steps (hooks, closures, a save, a validation's batch), and the few steps that are recorded or
+  /// compared with eager, are done in one piece. The numbers are those of `advance`, bit for bit.
   /// \return false when the run is done
   bool advance_for(std::chrono::nanoseconds budget);
+
+  /// Finishes the step in progress; nothing when there is none.
+  void finish_step();
+
+  /// True when a step is in progress.
+  bool is_in_step() const { return stretch_ != nullptr && stretch_->is_in_step(); }
 
   /// What was done so far.
   FitResult result() const;
@@ -43,7 +58,7 @@ class FitRun {
  private:
   void enter(const LoadFrom& from);
   void make_plan();
-  void step();
+  void step(const Deadline& deadline);
   void start_stretch();
   void end_stretch();
   void start_validation();

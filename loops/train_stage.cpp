@@ -1,6 +1,7 @@
 #include "loops/train_stage.h"
 
 #include <chrono>
+#include <utility>
 
 #include "callbacks/dataloader_callback.h"
 #include "callbacks/hooks.h"
@@ -54,51 +55,80 @@ std::optional<Batch> TrainStage::fetch() {
   return std::move(grouped.batch);
 }
 
-bool TrainStage::advance() {
-  State& state = trainer_.state();
-  const Clock::time_point start = Clock::now();
-  const std::optional<Batch> batch = executor_->next();
-  if (state.phase.is_first) {
-    state.previous = state.timestamp;
-  }
-  Model& model = *state.model;
-  trainer_.call(hooks::on_train_batch_start, model, *batch, batch_idx_);
-  const Outputs& outputs = run_step(*batch);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  state.timestamp = advanced(state.timestamp, *batch, state.phase.is_last, ends_epoch_, seconds);
-  const bool is_over =
-      state.phase.is_last && state.plan->ends_stretch(state.previous, state.timestamp);
-  state.validation_is_due = is_over && state.plan->validates();
-  trainer_.call(hooks::on_train_batch_end, model, outputs, *batch, batch_idx_);
-  executor_->finish();
-  ++batch_idx_;
-  return !is_over && !(state.phase.is_last && trainer_.stops_now());
-}
-
-const Outputs& TrainStage::run_step(const Batch& batch) {
-  State& state = trainer_.state();
+// Gives `run` the key of the current batch's step and whether closures of a cadence fall due after
+// it.
+template <class Run>
+const Outputs* TrainStage::run_step(const Run& run) {
+  const State& state = trainer_.state();
   const StepKey key{"train", state.phase, trainer_.step_slots().precision->dtype()};
-  const Timestamp after = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, 0.0);
+  const Timestamp after = advanced(state.timestamp, *batch_, state.phase.is_last, ends_epoch_, 0.0);
   const bool logs = state.phase.is_last && trainer_.is_log_step_at(after);
   // Every batch of a group belongs to the update that the group makes.
   Timestamp group_end = after;
   group_end.update = state.timestamp.update + 1;
-  const auto falls_due = [&](const Cadence& cadence) {
+  const auto falls_due = [&state, logs, group_end](const Cadence& cadence) {
     return cadence.only_log_steps
                ? logs
                : crosses(cadence.every, state.timestamp, group_end, state.plan->length());
   };
   trainer_.begin_step();
-  const Outputs& outputs = executor_->run(
-      key,
-      batch,
-      [this](const Batch& staged) { return train_step(trainer_, staged); },
+  return run(key, falls_due);
+}
+
+bool TrainStage::advance() {
+  return advance_until(Deadline::max());
+}
+
+bool TrainStage::advance_until(const Deadline& deadline) {
+  const Clock::time_point start = Clock::now();
+  const bool is_new = !batch_;
+  if (is_new) {
+    begin_batch();
+  }
+  const Outputs* outputs = nullptr;
+  const auto body = [this](const Batch& staged) { return train_step(trainer_, staged); };
+  if (!is_new) {
+    outputs = executor_->resume(deadline);
+  } else if (deadline == Deadline::max()) {
+    outputs = run_step([&](const StepKey& key, const auto& falls_due) {
       // One reference fits into a std::function without allocating.
-      [&falls_due](const Cadence& cadence) { return falls_due(cadence); });
+      const IsDue is_due = [&falls_due](const Cadence& cadence) { return falls_due(cadence); };
+      return &executor_->run(key, *batch_, body, is_due);
+    });
+  } else {
+    outputs = run_step([&](const StepKey& key, const auto& falls_due) {
+      return executor_->start(key, *batch_, body, falls_due, deadline);
+    });
+  }
+  seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+  return outputs == nullptr || end_batch(*outputs);
+}
+
+void TrainStage::begin_batch() {
+  State& state = trainer_.state();
+  seconds_ = 0.0;
+  batch_ = executor_->next();
+  if (state.phase.is_first) {
+    state.previous = state.timestamp;
+  }
+  trainer_.call(hooks::on_train_batch_start, *state.model, *batch_, batch_idx_);
+}
+
+bool TrainStage::end_batch(const Outputs& outputs) {
+  State& state = trainer_.state();
   if (state.phase.size > 1) {
     state.optimizer->bind_grads(!state.phase.is_last);
   }
-  return outputs;
+  const Batch batch = std::move(*batch_);
+  batch_.reset();
+  state.timestamp = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, seconds_);
+  const bool is_over =
+      state.phase.is_last && state.plan->ends_stretch(state.previous, state.timestamp);
+  state.validation_is_due = is_over && state.plan->validates();
+  trainer_.call(hooks::on_train_batch_end, *state.model, outputs, batch, batch_idx_);
+  executor_->finish();
+  ++batch_idx_;
+  return !is_over && !(state.phase.is_last && trainer_.stops_now());
 }
 
 void TrainStage::end() {

@@ -24,9 +24,17 @@ class TrainStage {
   /// Fires the enter and start hooks.
   void begin();
 
-  /// Trains one batch.
+  /// Trains one batch, or finishes the one in progress.
   /// \return false when the stretch is over
   bool advance();
+
+  /// Trains until the deadline has passed, and not beyond the end of a batch: the step may be in
+  /// progress then, and the next call goes on with it.
+  /// \return false when the stretch is over
+  bool advance_until(const Deadline& deadline);
+
+  /// True between two pieces of a step.
+  bool is_in_step() const { return batch_.has_value(); }
 
   /// Fires the end hook and leaves the stretch.
   void end();
@@ -37,14 +45,19 @@ class TrainStage {
 
  private:
   std::optional<Batch> fetch();
-  const Outputs& run_step(const Batch& batch);
+  void begin_batch();
+  template <class Run>
+  const Outputs* run_step(const Run& run);
+  bool end_batch(const Outputs& outputs);
 
   Trainer& trainer_;
   const DataLoader& loader_;
   Loop& loop_;
   int64_t loop_idx_;
   int64_t batch_idx_ = 0;
-  bool ends_epoch_ = false;  // of the current batch
+  bool ends_epoch_ = false;     // of the current batch
+  std::optional<Batch> batch_;  // the one in progress
+  double seconds_ = 0.0;        // that it took so far
   Cleanup cleanup_;
   std::unique_ptr<DataExecutor> executor_;
 };

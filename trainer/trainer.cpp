@@ -156,7 +156,8 @@ ValidationTable Trainer::validate_all_indexed(const Loaders& loaders,
 std::filesystem::path Trainer::save_checkpoint() {
   if (state_.backend->is_in_step()) {
     throw UsageError(
-        "save_checkpoint was called inside a step; call it from a host hook or a step closure");
+        "save_checkpoint was called inside a step; call it from a host hook or a step closure, and "
+        "between two pieces of a step after FitRun::finish_step, or request_save");
   }
   return slot<CheckpointCallback>("checkpoint").save(*this);
 }

@@ -221,6 +221,10 @@ KeyTable<BackendOptions> backend_keys() {
               &BackendOptions::verify,
               VerifyOption{},
               "which replays are compared with eager")
+      .key("on_nan",
+           &BackendOptions::on_nan,
+           one_of({"stop", "explain"}),
+           "whether a run whose loss is not finite says which operator made it so")
       .key_of("threads", &BackendOptions::threads, ThreadsOption{}, "threads of tensor operators")
       .key("environment",
            &BackendOptions::environment,

@@ -100,6 +100,7 @@ Instruction into_place(const Instruction& product, const Instruction& taker) {
                    {},
                    {target}};
   made.location = taker.location;
+  made.origin = product.origin;
   return made;
 }
 

@@ -2,31 +2,12 @@
 
 #include <algorithm>
 
-#include <ATen/core/List.h>
-
+#include "backends/tensor_list.h"
 #include "core/prepared_operator.h"
 
 namespace rondo {
 
 namespace {
-
-c10::IValue list_of(const Argument& argument, const c10::TypePtr& type, const PlanMemory& memory) {
-  const auto optional = type->cast<c10::OptionalType>();
-  const auto list = (optional ? optional->getElementType() : type)->expect<c10::ListType>();
-  if (list->getElementType()->kind() != c10::TypeKind::OptionalType) {
-    c10::List<at::Tensor> tensors;
-    for (const SlotId slot : argument.slots) {
-      tensors.push_back(memory.tensor(slot));
-    }
-    return tensors;
-  }
-  c10::List<c10::optional<at::Tensor>> tensors;
-  for (const SlotId slot : argument.slots) {
-    tensors.push_back(slot == kNoTensor ? c10::nullopt
-                                        : c10::optional<at::Tensor>(memory.tensor(slot)));
-  }
-  return tensors;
-}
 
 c10::IValue value_of(const Argument& argument, const c10::TypePtr& type, const PlanMemory& memory) {
   switch (argument.kind) {
@@ -37,7 +18,11 @@ c10::IValue value_of(const Argument& argument, const c10::TypePtr& type, const P
     case Argument::Kind::TensorList:
       break;
   }
-  return list_of(argument, type, memory);
+  std::vector<at::Tensor> tensors;
+  for (const SlotId slot : argument.slots) {
+    tensors.push_back(memory.tensor(slot));
+  }
+  return tensor_list(tensors, type);
 }
 
 std::vector<c10::IValue> values_of(const c10::OperatorHandle& op,

@@ -46,29 +46,59 @@ void PlannedExecutor::add_result(SlotId slot) {
 
 const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet due) {
   const KernelsOnly scope;
-  if (std::exchange(is_first_, false)) {
-    find_inputs(batch);
-  }
-  stopwatch_.start();
   bind(batch);
+  stopwatch_.start();
   for (PlannedInstruction& planned : plan_.instructions) {
-    if ((planned.users & due) == 0) {
-      continue;
+    if ((planned.users & due) != 0) {
+      run_one(planned);
+      stopwatch_.lap(static_cast<size_t>(&planned - plan_.instructions.data()));
     }
-    if (planned.trial != nullptr) {
-      try_kernel(planned);
-    } else {
-      planned.kernel->run();
-    }
-    release(planned, *plan_.memory);
-    stopwatch_.lap(static_cast<size_t>(&planned - plan_.instructions.data()));
   }
   stopwatch_.stop();
-  // The batch may be gone before its results are read.
+  keep_parts_of_batch();
+  return results_;
+}
+
+bool PlannedExecutor::start(const Batch& batch, DueSet due) {
+  bind(batch);
+  next_ = 0;
+  due_ = due;
+  return true;
+}
+
+const std::vector<at::Tensor>* PlannedExecutor::advance(const Deadline& deadline) {
+  const KernelsOnly scope;
+  while (next_ < plan_.instructions.size()) {
+    PlannedInstruction& planned = plan_.instructions[next_++];
+    if ((planned.users & due_) == 0) {
+      continue;
+    }
+    run_one(planned);
+    if (std::chrono::steady_clock::now() >= deadline) {
+      break;
+    }
+  }
+  if (next_ < plan_.instructions.size()) {
+    return nullptr;
+  }
+  keep_parts_of_batch();
+  return &results_;
+}
+
+inline void PlannedExecutor::run_one(PlannedInstruction& planned) {
+  if (planned.trial != nullptr) {
+    try_kernel(planned);
+  } else {
+    planned.kernel->run();
+  }
+  release(planned, *plan_.memory);
+}
+
+// The batch may be gone before its results are read.
+void PlannedExecutor::keep_parts_of_batch() {
   for (const auto& [place, slot] : parts_of_batch_) {
     results_[place] = plan_.memory->tensor(slot).clone();
   }
-  return results_;
 }
 
 void PlannedExecutor::find_inputs(const Batch& batch) {
@@ -85,6 +115,9 @@ void PlannedExecutor::find_inputs(const Batch& batch) {
 }
 
 void PlannedExecutor::bind(const Batch& batch) {
+  if (std::exchange(is_first_, false)) {
+    find_inputs(batch);
+  }
   for (const auto& [position, slot] : inputs_) {
     plan_.memory->bind(slot, batch.items()[position].second.data_ptr());
   }

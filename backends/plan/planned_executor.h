@@ -25,6 +25,9 @@ class PlannedExecutor final : public Executor {
 
   const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
 
+  bool start(const Batch& batch, DueSet due) override;
+  const std::vector<at::Tensor>* advance(const Deadline& deadline) override;
+
   StepMemory memory() const override { return memory_; }
 
   StepTimeline timeline() const override { return stopwatch_.timeline(plan_); }
@@ -37,6 +40,8 @@ class PlannedExecutor final : public Executor {
   void add_result(SlotId slot);
   void find_inputs(const Batch& batch);
   void bind(const Batch& batch);
+  void run_one(PlannedInstruction& planned);
+  void keep_parts_of_batch();
   void try_kernel(PlannedInstruction& planned);
 
   Plan plan_;
@@ -47,6 +52,8 @@ class PlannedExecutor final : public Executor {
   ReplayStopwatch stopwatch_;
   std::vector<std::pair<size_t, SlotId>> parts_of_batch_;  // place among the results, slot
   bool is_first_ = true;
+  size_t next_ = 0;  // instruction of a run in pieces
+  DueSet due_ = 0;   // in a run in pieces
 };
 
 }  // namespace rondo

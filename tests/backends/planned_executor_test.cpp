@@ -143,6 +143,27 @@ TEST_CASE("the interpreter and the plan leave the same bytes") {
   CHECK(first_difference(run("plan"), run("interpreter")) == "");
 }
 
+TEST_CASE("a run in pieces stops after each instruction and leaves the same bytes") {
+  const auto body = [](const at::Tensor& x) {
+    return (at::dropout(x, 0.5, true).mm(x.t()).sin() + 1).exp().sum();
+  };
+  const at::Tensor x = torch::rand({4, 6});
+  PlannedExecutor plan(record(body, x), TextLog(LogLevel::Error));
+  torch::manual_seed(3);
+  const at::Tensor expected = body(x);
+  for (int run = 0; run < 3; ++run) {
+    torch::manual_seed(3);
+    REQUIRE(plan.start({{"x", x}}, kAlwaysDue));
+    size_t pieces = 1;
+    const std::vector<at::Tensor>* results = plan.advance(Deadline::min());
+    for (; results == nullptr; ++pieces) {
+      results = plan.advance(Deadline::min());
+    }
+    CHECK(pieces == plan.plan().instructions.size());
+    CHECK(equal_bytes((*results)[0], expected));
+  }
+}
+
 TEST_CASE(
     "an operator of one's own that can be prepared is prepared once and called in each step") {
   static int prepared = 0;

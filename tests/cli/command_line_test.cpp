@@ -53,7 +53,9 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"validate", "a.toml"}).command == Command::Validate);
   CHECK(read({"validate_all", "a.toml"}).command == Command::ValidateAll);
   CHECK(read({"predict", "a.toml"}).command == Command::Predict);
+  CHECK(read({"debug", "runs/a", "--nan"}).command == Command::Debug);
   CHECK(read({"describe"}).command == Command::Describe);
+  CHECK(read({"export-step", "a.toml", "a.step"}).command == Command::ExportStep);
   CHECK(read({"inspect", "runs/a"}).command == Command::Inspect);
   CHECK(read({"version"}).command == Command::Version);
 }
@@ -164,6 +166,19 @@ TEST_CASE("help and version are answered with code 0 on standard output") {
     CHECK_FALSE(exit.to_stderr);
     CHECK_FALSE(exit.text.empty());
   }
+}
+
+TEST_CASE("debug takes a run and values, export-step a file to write") {
+  const CommandLine debug = read({"debug", "runs/a", "--nan", "trainer.init.seed=2"});
+  CHECK(debug.target == "runs/a");
+  CHECK(debug.nan);
+  CHECK(debug.overrides == Arguments{"trainer.init.seed=2"});
+  CHECK(answer({"debug", "runs/a"}).code == 2);
+  const CommandLine step = read({"export-step", "a.toml", "a.step", "trainer.init.seed=2"});
+  CHECK(step.config == "a.toml");
+  CHECK(step.output == "a.step");
+  CHECK(step.overrides == Arguments{"trainer.init.seed=2"});
+  CHECK(answer({"export-step", "a.toml"}).code == 2);
 }
 
 TEST_CASE("help lists the commands, and a command's help its options and exit codes") {

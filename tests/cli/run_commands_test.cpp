@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -168,6 +170,41 @@ TEST_CASE("T136: limits of restarts stand in all phases or in none") {
   CHECK(run({"fit", file, "--dry-run"}) == 2);
   write_file(dir, first + phase("[[trainer]]", dir / "b") + watched);
   CHECK(run({"fit", file, "--dry-run"}) == 0);
+}
+
+TEST_CASE("debug --nan says which operator a run went bad in, from its newest sound checkpoint") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  const std::string schedule =
+      "trainer.init.schedulers=[{ StepLR = { initial_learning_rate = 0.1, step_size = 6, gamma = "
+      "1e60 } }]";
+  CHECK(run({"fit", file, "trainer.init.loop.max_steps=12", schedule}) == 1);  // saves at 2, 4, 6
+  const std::string run_dir = (dir / "run").string();
+  const auto told = [&](const std::vector<std::string>& overrides, int code) {
+    std::vector<std::string> arguments{"debug", run_dir, "--nan"};
+    arguments.insert(arguments.end(), overrides.begin(), overrides.end());
+    std::ostringstream out;
+    std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
+    CHECK(run(arguments) == code);
+    std::cout.rdbuf(before);
+    return out.str();
+  };
+  const std::string text = told({}, 0);
+  CHECK_MESSAGE(text.find("first bad operator: rondo::sgd_") != std::string::npos, text);
+  CHECK(std::filesystem::exists(dir / "run" / "debug"));
+  told({"trainer.init.schedulers.0.StepLR.gamma=1.0"}, 1);  // healthy: nothing to find
+  CHECK(run({"debug", (dir / "nothing").string(), "--nan"}) == 1);
+}
+
+TEST_CASE("export-step writes a file that is a checkpoint file") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  const std::string step = (dir / "out.step").string();
+  CHECK(run({"export-step", file, step}) == 0);
+  const StateDict state = read_checkpoint(step);
+  CHECK(state.at("rondo_step").as_int() == 1);
+  CHECK(state.at("state/model.layer0.weight").is_tensor());
+  CHECK_FALSE(std::filesystem::exists(dir / "run" / "export-step"));
 }
 
 TEST_CASE("P35: an unknown logger or backend is a wrong config") {

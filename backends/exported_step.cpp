@@ -1,0 +1,258 @@
+#include "backends/exported_step.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "backends/dispatcher.h"
+#include "backends/host_calls.h"
+#include "backends/passes/passes.h"
+#include "backends/plan/planned_executor.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+void require(bool holds, const char* what) {
+  if (!holds) {
+    throw CheckpointError(std::string("not a step that rondo exported: ") + what);
+  }
+}
+
+StateDict state_of(const ProgramState& tensors) {
+  StateDict state;
+  for (const auto& [name, tensor] : tensors) {
+    state.set(name, tensor.detach());
+  }
+  return state;
+}
+
+/// The step's own random numbers while it lives.
+class OwnGenerator {
+ public:
+  explicit OwnGenerator(at::Tensor& own) : own_(own) { exchange(); }
+
+  OwnGenerator(const OwnGenerator&) = delete;
+  OwnGenerator& operator=(const OwnGenerator&) = delete;
+
+  ~OwnGenerator() { exchange(); }
+
+ private:
+  void exchange() {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    const at::Tensor now = generator.get_state();
+    generator.set_state(own_);
+    own_ = now;
+  }
+
+  at::Tensor& own_;
+};
+
+bool is_contiguous(const Slot& slot) {
+  int64_t stride = 1;
+  for (size_t d = slot.sizes.size(); d-- > 0;) {
+    if (slot.sizes[d] != 1 && slot.strides[d] != stride) {
+      return false;
+    }
+    stride *= slot.sizes[d];
+  }
+  return true;
+}
+
+std::vector<Slot> inputs_of(const StepProgram& program) {
+  std::vector<Slot> inputs;
+  std::copy_if(
+      program.slots.begin(), program.slots.end(), std::back_inserter(inputs), [](const Slot& slot) {
+        return slot.kind == SlotKind::Input;
+      });
+  return inputs;
+}
+
+StateDict signature_of(const StepFile& file) {
+  StateDict inputs;
+  for (const Slot& slot : inputs_of(file.programs.front())) {
+    inputs.set(slot.name, to_text(slot));
+  }
+  StateDict outputs;
+  for (const auto& [name, slot] : file.programs.back().outputs) {
+    outputs.set(name, to_text(file.programs.back().slots[static_cast<size_t>(slot)]));
+  }
+  return {{"inputs", inputs}, {"outputs", outputs}};
+}
+
+}  // namespace
+
+StateDict to_state(const StepFile& file) {
+  ProgramState state = file.state;
+  StateList programs;
+  StateList plans;
+  StateList schedules;
+  for (size_t i = 0; i < file.programs.size(); ++i) {
+    programs.emplace_back(to_state(file.programs[i], state));
+    plans.emplace_back(to_text(make_plan(file.programs[i], file.exact)));
+    StateList tables;
+    for (const ExportedSchedule& schedule : file.schedules[i]) {
+      tables.emplace_back(at::tensor(schedule.values, at::kDouble));
+    }
+    schedules.emplace_back(tables);
+  }
+  return {{"rondo_step", kStepFileVersion},
+          {"manifest", file.manifest},
+          {"signature", signature_of(file)},
+          {"programs", programs},
+          {"plans", plans},
+          {"cycle", StateList(file.cycle.begin(), file.cycle.end())},
+          {"schedules", schedules},
+          {"state", state_of(state)},
+          {"generator", file.generator},
+          {"batches", file.batches},
+          {"exact", file.exact}};
+}
+
+StepFile step_file_from(const StateDict& saved) {
+  register_with_dispatcher();  // rondo's own operators are found from here on
+  const StateValue* const version = saved.find("rondo_step");
+  require(version != nullptr, "it has no version");
+  if (version->as_int() > kStepFileVersion) {
+    throw CheckpointError("the step was exported by a newer rondo: format " +
+                          std::to_string(version->as_int()) + ", known are those up to " +
+                          std::to_string(kStepFileVersion));
+  }
+  StepFile file;
+  for (const StateDict::Item& item : saved.at("state").as_dict().items()) {
+    file.state.emplace(item.first, item.second.as_tensor());
+  }
+  for (const StateValue& program : saved.at("programs").as_list()) {
+    file.programs.push_back(program_from(program.as_dict(), file.state));
+  }
+  require(!file.programs.empty(), "it has no program");
+  for (const StateValue& program : saved.at("cycle").as_list()) {
+    const int64_t index = program.as_int();
+    require(index >= 0 && index < static_cast<int64_t>(file.programs.size()), "cycle");
+    file.cycle.push_back(index);
+  }
+  require(!file.cycle.empty(), "cycle");
+  for (const StateValue& of_program : saved.at("schedules").as_list()) {
+    std::vector<ExportedSchedule>& tables = file.schedules.emplace_back();
+    for (const StateValue& table : of_program.as_list()) {
+      const at::Tensor values = table.as_tensor();
+      require(values.scalar_type() == at::kDouble && values.dim() == 1 && values.numel() > 0,
+              "a schedule");
+      const at::Tensor plain = values.contiguous();
+      tables.push_back({{plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()}});
+    }
+  }
+  require(file.schedules.size() == file.programs.size(), "schedules");
+  for (size_t i = 0; i < file.programs.size(); ++i) {
+    require(file.schedules[i].size() == file.programs[i].host_calls.size(), "schedules");
+  }
+  file.generator = saved.at("generator").as_tensor();
+  file.batches = saved.at("batches").as_int();
+  require(file.batches >= 0, "count of batches");
+  file.exact = saved.at("exact").as_bool();
+  file.manifest = saved.at("manifest").as_dict();
+  return file;
+}
+
+ExportedStep::ExportedStep(StepFile file) : file_(std::move(file)) {
+  register_with_dispatcher();
+  read_inputs();
+  for (size_t i = 0; i < file_.programs.size(); ++i) {
+    add_host_calls(i);
+    executors_.push_back(std::make_unique<PlannedExecutor>(
+        file_.programs[i], TextLog(LogLevel::Warning), file_.exact));
+  }
+  const StepProgram& last = file_.programs.back();
+  for (const auto& [name, slot] : last.outputs) {
+    const Slot& output = last.slots[static_cast<size_t>(slot)];
+    outputs_.emplace_back(name, at::zeros(output.sizes, output.dtype));
+  }
+}
+
+ExportedStep::~ExportedStep() = default;
+
+void ExportedStep::read_inputs() {
+  inputs_ = inputs_of(file_.programs.front());
+  for (const StepProgram& program : file_.programs) {
+    const std::vector<Slot> inputs = inputs_of(program);
+    const bool is_same =
+        std::equal(inputs.begin(),
+                   inputs.end(),
+                   inputs_.begin(),
+                   inputs_.end(),
+                   [](const Slot& a, const Slot& b) {
+                     return a.name == b.name && a.dtype == b.dtype && a.sizes == b.sizes;
+                   });
+    require(is_same, "programs with different inputs");
+  }
+  for (const Slot& slot : inputs_) {
+    require(is_contiguous(slot), "an input that is not contiguous");
+    batch_.set(slot.name, at::Tensor());
+    is_bound_.push_back(false);
+  }
+}
+
+// A schedule writes what follows the update that its step makes.
+void ExportedStep::add_host_calls(size_t program) {
+  auto calls = std::make_unique<HostCalls>();
+  for (const ExportedSchedule& schedule : file_.schedules[program]) {
+    calls->add([this, &schedule](const std::vector<at::Tensor>& tensors) {
+      const auto done = file_.batches / static_cast<int64_t>(file_.cycle.size()) + 1;
+      const auto last = static_cast<int64_t>(schedule.values.size()) - 1;
+      for (const at::Tensor& tensor : tensors) {
+        *tensor.data_ptr<double>() = schedule.values[static_cast<size_t>(std::min(done, last))];
+      }
+    });
+  }
+  host_calls_.push_back(std::move(calls));
+}
+
+void ExportedStep::bind(const std::string& name, const void* elements) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Slot& slot = inputs_[i];
+    if (slot.name == name) {
+      batch_.set(name, at::from_blob(const_cast<void*>(elements), slot.sizes, slot.dtype));
+      is_bound_[i] = true;
+      return;
+    }
+  }
+  throw UsageError("the step has no input \"" + name + "\"");
+}
+
+void ExportedStep::run() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!is_bound_[i]) {
+      throw UsageError("input \"" + inputs_[i].name + "\" of the step is not bound");
+    }
+  }
+  const auto phase = static_cast<size_t>(file_.batches) % file_.cycle.size();
+  const auto program = static_cast<size_t>(file_.cycle[phase]);
+  const OwnGenerator random(file_.generator);
+  const HostCallScope scope(*host_calls_[program]);
+  const std::vector<at::Tensor>& results = executors_[program]->run(batch_, kAlwaysDue);
+  for (size_t i = 0; i < file_.programs[program].outputs.size(); ++i) {
+    const std::string& name = file_.programs[program].outputs[i].first;
+    const auto output = std::find_if(
+        outputs_.begin(), outputs_.end(), [&](const auto& known) { return known.first == name; });
+    if (output != outputs_.end()) {
+      output->second = results[i];
+    }
+  }
+  ++file_.batches;
+}
+
+const at::Tensor* ExportedStep::find(const std::string& name) const {
+  for (const auto& output : outputs_) {
+    if (output.first == name) {
+      return &output.second;
+    }
+  }
+  const auto state = file_.state.find(name);
+  return state != file_.state.end() ? &state->second : nullptr;
+}
+
+}  // namespace rondo

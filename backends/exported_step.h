@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/program_file.h"
+#include "backends/step.h"
+
+namespace rondo {
+
+class HostCalls;
+class PlannedExecutor;
+
+/// What a host call of an exported step does: writes a number that follows from the count of
+/// updates.
+struct ExportedSchedule {
+  std::vector<double> values;  ///< after 0, 1, 2 … updates; the last one stays
+};
+
+/// A training step as a file holds it: programs, the state that they change, the random numbers.
+/// Everything that needs the trainer is left out (closures); a schedule is a table.
+struct StepFile {
+  std::vector<StepProgram> programs;
+  std::vector<int64_t> cycle;  ///< which program each batch of a group runs
+  /// For each program, for each of its host calls: what it writes.
+  std::vector<std::vector<ExportedSchedule>> schedules;
+  ProgramState state;
+  at::Tensor generator;  ///< state of LibTorch's default generator
+  int64_t batches = 0;   ///< that were run
+  bool exact = true;     ///< kernels that give the operators' bytes only
+  StateDict manifest;    ///< for people and checks; kept as it is
+};
+
+/// Version of the format that is written; files of a later one are refused.
+inline constexpr int64_t kStepFileVersion = 1;
+
+/// \throws NotSupportedError  for a program that cannot be exported, naming what stands in the way
+StateDict to_state(const StepFile& file);
+
+/// \throws CheckpointError    when it is no such file, or a number in it is wrong
+/// \throws NotSupportedError  when an operator is missing
+StepFile step_file_from(const StateDict& saved);
+
+/// Runs an exported step, batch after batch. The numbers are those of the trainer's run, bit for
+/// bit in the same numeric environment. One thread at a time. LibTorch's default generator is as
+/// before after each run.
+class ExportedStep {
+ public:
+  explicit ExportedStep(StepFile file);
+  ~ExportedStep();
+
+  /// The tensors of a batch, in order, as slots: names, dtypes, shapes; contiguous.
+  const std::vector<Slot>& inputs() const { return inputs_; }
+
+  /// The elements of an input for the runs to come; they must stay where they are.
+  /// \throws UsageError  when there is no such input
+  void bind(const std::string& name, const void* elements);
+
+  /// Trains on one batch. \throws UsageError  when an input was never bound
+  void run();
+
+  /// An output of the newest run, or a tensor of the state, which must not be resized; null when
+  /// there is no such name. Outputs come first; they are zero before the first run and change with
+  /// the next one.
+  const at::Tensor* find(const std::string& name) const;
+
+  /// What is needed to go on from here.
+  const StepFile& file() const { return file_; }
+
+ private:
+  void read_inputs();
+  void add_host_calls(size_t program);
+
+  StepFile file_;
+  std::vector<Slot> inputs_;
+  Batch batch_;
+  std::vector<bool> is_bound_;
+  std::vector<std::unique_ptr<HostCalls>> host_calls_;       // one a program
+  std::vector<std::unique_ptr<PlannedExecutor>> executors_;  // one a program
+  std::vector<std::pair<std::string, at::Tensor>> outputs_;  // of the newest run
+};
+
+}  // namespace rondo

@@ -1,0 +1,36 @@
+// `rondo export-step run.toml out.step`
+
+#include "trainer/export_step.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "checkpoint/checkpoint_file.h"
+#include "cli/commands.h"
+#include "cli/load_run.h"
+#include "core/error.h"
+#include "core/file_system.h"
+
+namespace rondo {
+
+int run_export_step(const CommandLine& line, Registries& registries) {
+  const std::vector<RunConfig> phases = load_run(line, registries);
+  if (phases.size() != 1) {
+    throw UsageError(line.config + " has several phases; export-step takes a file of one");
+  }
+  const StepFile file = export_step(phases.front());
+  write_checkpoint(*real_file_system(), line.output, to_state(file));
+  size_t instructions = 0;
+  for (const StepProgram& program : file.programs) {
+    instructions += program.instructions.size();
+  }
+  std::cerr << fmt::format("{}: {} instructions in {} programs, from update {}\n",
+                           line.output,
+                           instructions,
+                           file.programs.size(),
+                           file.manifest.at("update").as_int());
+  return 0;
+}
+
+}  // namespace rondo

@@ -1,0 +1,284 @@
+#include "trainer/export_step.h"
+
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "core/file_system.h"
+#include "models/from_module.h"
+#include "optim/adam.h"
+#include "optim/lr_schedulers.h"
+#include "rondo_step.h"
+#include "support/probe_callback.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+TEST_SUITE_BEGIN("trainer/export_step");
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+constexpr int64_t kUpdates = 11;
+
+// Dropout draws random numbers; Adam has state; the schedule is a host call.
+TrainerOptions options_for(const TempDir& dir, int64_t accumulation = 1) {
+  TrainerOptions options = tiny_options(dir / "run");
+  options.backend.mode = "traced";
+  options.model = from_module(
+      [] {
+        return torch::nn::Sequential(
+            torch::nn::Linear(4, 8), torch::nn::Dropout(0.4), torch::nn::Linear(8, 3));
+      },
+      "x",
+      cross_entropy("label"));
+  options.optimizer = use<AdamW>({0.02});
+  CosineDecayLR::Options schedule;
+  schedule.initial_learning_rate = 0.02;
+  schedule.total_iters = kUpdates - 2;
+  options.schedulers = {use<CosineDecayLR>(schedule)};
+  options.precision.max_gradient_norm = 0.5;
+  options.loop.max_steps = kUpdates;
+  options.loop.eval_frequency = 0;
+  options.loop.grad_accum_steps = accumulation;
+  return options;
+}
+
+// 12 samples in batches of 2: groups of 1, 2 and 3 are never cut short.
+DataLoader loader() {
+  return tiny_loader("train", 12, 2);
+}
+
+RunConfig run_of(const TrainerOptions& options) {
+  RunConfig run;
+  run.init = options;
+  run.fit = RunConfig::Fit{loader(), {}, {}};
+  return run;
+}
+
+std::string export_to(const TempDir& dir, const TrainerOptions& options) {
+  const std::string path = (dir / "out.step").string();
+  write_checkpoint(*real_file_system(), path, to_state(export_step(run_of(options))));
+  return path;
+}
+
+// Endless batches, as a fit of one process sees them.
+std::vector<Batch> batches(int64_t count) {
+  std::vector<Batch> all;
+  LoaderPosition position;
+  while (static_cast<int64_t>(all.size()) < count) {
+    const auto stream = loader().stream(position, 7);
+    while (auto batch = stream->next()) {
+      all.push_back(*batch);
+    }
+  }
+  all.resize(static_cast<size_t>(count));
+  return all;
+}
+
+void train(rondo_step* step, const std::vector<Batch>& data, int64_t from, int64_t to) {
+  for (int64_t i = from; i < to; ++i) {
+    const at::Tensor x = data[static_cast<size_t>(i)]["x"].contiguous();
+    const at::Tensor label = data[static_cast<size_t>(i)]["label"].contiguous();
+    REQUIRE(rondo_step_bind(step, "x", x.data_ptr(), x.nbytes()));
+    REQUIRE(rondo_step_bind(step, "label", label.data_ptr(), label.nbytes()));
+    REQUIRE_MESSAGE(rondo_step_run(step), rondo_step_error());
+  }
+}
+
+void check_model(rondo_step* step, Trainer& trainer) {
+  const StateDict model = bits_of(trainer).at("model").as_dict();
+  for (const StateDict::Item& item : model.items()) {
+    const at::Tensor expected = item.second.as_tensor().contiguous();
+    at::Tensor got = at::empty_like(expected);
+    REQUIRE(rondo_step_read(step, ("model." + item.first).c_str(), got.data_ptr(), got.nbytes()));
+    CHECK_MESSAGE(equal_bytes(got, expected), item.first);
+  }
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool says(const std::string& fact) {
+  return std::string(rondo_step_error()).find(fact) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("an exported step leaves the bits of the trainer's run, also through a save") {
+  for (const int64_t accumulation : {1, 2, 3}) {
+    const TempDir dir;
+    Trainer trainer(options_for(dir, accumulation), quiet_log());
+    trainer.fit(loader());
+    const std::string path = export_to(dir, options_for(dir, accumulation));
+    rondo_step* step = rondo_step_open(path.c_str());
+    REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+    const int64_t count = kUpdates * accumulation;
+    const std::vector<Batch> data = batches(count);
+    train(step, data, 0, count / 2);
+    const std::string half = (dir / "half.step").string();
+    REQUIRE_MESSAGE(rondo_step_save(step, half.c_str()), rondo_step_error());
+    rondo_step* again = rondo_step_open(half.c_str());
+    REQUIRE_MESSAGE(again != nullptr, rondo_step_error());
+    for (rondo_step* one : {step, again}) {
+      train(one, data, count / 2, count);
+      check_model(one, trainer);
+      double lr = -1.0;
+      REQUIRE(rondo_step_read(one, "optimizer.group/0/lr", &lr, sizeof lr));
+      CHECK(lr == trainer.state().optimizer->groups()[0]["lr"].item<double>());
+      rondo_step_close(one);
+    }
+  }
+}
+
+TEST_CASE("a run that goes on from a checkpoint is exported with its state") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.loop.max_steps = 5;
+  options.checkpoint.steps = 5;
+  {
+    Trainer first(options, quiet_log());
+    first.fit(loader());
+  }
+  options.loop.max_steps = kUpdates;
+  RunConfig run = run_of(options);
+  run.fit->from = LoadFrom(dir / "run" / "checkpoint_5.pt");
+  const std::string path = (dir / "out.step").string();
+  write_checkpoint(*real_file_system(), path, to_state(export_step(run)));
+  Trainer trainer(options, quiet_log());
+  trainer.fit(loader());
+  rondo_step* step = rondo_step_open(path.c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  train(step, batches(kUpdates), 5, kUpdates);
+  check_model(step, trainer);
+  rondo_step_close(step);
+}
+
+TEST_CASE("the signature says what the step takes and gives") {
+  const TempDir dir;
+  rondo_step* step = rondo_step_open(export_to(dir, options_for(dir)).c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  CHECK(rondo_step_inputs(step) == 2);
+  rondo_tensor tensor{};
+  REQUIRE(rondo_step_input(step, 0, &tensor));
+  CHECK(std::string(tensor.name) == "x");
+  CHECK(tensor.dtype == RONDO_FLOAT32);
+  CHECK((tensor.dims == 2 && tensor.sizes[0] == 2 && tensor.sizes[1] == 4));
+  CHECK(tensor.bytes == 32);
+  CHECK_FALSE(rondo_step_input(step, 2, &tensor));
+  REQUIRE(rondo_step_find(step, "loss", &tensor));
+  CHECK((tensor.dims == 0 && tensor.bytes == 4));
+  REQUIRE(rondo_step_find(step, "model.0.weight", &tensor));
+  CHECK((tensor.sizes[0] == 8 && tensor.sizes[1] == 4));
+  CHECK(std::string(rondo_step_manifest(step)).find("threads 1") != std::string::npos);
+  rondo_step_close(step);
+  rondo_step_close(nullptr);
+}
+
+TEST_CASE("mistakes are told, and change nothing") {
+  const TempDir dir;
+  rondo_step* step = rondo_step_open(export_to(dir, options_for(dir)).c_str());
+  REQUIRE(step != nullptr);
+  float x[8] = {};
+  CHECK_FALSE(rondo_step_run(step));
+  CHECK(says("\"x\""));
+  CHECK_FALSE(rondo_step_bind(step, "y", x, sizeof x));
+  CHECK(says("\"y\""));
+  CHECK_FALSE(rondo_step_bind(step, "x", x, 12));
+  CHECK((says("32") && says("12")));
+  CHECK_FALSE(rondo_step_read(step, "model.7", x, sizeof x));
+  CHECK(says("model.7"));
+  CHECK_FALSE(rondo_step_read(step, "loss", x, sizeof x));
+  CHECK_FALSE(rondo_step_run(nullptr));
+  CHECK_FALSE(rondo_step_save(step, "/nowhere/at/all.step"));
+  CHECK(says("/nowhere/at/all.step"));
+  CHECK(rondo_step_bind(step, "x", x, sizeof x));
+  CHECK(std::string(rondo_step_error()).empty());
+  rondo_step_close(step);
+}
+
+TEST_CASE("a file that is broken, cut short, or something else does not open") {
+  const TempDir dir;
+  const std::string bytes = bytes_of(export_to(dir, options_for(dir)));
+  const std::string path = (dir / "broken.step").string();
+  const auto opens = [&](const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+    rondo_step* step = rondo_step_open(path.c_str());
+    rondo_step_close(step);
+    return step != nullptr;
+  };
+  CHECK(opens(bytes));
+  for (int i = 0; i < 60; ++i) {
+    std::string flipped = bytes;
+    flipped[bytes.size() * static_cast<size_t>(i) / 60] ^= 0x10;
+    CHECK_MESSAGE(!opens(flipped), i);
+    CHECK(!std::string(rondo_step_error()).empty());
+    CHECK_FALSE(opens(bytes.substr(0, bytes.size() * static_cast<size_t>(i) / 60)));
+  }
+  CHECK(rondo_step_open((dir / "none.step").c_str()) == nullptr);
+  const std::string other = (dir / "other.pt").string();
+  write_checkpoint(*real_file_system(), other, StateDict{{"model", StateDict{}}});
+  CHECK(rondo_step_open(other.c_str()) == nullptr);
+  CHECK(says("not a step"));
+}
+
+TEST_CASE("numbers in a file that do not fit together are refused") {
+  const TempDir dir;
+  const StateDict good = to_state(export_step(run_of(options_for(dir))));
+  const auto refuses = [&](const std::function<void(StateDict&)>& spoil) {
+    StateDict bad = good;
+    spoil(bad);
+    CHECK_THROWS_AS(step_file_from(bad), Error);
+  };
+  const auto program = [](StateDict& file) -> StateDict& {
+    return std::get<StateList>(
+               const_cast<StateValue::Variant&>(file.find("programs")->variant()))[0]
+        .as_dict();
+  };
+  const auto slot = [&](StateDict& file) -> StateDict& {
+    return std::get<StateList>(
+               const_cast<StateValue::Variant&>(program(file).find("slots")->variant()))[0]
+        .as_dict();
+  };
+  step_file_from(good);
+  refuses([&](StateDict& file) { file.set("rondo_step", int64_t{99}); });
+  refuses([&](StateDict& file) { file.set("cycle", StateList{int64_t{5}}); });
+  refuses([&](StateDict& file) { file.set("state", StateDict{}); });
+  refuses([&](StateDict& file) { program(file).set("storages", int64_t{-1}); });
+  refuses([&](StateDict& file) { program(file).set("host_calls", StateList{}); });
+  refuses([&](StateDict& file) { slot(file).set("storage", int64_t{1} << 30); });
+  refuses([&](StateDict& file) { slot(file).set("sizes", StateList{int64_t{1} << 50}); });
+  refuses([&](StateDict& file) { slot(file).set("offset", int64_t{-3}); });
+  refuses([&](StateDict& file) {
+    program(file).set("outputs", StateList{StateList{"loss", int64_t{1} << 20}});
+  });
+}
+
+TEST_CASE("a host call that is no schedule is refused by its name") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  ProbeCallback::Options probe;
+  probe.after_optimizer_step = [](Trainer& trainer, Optimizer& optimizer) {
+    trainer.host_call(
+        "average_weights", {optimizer.groups()[0]["lr"]}, [](const std::vector<at::Tensor>&) {});
+  };
+  options.callbacks = {use<ProbeCallback>(probe)};
+  try {
+    export_step(run_of(options));
+    FAIL("nothing was thrown");
+  } catch (const NotSupportedError& error) {
+    CHECK(std::string(error.what()).find("average_weights") != std::string::npos);
+  }
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,215 @@
+#include "trainer/export_step.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "backends/numeric_environment.h"
+#include "backends/passes/passes.h"
+#include "backends/state_snapshot.h"
+#include "backends/traced_backend.h"
+#include "callbacks/backend_callback.h"
+#include "callbacks/reproducibility_callback.h"
+#include "core/error.h"
+#include "core/version.h"
+#include "loops/fit_run.h"
+#include "loops/run_plan.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A step settles in two captures, or three when the first one makes state.
+constexpr int64_t kGroups = 4;
+
+/// Longer tables are a mistake: 80 MB of numbers.
+constexpr int64_t kLongestSchedule = 10'000'000;
+
+/// A folder of the run that is gone afterwards.
+class ScratchDirectory {
+ public:
+  explicit ScratchDirectory(fs::path path) : path_(std::move(path)) { fs::remove_all(path_); }
+
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+ private:
+  fs::path path_;
+};
+
+TrainerOptions quiet_options(const RunConfig& run, const fs::path& scratch) {
+  TrainerOptions options = run.init;
+  options.model_dir = scratch;
+  options.loggers.clear();
+  options.logging.log_level = "error";
+  options.checkpoint.steps = 0;
+  options.checkpoint.checkpoint_root.clear();
+  options.backend.mode = "traced";
+  options.backend.executor = "plan";
+  options.backend.on_nan = "stop";
+  return options;
+}
+
+/// The programs of one group of batches, first to last.
+std::vector<StepProgram> programs_of_group(const std::vector<RecordedStep>& recorded,
+                                           int64_t group) {
+  std::vector<StepProgram> programs;
+  for (const bool is_first : {true, false}) {
+    for (const bool is_last : {false, true}) {
+      const auto is_wanted = [&](const RecordedStep& step) {
+        return step.key.step == "train" && step.key.phase == GroupPhase{is_first, is_last, group};
+      };
+      const auto found = std::find_if(recorded.begin(), recorded.end(), is_wanted);
+      const bool is_needed = group == 1   ? is_first && is_last
+                             : group == 2 ? is_first != is_last
+                                          : !(is_first && is_last);
+      if (!is_needed) {
+        continue;
+      }
+      if (found == recorded.end()) {
+        throw NotSupportedError(
+            "the step did not settle while it was recorded: batches of one shape, and enough of "
+            "them for 4 updates, are needed");
+      }
+      programs.push_back(found->program);
+    }
+  }
+  return programs;
+}
+
+/// Which program each batch of a group runs; `programs_of_group` gives first, first and last,
+/// middle, last, as far as there are such.
+std::vector<int64_t> cycle_of_group(int64_t group) {
+  std::vector<int64_t> cycle(static_cast<size_t>(group), 1);
+  cycle.front() = 0;
+  cycle.back() = group == 1 ? 0 : group == 2 ? 1 : 2;
+  return cycle;
+}
+
+ExportedSchedule table_of(const Scheduler& scheduler, const RunPlan& plan) {
+  const std::optional<int64_t> run = plan.length().total_updates;
+  const int64_t length = std::min(scheduler.length(), run.value_or(kEndless));
+  if (length > kLongestSchedule) {
+    throw NotSupportedError(
+        "a schedule without an end cannot be exported from a run whose length in updates is not "
+        "known: set loop.max_steps");
+  }
+  ExportedSchedule table;
+  for (int64_t updates = 0; updates <= length; ++updates) {
+    table.values.push_back(scheduler.value(updates));
+  }
+  return table;
+}
+
+std::vector<ExportedSchedule> schedules_of(const StepProgram& program, const State& state) {
+  std::vector<ExportedSchedule> tables;
+  for (const std::string& name : program.host_calls) {
+    if (name != "scheduler" || tables.size() == state.schedulers.size()) {
+      throw NotSupportedError(fmt::format(
+          "the step makes the host call \"{}\", which a program without the trainer cannot make; "
+          "leave the callback out that makes it",
+          name));
+    }
+    tables.push_back(table_of(*state.schedulers[tables.size()], *state.plan));
+  }
+  return tables;
+}
+
+void refuse_strided_inputs(const StepProgram& program) {
+  for (const Slot& slot : program.slots) {
+    if (slot.kind == SlotKind::Input &&
+        !at::empty_strided(slot.sizes, slot.strides, slot.dtype).is_contiguous()) {
+      throw NotSupportedError(
+          fmt::format("input \"{}\" of the step is not contiguous; batches of an exported step are",
+                      slot.name));
+    }
+  }
+}
+
+/// State that was made while the step was recorded is written before it is read.
+void clear_new_state(const StepFile& file, const CapturedState& before) {
+  const at::NoGradGuard no_grad;
+  for (const StepProgram& program : file.programs) {
+    for (const Slot& slot : program.slots) {
+      const bool is_new = slot.kind == SlotKind::Captured &&
+                          std::none_of(before.begin(), before.end(), [&](const auto& known) {
+                            return known.second.defined() && known.second.has_storage() &&
+                                   known.second.is_alias_of(slot.value);
+                          });
+      if (is_new) {
+        slot.value.detach().zero_();
+      }
+    }
+  }
+}
+
+at::Tensor generator_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+StateDict manifest_of(const RunConfig& run, const Trainer& trainer) {
+  return {{"rondo", kVersion},
+          {"environment", to_state(current_environment())},
+          {"update", trainer.state().global_step()},
+          {"config", run.init.config_text}};
+}
+
+}  // namespace
+
+StepFile export_step(const RunConfig& run) {
+  if (!run.fit) {
+    throw UsageError("export-step needs a run with [trainer.fit]");
+  }
+  const ScratchDirectory scratch(run.init.model_dir / "export-step");
+  Trainer trainer(quiet_options(run, run.init.model_dir / "export-step"),
+                  TextLog(LogLevel::Warning));
+  const RngScope rng(trainer);
+  FitRun fit(trainer, run.fit->train, {}, run.fit->from);
+  fit.advance();  // begins the stretch; trains nothing yet
+  StepFile file;
+  file.manifest = manifest_of(run, trainer);
+  const CapturedState state = captured_state(trainer);
+  StateSnapshot before(state, Batch());
+  const int64_t group = run.init.loop.grad_accum_steps;
+  for (int64_t i = 0; i < kGroups * group; ++i) {
+    fit.advance();
+  }
+  const auto& backend = dynamic_cast<const TracedBackend&>(*trainer.state().backend);
+  file.programs = programs_of_group(backend.recorded_steps(), group);
+  file.cycle = cycle_of_group(group);
+  for (StepProgram& program : file.programs) {
+    program.closures.clear();
+    program = remove_dead_code(std::move(program));
+    refuse_strided_inputs(program);
+    file.schedules.push_back(schedules_of(program, trainer.state()));
+  }
+  before.swap();
+  clear_new_state(file, state);
+  file.generator = generator_state();
+  file.exact = run.init.backend.exact;
+  file.batches = file.manifest.at("update").as_int() * group;
+  for (StepProgram& program : file.programs) {
+    for (Slot& slot : program.slots) {
+      slot.value = slot.value.defined() ? slot.value.detach() : slot.value;
+    }
+  }
+  return file;  // its tensors keep their memory
+}
+
+}  // namespace rondo

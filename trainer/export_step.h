@@ -1,0 +1,17 @@
+#pragma once
+
+#include "backends/exported_step.h"
+#include "trainer/run_config.h"
+
+namespace rondo {
+
+/// The training step of a run, ready to go on where the run would begin (or where its
+/// `fit.ckpt_path` left off). Runs a few steps on the run's own data to record it, and undoes them.
+/// Closures (metrics, callbacks' host work after a step) are left out; schedules become tables.
+/// \throws UsageError         when the run has no fit
+/// \throws NotSupportedError  naming what cannot be exported: host calls that are no schedulers,
+///                            schedules without an end in a run whose length is not known, ragged
+///                            or strided batches, arguments without a written form
+StepFile export_step(const RunConfig& run);
+
+}  // namespace rondo

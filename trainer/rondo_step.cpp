@@ -1,0 +1,206 @@
+#include "rondo_step.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "backends/exported_step.h"
+#include "backends/numeric_environment.h"
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "core/file_system.h"
+#include "optim/operators.h"
+
+namespace {
+
+thread_local std::string last_error;
+
+/// What a description points to.
+struct Description {
+  std::string name;
+  std::vector<int64_t> sizes;
+};
+
+std::string manifest_text(const rondo::StateDict& manifest) {
+  std::string text = fmt::format(
+      "rondo {}\nupdate {}\n", manifest.at("rondo").as_string(), manifest.at("update").as_int());
+  for (const auto& item : manifest.at("environment").as_dict().items()) {
+    const auto& value = item.second.variant();
+    if (const auto* word = std::get_if<std::string>(&value)) {
+      text += fmt::format("{} {}\n", item.first, *word);
+    } else if (const auto* number = std::get_if<int64_t>(&value)) {
+      text += fmt::format("{} {}\n", item.first, *number);
+    } else if (const auto* truth = std::get_if<bool>(&value)) {
+      text += fmt::format("{} {}\n", item.first, *truth);
+    }
+  }
+  return text + manifest.at("config").as_string();
+}
+
+}  // namespace
+
+struct rondo_step {
+  explicit rondo_step(rondo::StepFile file)
+      : step(std::move(file)), manifest(manifest_text(step.file().manifest)) {}
+
+  void describe(const std::string& name,
+                at::ScalarType dtype,
+                const std::vector<int64_t>& sizes,
+                rondo_tensor* tensor) {
+    const Description& kept = descriptions.emplace(name, Description{name, sizes}).first->second;
+    int64_t count = 1;
+    for (const int64_t size : sizes) {
+      count *= size;
+    }
+    *tensor = {kept.name.c_str(),
+               static_cast<rondo_dtype>(dtype),
+               static_cast<int64_t>(kept.sizes.size()),
+               kept.sizes.data(),
+               static_cast<size_t>(count) * c10::elementSize(dtype)};
+  }
+
+  const at::Tensor& tensor(const char* name) const {
+    const at::Tensor* const found = step.find(name);
+    if (found == nullptr) {
+      throw rondo::UsageError(
+          fmt::format("the step has neither an output nor a state \"{}\"", name));
+    }
+    return *found;
+  }
+
+  rondo::ExportedStep step;
+  std::string manifest;
+  std::map<std::string, Description> descriptions;
+};
+
+namespace {
+
+/// Runs `work`; what it throws becomes a text. \return 1, or 0 when it threw
+template <class Work>
+int guarded(const Work& work) noexcept {
+  try {
+    last_error.clear();
+    work();
+    return 1;
+  } catch (...) {
+    try {
+      last_error = rondo::describe(std::current_exception());
+    } catch (...) {
+      last_error.clear();
+    }
+    return 0;
+  }
+}
+
+void require_bytes(const char* name, size_t needed, size_t given) {
+  if (needed != given) {
+    throw rondo::UsageError(fmt::format("\"{}\" has {} bytes, got {}", name, needed, given));
+  }
+}
+
+void require_argument(const void* argument, const char* what) {
+  if (argument == nullptr) {
+    throw rondo::UsageError(fmt::format("{} is null", what));
+  }
+}
+
+}  // namespace
+
+rondo_step* rondo_step_open(const char* path) {
+  std::unique_ptr<rondo_step> step;
+  guarded([&] {
+    require_argument(path, "path");
+    rondo::register_optimizer_operators();
+    rondo::StepFile file = rondo::step_file_from(rondo::read_checkpoint(path));
+    rondo::use_threads(rondo::environment_from(file.manifest.at("environment").as_dict()).threads);
+    step = std::make_unique<rondo_step>(std::move(file));
+  });
+  return step.release();
+}
+
+void rondo_step_close(rondo_step* step) {
+  delete step;
+}
+
+const char* rondo_step_error(void) {
+  return last_error.c_str();
+}
+
+const char* rondo_step_manifest(rondo_step* step) {
+  return step == nullptr ? "" : step->manifest.c_str();
+}
+
+int64_t rondo_step_inputs(rondo_step* step) {
+  return step == nullptr ? 0 : static_cast<int64_t>(step->step.inputs().size());
+}
+
+int rondo_step_input(rondo_step* step, int64_t index, rondo_tensor* tensor) {
+  return guarded([&] {
+    require_argument(step, "step");
+    require_argument(tensor, "tensor");
+    const std::vector<rondo::Slot>& inputs = step->step.inputs();
+    if (index < 0 || index >= static_cast<int64_t>(inputs.size())) {
+      throw rondo::UsageError(
+          fmt::format("the step has {} inputs, asked for number {}", inputs.size(), index));
+    }
+    const rondo::Slot& slot = inputs[static_cast<size_t>(index)];
+    step->describe(slot.name, slot.dtype, slot.sizes, tensor);
+  });
+}
+
+int rondo_step_find(rondo_step* step, const char* name, rondo_tensor* tensor) {
+  return guarded([&] {
+    require_argument(step, "step");
+    require_argument(name, "name");
+    require_argument(tensor, "tensor");
+    const at::Tensor& found = step->tensor(name);
+    step->describe(name, found.scalar_type(), found.sizes().vec(), tensor);
+  });
+}
+
+int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t bytes) {
+  return guarded([&] {
+    require_argument(step, "step");
+    require_argument(name, "name");
+    require_argument(data, "data");
+    rondo_tensor input{};
+    for (const rondo::Slot& slot : step->step.inputs()) {
+      if (slot.name == name) {
+        step->describe(slot.name, slot.dtype, slot.sizes, &input);
+        require_bytes(name, input.bytes, bytes);
+      }
+    }
+    step->step.bind(name, data);
+  });
+}
+
+int rondo_step_run(rondo_step* step) {
+  return guarded([&] {
+    require_argument(step, "step");
+    step->step.run();
+  });
+}
+
+int rondo_step_read(rondo_step* step, const char* name, void* data, size_t bytes) {
+  return guarded([&] {
+    require_argument(step, "step");
+    require_argument(name, "name");
+    require_argument(data, "data");
+    const at::Tensor plain = step->tensor(name).detach().contiguous();
+    require_bytes(name, plain.nbytes(), bytes);
+    std::memcpy(data, plain.data_ptr(), bytes);
+  });
+}
+
+int rondo_step_save(rondo_step* step, const char* path) {
+  return guarded([&] {
+    require_argument(step, "step");
+    require_argument(path, "path");
+    rondo::write_checkpoint(*rondo::real_file_system(), path, rondo::to_state(step->step.file()));
+  });
+}
