@@ -8,6 +8,7 @@
 #include "callbacks/log_optimizer_param_group.h"
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
+#include "core/summary.h"
 #include "core/time.h"
 #include "data/data_loader.h"
 #include "data/datasets.h"

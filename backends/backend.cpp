@@ -1,10 +1,12 @@
 #include "backends/backend.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include <ATen/Context.h>
 
+#include "backends/blas_advice.h"
 #include "backends/eager_backend.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
@@ -45,6 +47,17 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
     }
   }
   return names;
+}
+
+// A process has one BLAS.
+void advise_once(int threads, const TextLog& log) {
+  static std::once_flag is_advised;
+  std::call_once(is_advised, [&] {
+    const std::string advice = blas_advice(blas_facts(), threads);
+    if (!advice.empty()) {
+      log.warning(advice);
+    }
+  });
 }
 
 }  // namespace
@@ -91,6 +104,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
   use_threads(options.threads);
+  advise_once(options.threads, log);
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }

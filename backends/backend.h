@@ -20,12 +20,13 @@ struct BackendOptions {
   std::string mode = "traced";    ///< "traced" or "eager"
   std::string executor = "plan";  ///< of traced steps: "plan", or TorchScript's "interpreter"
   std::vector<std::string> without_passes = {};  ///< of traced steps, by name, for debugging
-  bool exact = true;  ///< traced steps give the bytes of eager ones; false: faster, rounded apart
+  bool exact = true;  ///< traced steps give the bytes of eager ones; false: faster, rounded
+                      ///< differently, and no promise that a resumed run gives the same bytes
   int64_t timed_replays = 0;   ///< of each traced step, >= 0, for a timeline of its instructions
   std::string device = "cpu";  ///< "cpu" or "cuda"
   std::string verify =
       "first";      ///< "first", "off", or N: compare a replay with eager every N steps, if exact
-  int threads = 1;  ///< of tensor operators, >= 1
+  int threads = 1;  ///< of tensor operators, >= 1; 0: what a Trainer's fit finds to be the fastest
   /// What a loss that is not finite does to a run: "stop" ends it; "explain" also names the
   /// operator that made it. For that, traced steps keep a copy of the state and the batches since.
   std::string on_nan = "stop";

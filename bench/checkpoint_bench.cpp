@@ -1,10 +1,14 @@
-// Times saving and loading a state, beside torch::save of the same tensors; prints JSON.
+// Times saving and loading a state, beside torch::save and torch::load of the same tensors, and
+// measures the memory that each takes beyond the state; prints JSON.
 //
 //   checkpoint_bench --megabytes=200 --rounds=5 --dir=/var/tmp
 //
 // pause: how long `BackgroundSave::begin` keeps the caller; the first one also allocates the copy.
+// extra_mb: growth of the process' peak (VmHWM). What was loaded is counted in, and is copied into
+// the state as a run would do it; own_mb: what of it is no page of the file.
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
@@ -12,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -60,6 +65,34 @@ double median_of(int rounds, const std::function<void()>& work) {
   return median(seconds);
 }
 
+/// A line of /proc/self/status, in MB.
+double status_mb(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word && word != name + ":") {
+  }
+  double kibibytes = 0.0;
+  status >> kibibytes;
+  return kibibytes * 1024.0 / 1e6;
+}
+
+/// By how much the process grew at its largest while it did this, in MB.
+double extra_mb(const std::function<void()>& work) {
+  ::malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";  // forgets the peak so far
+  const double before = status_mb("VmRSS");
+  work();
+  return status_mb("VmHWM") - before;
+}
+
+/// Memory that is no file's, in MB, that the process got with what `load` returns.
+template <class Load>
+double own_mb(const Load& load) {
+  const double before = status_mb("RssAnon");
+  const auto loaded = load();
+  return status_mb("RssAnon") - before;
+}
+
 std::vector<at::Tensor> tensors_of(const StateDict& state) {
   std::vector<at::Tensor> tensors;
   for (const StateDict::Item& section : state.items()) {
@@ -70,54 +103,113 @@ std::vector<at::Tensor> tensors_of(const StateDict& state) {
   return tensors;
 }
 
-}  // namespace
+/// Gives the live tensors what was loaded.
+void adopt(const std::vector<at::Tensor>& live, const std::vector<at::Tensor>& loaded) {
+  for (size_t i = 0; i < live.size(); ++i) {
+    live[i].copy_(loaded[i]);
+  }
+}
 
-int main(int argc, char** argv) {
-  int64_t megabytes = 200;
-  int rounds = 5;
-  std::string parent = std::filesystem::temp_directory_path().string();
-  CLI::App app("Times checkpoints.");
-  app.add_option("--megabytes", megabytes, "Size of the state");
-  app.add_option("--rounds", rounds, "Each is timed this often; the median counts");
-  app.add_option("--dir", parent, "Where files go");
-  CLI11_PARSE(app, argc, argv);
+/// A JSON object, field by field.
+class Report {
+ public:
+  void add(const std::string& name, double value) {
+    text_ += fmt::format("{}\"{}\": {:.4f}", text_.empty() ? "" : ", ", name, value);
+  }
 
-  const std::filesystem::path dir =
-      std::filesystem::path(parent) / fmt::format("rondo_bench_{}", ::getpid());
-  std::filesystem::create_directories(dir);
-  const StateDict state = make_state(megabytes);
-  const std::filesystem::path path = dir / "x.pt";
-  const auto files = real_file_system();
+  std::string json() const { return "{" + text_ + "}"; }
 
-  const double sync = median_of(rounds, [&] { write_checkpoint(*files, path, state); });
-  const double load = median_of(rounds, [&] { read_checkpoint(path); });
-  const std::vector<at::Tensor> tensors = tensors_of(state);
-  const double torch_save =
-      median_of(rounds, [&] { torch::save(tensors, (dir / "torch.pt").string()); });
+ private:
+  std::string text_;
+};
 
-  BackgroundSave background(files);
-  const auto begin = [&] { background.begin(path, state, [](const auto&) {}); };
-  const double first_pause = seconds_of(begin);
+/// What is timed: the state, where it goes, how often.
+struct Subject {
+  StateDict state;
+  std::vector<at::Tensor> tensors;
+  std::filesystem::path dir;
+  int rounds = 0;
+};
+
+void measure_format(const Subject& subject, const std::string& suffix, Report& report) {
+  const std::filesystem::path path = subject.dir / ("x.pt" + suffix);
+  const std::string name = suffix.empty() ? "" : suffix.substr(1) + "_";
+  const auto save = [&] { write_checkpoint(*real_file_system(), path, subject.state); };
+  const auto load = [&] { adopt(subject.tensors, tensors_of(read_checkpoint(path))); };
+  report.add(name + "save_s", median_of(subject.rounds, save));
+  report.add(name + "save_extra_mb", extra_mb(save));
+  report.add(name + "load_s", median_of(subject.rounds, load));
+  report.add(name + "load_extra_mb", extra_mb(load));
+  report.add(name + "load_own_mb", own_mb([&] { return read_checkpoint(path); }));
+  report.add(name + "file_mb", static_cast<double>(std::filesystem::file_size(path)) / 1e6);
+}
+
+void measure_torch(const Subject& subject, Report& report) {
+  const std::string path = (subject.dir / "torch.pt").string();
+  const auto save = [&] { torch::save(subject.tensors, path); };
+  const auto load = [&] {
+    std::vector<at::Tensor> loaded;
+    torch::load(loaded, path);
+    adopt(subject.tensors, loaded);
+  };
+  report.add("torch_save_s", median_of(subject.rounds, save));
+  report.add("torch_save_extra_mb", extra_mb(save));
+  report.add("torch_load_s", median_of(subject.rounds, load));
+  report.add("torch_load_extra_mb", extra_mb(load));
+  report.add("torch_load_own_mb", own_mb([&] {
+               std::vector<at::Tensor> loaded;
+               torch::load(loaded, path);
+               return loaded;
+             }));
+}
+
+void measure_background(const Subject& subject, Report& report) {
+  BackgroundSave background(real_file_system());
+  const auto begin = [&] {
+    background.begin(subject.dir / "x.pt", subject.state, [](const auto&) {});
+  };
+  report.add("first_pause_s", seconds_of(begin));
   std::vector<double> pauses;
   std::vector<double> writes;
-  for (int i = 0; i < rounds; ++i) {
+  for (int i = 0; i < subject.rounds; ++i) {
     writes.push_back(background.wait()->seconds);
     pauses.push_back(seconds_of(begin));
   }
   background.wait();
-  std::filesystem::remove_all(dir);
-  fmt::print(
-      "{{\"megabytes\": {}, \"threads\": {}, \"sync_s\": {:.4f}, \"load_s\": {:.4f}, "
-      "\"torch_save_s\": {:.4f}, \"first_pause_s\": {:.4f}, \"pause_s\": {:.4f}, "
-      "\"background_write_s\": {:.4f}, \"pause_share\": {:.4f}}}\n",
-      megabytes,
-      at::get_num_threads(),
-      sync,
-      load,
-      torch_save,
-      first_pause,
-      median(pauses),
-      median(writes),
-      median(pauses) / sync);
+  report.add("pause_s", median(pauses));
+  report.add("background_write_s", median(writes));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int64_t megabytes = 200;
+  Subject subject;
+  subject.rounds = 5;
+  bool compresses = false;
+  std::string parent = std::filesystem::temp_directory_path().string();
+  CLI::App app("Times checkpoints.");
+  app.add_option("--megabytes", megabytes, "Size of the state");
+  app.add_option("--rounds", subject.rounds, "Each is timed this often; the median counts");
+  app.add_option("--dir", parent, "Where files go");
+  app.add_flag("--compress", compresses, "Also with zstd and gzip");
+  CLI11_PARSE(app, argc, argv);
+
+  subject.dir = std::filesystem::path(parent) / fmt::format("rondo_bench_{}", ::getpid());
+  std::filesystem::create_directories(subject.dir);
+  subject.state = make_state(megabytes);
+  subject.tensors = tensors_of(subject.state);
+  Report report;
+  report.add("megabytes", static_cast<double>(megabytes));
+  report.add("threads", at::get_num_threads());
+  measure_format(subject, "", report);
+  measure_torch(subject, report);
+  measure_background(subject, report);
+  if (compresses) {
+    measure_format(subject, ".zst", report);
+    measure_format(subject, ".gz", report);
+  }
+  std::filesystem::remove_all(subject.dir);
+  fmt::print("{}\n", report.json());
   return 0;
 }

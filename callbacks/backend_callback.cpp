@@ -4,12 +4,15 @@
 #include <torch/nn/module.h>
 
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "backends/numeric_environment.h"
 #include "callbacks/loss_accum_callback.h"
 #include "callbacks/sparsity_callback.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -79,7 +82,14 @@ CapturedState captured_state(Trainer& trainer) {
 }
 
 void BackendCallback::pre_setup(Trainer& trainer) {
-  trainer.state().backend = make_backend(trainer.options().backend, trainer.log());
+  BackendOptions options = trainer.options().backend;
+  is_calibrated_ = options.threads != 0;
+  if (!is_calibrated_) {
+    const std::optional<int> recorded = recorded_threads(trainer);
+    is_calibrated_ = recorded.has_value();
+    options.threads = recorded.value_or(1);
+  }
+  trainer.state().backend = make_backend(options, trainer.log());
 }
 
 void BackendCallback::post_setup(Trainer& trainer) {
@@ -87,7 +97,11 @@ void BackendCallback::post_setup(Trainer& trainer) {
 }
 
 void BackendCallback::on_enter_fit(
-    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
+    Trainer& trainer, Cleanup& cleanup, const DataLoader& train, const Loaders&, Loop&) {
+  // Before a checkpoint is held to this environment, and before any step runs in it.
+  if (!std::exchange(is_calibrated_, true)) {
+    use_threads(calibrate_threads(trainer, train));
+  }
   is_fitting_ = true;
   cleanup.push([this](const std::exception_ptr&) { is_fitting_ = false; });
   write_steps_at_end(trainer, cleanup);

@@ -16,7 +16,8 @@ class BackendCallback : public CoreCallback {
   void pre_setup(Trainer& trainer) override;
   void post_setup(Trainer& trainer) override;
 
-  /// Writes what was recorded to `<artifact_dir>/steps/`.
+  /// Finds the fastest number of threads where it is left open; writes what was recorded to
+  /// `<artifact_dir>/steps/`.
   void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
   void on_enter_validate_all(
       Trainer& trainer, Cleanup&, const Loaders&, Loop&, const Paths&) override;
@@ -25,7 +26,8 @@ class BackendCallback : public CoreCallback {
   void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;
 
  private:
-  bool is_fitting_ = false;  // a validation may run anywhere
+  bool is_calibrated_ = true;  // the number of threads is known
+  bool is_fitting_ = false;    // a validation may run anywhere
 };
 
 }  // namespace rondo

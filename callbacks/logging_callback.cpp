@@ -94,4 +94,11 @@ bool LoggingCallback::is_log_batch(const Trainer& trainer) const {
          (log_steps_ > 0 && (executor.iteration() + 1) % log_steps_ == 0);
 }
 
+void LoggingCallback::tell_no_logger(const Trainer& trainer) {
+  if (!told_no_logger_) {
+    trainer.log().warning("metrics are logged, but the Trainer has no logger that gets them");
+    told_no_logger_ = true;
+  }
+}
+
 }  // namespace rondo

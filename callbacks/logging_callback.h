@@ -28,8 +28,12 @@ class LoggingCallback : public CoreCallback {
   /// True for every `log_steps`-th batch of a validation and its last one.
   bool is_log_batch(const Trainer& trainer) const;
 
+  /// Warns, the first time, of metrics that nobody gets.
+  void tell_no_logger(const Trainer& trainer);
+
  private:
   int64_t log_steps_ = 1;
+  bool told_no_logger_ = false;
   Trainer* trainer_ = nullptr;  // whose log file is open; it owns this callback
   std::filesystem::path file_;
 };

@@ -7,25 +7,37 @@ namespace rondo {
 
 void register_compute_norm(Registry<Callback>& registry);
 void register_count_params(Registry<Callback>& registry);
+void register_early_stopper(Registry<Callback>& registry);
 void register_keep_best_checkpoints(Registry<Callback>& registry);
 void register_keep_n_checkpoints(Registry<Callback>& registry);
 void register_load_checkpoint_states(Registry<Callback>& registry);
 void register_log_optimizer_param_group(Registry<Callback>& registry);
+void register_memory_monitor(Registry<Callback>& registry);
+void register_notify_command(Registry<Callback>& registry);
+void register_runtime_estimator(Registry<Callback>& registry);
 void register_sample_text(Registry<Callback>& registry);
 void register_save_checkpoint_state(Registry<Callback>& registry);
 void register_scoped_flags(Registry<Callback>& registry);
+void register_speed_monitor(Registry<Callback>& registry);
+void register_threshold_stopper(Registry<Callback>& registry);
 
 /// Adds every callback that a config can name.
 inline void register_builtin_callbacks(Registry<Callback>& registry) {
   register_compute_norm(registry);
   register_count_params(registry);
+  register_early_stopper(registry);
   register_keep_best_checkpoints(registry);
   register_keep_n_checkpoints(registry);
   register_load_checkpoint_states(registry);
   register_log_optimizer_param_group(registry);
+  register_memory_monitor(registry);
+  register_notify_command(registry);
+  register_runtime_estimator(registry);
   register_sample_text(registry);
   register_save_checkpoint_state(registry);
   register_scoped_flags(registry);
+  register_speed_monitor(registry);
+  register_threshold_stopper(registry);
 }
 
 }  // namespace rondo

@@ -48,6 +48,20 @@ StateValue without_stamps(const StateValue& value) {
   return text != nullptr ? StateValue(std::regex_replace(*text, kStamp, "")) : value;
 }
 
+/// Takes the clocks out, which are called seconds.
+void erase_clocks(StateDict& state) {
+  auto& items = state.items();
+  const auto is_clock = [](const StateDict::Item& item) {
+    return std::regex_search(item.first, std::regex("(^|_)seconds$"));
+  };
+  items.erase(std::remove_if(items.begin(), items.end(), is_clock), items.end());
+  for (StateDict::Item& item : items) {
+    if (item.second.is_dict()) {
+      erase_clocks(item.second.as_dict());
+    }
+  }
+}
+
 /// What two equal runs have in equal bytes: all but the clocks.
 StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
   const CheckpointIndex index(real_file_system(), model_dir, name);
@@ -57,9 +71,9 @@ StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
   }
   StateDict state = without_stamps(read_checkpoint(*newest)).as_dict();
   state.erase("__metadata__");
-  if (StateValue* time = state.find("timestamp")) {
-    for (const char* clock : {"total_seconds", "epoch_seconds", "batch_seconds"}) {
-      time->as_dict().erase(clock);
+  for (const char* section : {"timestamp", "callbacks"}) {
+    if (StateValue* found = state.find(section)) {
+      erase_clocks(found->as_dict());
     }
   }
   return state;

@@ -70,7 +70,7 @@ std::string to_string(const Fault& fault) {
 ConfigError::ConfigError(std::vector<Fault> found)
     : Error(joined(in_file_order(found))), faults(in_file_order(std::move(found))) {}
 
-ConfigError::ConfigError(Fault fault) : ConfigError(std::vector<Fault>(1, std::move(fault))) {}
+ConfigError::ConfigError(Fault fault) : ConfigError(std::vector<Fault>(1, fault)) {}
 
 std::exception_ptr root_cause(std::exception_ptr error) {
   while (error) {

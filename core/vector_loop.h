@@ -14,6 +14,14 @@ namespace rondo {
 /// The same for a lambda: `[=](int64_t i) RONDO_INLINE_LAMBDA { … }`.
 #define RONDO_INLINE_LAMBDA __attribute__((always_inline))
 
+/// Elements do not depend on each other, even where an array is written over another one: without
+/// knowing that, a compiler would take such a loop element by element.
+#if defined(__clang__)
+#define RONDO_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define RONDO_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 /// AVX-512 was tried for optimizers and gains nothing: roots, divisions and memory set the pace.
 enum class InstructionSet { Baseline, Avx2 };
 
@@ -43,6 +51,7 @@ namespace detail {
 
 template <class Element>
 void baseline_loop(Element element, int64_t count) {
+  RONDO_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) {
     element(i);
   }
@@ -50,6 +59,7 @@ void baseline_loop(Element element, int64_t count) {
 
 template <class Element>
 RONDO_AVX2 void avx2_loop(Element element, int64_t count) {
+  RONDO_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) {
     element(i);
   }
@@ -57,7 +67,7 @@ RONDO_AVX2 void avx2_loop(Element element, int64_t count) {
 
 }  // namespace detail
 
-/// Calls `element(i)` for each i below `count`.
+/// Calls `element(i)` for each i below `count`, in any order.
 template <class Element>
 void vector_loop(Element element, int64_t count, InstructionSet set = widest_instruction_set()) {
   if (set == InstructionSet::Avx2) {

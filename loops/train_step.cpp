@@ -9,6 +9,7 @@
 #include "callbacks/schedulers_callback.h"
 #include "callbacks/sparsity_callback.h"
 #include "core/error.h"
+#include "core/summary.h"
 #include "loops/validation_hooks.h"
 #include "trainer/trainer.h"
 
@@ -16,8 +17,25 @@ namespace rondo {
 
 namespace {
 
+/// What a model summarizes is logged like what hooks log.
+class LoggedSummaries final : public SummarySink {
+ public:
+  explicit LoggedSummaries(Trainer& trainer) : trainer_(trainer) {}
+
+  void log(const std::string& name, const at::Tensor& value) override {
+    trainer_.log_metrics({{name, value}});
+  }
+
+  void warn(const std::string& message) override { trainer_.log().warning(message); }
+
+ private:
+  Trainer& trainer_;
+};
+
 Outputs forward(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
+  LoggedSummaries summaries(trainer);
+  const SummaryScope summary_scope(summaries);
   const auto autocast = trainer.step_slots().precision->autocast();
   Batch input = batch;
   trainer.call(hooks::on_before_forward, model, batch, input);

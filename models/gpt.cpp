@@ -111,7 +111,6 @@ class Network final : public ModuleModel {
   Gpt::Options options_;
   torch::nn::Embedding token_embedding_;
   torch::nn::Embedding position_embedding_;
-  at::Tensor causal_mask_;  // bool [context, context], true where a token must not look
   std::vector<std::shared_ptr<Block>> blocks_;
   torch::nn::LayerNorm final_norm_;
   torch::nn::Linear head_{nullptr};  // empty when tied
@@ -121,7 +120,6 @@ Network::Network(const Gpt::Options& options)
     : options_(validated(options)),
       token_embedding_(options.vocabulary, options.width),
       position_embedding_(options.context, options.width),
-      causal_mask_(at::ones({options.context, options.context}, at::kBool).triu(/*diagonal=*/1)),
       final_norm_(torch::nn::LayerNormOptions({options.width})) {
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", position_embedding_);
@@ -158,8 +156,9 @@ at::Tensor Network::logits(const at::Tensor& tokens) {
   const int64_t length = tokens.size(1);
   at::Tensor x = token_embedding_(tokens) + position_embedding_->weight.narrow(0, 0, length);
   x = at::dropout(x, options_.dropout, is_training());
-  // No buffer: it follows from the options, so that a checkpoint has no need of it.
-  const at::Tensor mask = causal_mask_.to(device()).narrow(0, 0, length).narrow(1, 0, length);
+  // True where a token must not look. No buffer: a checkpoint has no need of it.
+  const at::Tensor mask =
+      at::ones({length, length}, tokens.options().dtype(at::kBool)).triu(/*diagonal=*/1);
   for (const auto& block : blocks_) {
     x = block->forward(x, mask);
   }

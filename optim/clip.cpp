@@ -24,7 +24,7 @@ at::Tensor clip_by_norm_(const std::vector<at::Tensor>& grads, double max_norm) 
   }
   at::Tensor norm = at::stack(norms).norm();
   const at::Tensor scale = at::clamp_max(max_norm / (norm + kNormFloor), 1.0);
-  for (at::Tensor grad : grads) {
+  for (const at::Tensor& grad : grads) {
     grad.mul_(scale);
   }
   return norm;
@@ -32,7 +32,7 @@ at::Tensor clip_by_norm_(const std::vector<at::Tensor>& grads, double max_norm) 
 
 void clip_by_value_(const std::vector<at::Tensor>& grads, double limit) {
   const at::NoGradGuard no_grad;
-  for (at::Tensor grad : grads) {
+  for (const at::Tensor& grad : grads) {
     grad.clamp_(-limit, limit);
   }
 }

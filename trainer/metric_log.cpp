@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "callbacks/logging_callback.h"
 #include "core/error.h"
 #include "core/glob.h"
 #include "trainer/trainer.h"
@@ -65,6 +66,10 @@ void Trainer::log_now(const Metrics& values, const std::string& scope, const Log
 void Trainer::give_to_loggers(const Metrics& values,
                               int64_t step,
                               const std::vector<std::string>& names) {
+  const bool is_validation = state_.executor != nullptr && !state_.is_training;
+  if (loggers().empty() && !is_validation) {  // a validation returns what it logs
+    step_slots_.logging->tell_no_logger(*this);
+  }
   for (const CallbackMap::Entry& entry : callbacks_.entries()) {
     const bool is_meant =
         names.empty() || std::find(names.begin(), names.end(), entry.class_name) != names.end();

@@ -4,8 +4,12 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <memory>
 
 #include "callbacks/reproducibility_callback.h"
 #include "core/error.h"
@@ -21,7 +25,8 @@ namespace {
 class ScratchDirectory {
  public:
   ScratchDirectory()
-      : path_(fs::temp_directory_path() / fmt::format("rondo_rehearsal_{}", ::getpid())) {}
+      : path_(fs::temp_directory_path() /
+              fmt::format("rondo_rehearsal_{}_{}", ::getpid(), static_cast<const void*>(this))) {}
 
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
@@ -62,8 +67,33 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
   options.logging.log_level = "error";
   options.autorestart = {};
   options.loop.eval_frequency = 0;
+  set_length(options.loop, int64_t{1} << 40);  // its end, where it would be saved, is never reached
   return options;
 }
+
+/// A fit in a scratch directory.
+class ScratchFit {
+ public:
+  ScratchFit(TrainerOptions options, const DataLoader& train)
+      : trainer_(without_traces(std::move(options), scratch_.path()), TextLog(LogLevel::Warning)),
+        random_(trainer_),
+        fit_(trainer_.start_fit(train, {}, LoadFrom::nothing())) {}
+
+  /// Goes on to the next update.
+  void update() {
+    const int64_t before = trainer_.state().global_step();
+    while (trainer_.state().global_step() == before && fit_->advance()) {
+    }
+  }
+
+  std::vector<StepReport> reports() const { return trainer_.state().backend->reports(); }
+
+ private:
+  ScratchDirectory scratch_;
+  Trainer trainer_;
+  RngScope random_;
+  std::unique_ptr<FitRun> fit_;
+};
 
 }  // namespace
 
@@ -82,17 +112,34 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
     throw UsageError("backend.mode is \"" + run.init.backend.mode +
                      "\": only traced steps are planned; set backend.mode = \"traced\"");
   }
-  const ScratchDirectory scratch;
-  set_length(run.init.loop, updates + 1);  // the last update of a run is saved: it is not reached
-  const TrainerOptions options = without_traces(std::move(run.init), scratch.path());
   begin_measuring_memory();
   const int64_t before = own_size("VmRSS");
-  Trainer trainer(options, TextLog(LogLevel::Warning));
-  const std::unique_ptr<FitRun> fit = trainer.start_fit(run.fit->train, {}, LoadFrom::nothing());
-  const RngScope random(trainer);
-  while (trainer.state().global_step() < updates && fit->advance()) {
+  ScratchFit fit(std::move(run.init), run.fit->train);
+  for (int64_t i = 0; i < updates; ++i) {
+    fit.update();
   }
-  return {trainer.state().backend->reports(), own_size("VmHWM") - before};
+  return {fit.reports(), own_size("VmHWM") - before};
+}
+
+double seconds_of_update(TrainerOptions options, const DataLoader& train) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kBeforeTimed = 8;  // captures, verification, trials of kernels
+  constexpr size_t kFewest = 5;
+  constexpr std::chrono::seconds kBudget(1);
+  ScratchFit fit(std::move(options), train);
+  for (int i = 0; i < kBeforeTimed; ++i) {
+    fit.update();
+  }
+  std::vector<double> seconds;
+  const Clock::time_point begin = Clock::now();
+  while (seconds.size() < kFewest || Clock::now() - begin < kBudget) {
+    const Clock::time_point start = Clock::now();
+    fit.update();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
 }
 
 }  // namespace rondo

@@ -23,4 +23,8 @@ struct Rehearsal {
 /// \throws UsageError  when the run has no [trainer.fit], or does not trace its steps
 Rehearsal rehearse(RunConfig run, int64_t updates);
 
+/// Trains for about a second in the same way. \return the median time of an update, once steps are
+/// replayed
+double seconds_of_update(TrainerOptions options, const DataLoader& train);
+
 }  // namespace rondo

@@ -179,6 +179,26 @@ struct VerifyOption {
   }
 };
 
+/// "auto", which is 0 in the options, or a number of threads.
+struct ThreadsOption {
+  static std::string name() { return "\"auto\" or an integer >= 1"; }
+
+  static std::optional<int> read(const ConfigValue& value, FaultSink& faults) {
+    if (const std::string* word = value.get_if<std::string>(); word != nullptr && *word == "auto") {
+      return 0;
+    }
+    if (const int64_t* threads = value.get_if<int64_t>();
+        threads != nullptr && *threads >= 1 && *threads <= std::numeric_limits<int>::max()) {
+      return static_cast<int>(*threads);
+    }
+    return detail::mismatch(value, name(), faults);
+  }
+
+  static ConfigValue write(int threads) {
+    return threads == 0 ? ConfigValue("auto") : ConfigValue(static_cast<int64_t>(threads));
+  }
+};
+
 KeyTable<BackendOptions> backend_keys() {
   KeyTable<BackendOptions> keys;
   keys.key("mode", &BackendOptions::mode, one_of({"traced", "eager"}), "how a step is executed")
@@ -205,7 +225,7 @@ KeyTable<BackendOptions> backend_keys() {
            &BackendOptions::on_nan,
            one_of({"stop", "explain"}),
            "whether a run whose loss is not finite says which operator made it so")
-      .key("threads", &BackendOptions::threads, at_least(1), "threads of tensor operators")
+      .key_of("threads", &BackendOptions::threads, ThreadsOption{}, "threads of tensor operators")
       .key("environment",
            &BackendOptions::environment,
            one_of({"same", "new"}),

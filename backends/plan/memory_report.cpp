@@ -14,8 +14,9 @@ size_t storage_of(const Slot& slot) {
 // The bytes in a home at each instruction, and behind the last one.
 std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
   std::vector<int64_t> changes(plan.program.instructions.size() + 2, 0);
-  for (const PlannedStorage& storage : plan.storages) {
-    if (storage.home == home && storage.first != kNeverUsed) {
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    const PlannedStorage& storage = plan.storages[i];
+    if (storage.home == home && storage.memory == i && storage.first != kNeverUsed) {
       changes[storage.first] += storage.bytes;
       changes[storage.last + 1] -= storage.bytes;
     }
@@ -30,8 +31,10 @@ std::vector<InstructionBytes> fullest_moment(const Plan& plan) {
   const auto moment =
       static_cast<size_t>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
   std::vector<InstructionBytes> results;
-  for (const PlannedStorage& storage : plan.storages) {
-    if (storage.home == Home::Arena && storage.first <= moment && moment <= storage.last) {
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    const PlannedStorage& storage = plan.storages[i];
+    const bool lives = storage.first <= moment && moment <= storage.last;
+    if (storage.home == Home::Arena && storage.memory == i && lives) {
       const Instruction& maker = plan.program.instructions[storage.first];
       const Location& location = plan.program.locations[static_cast<size_t>(maker.location)];
       results.push_back({operator_name(maker.op), to_string(location), storage.bytes});

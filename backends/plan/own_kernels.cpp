@@ -14,7 +14,10 @@ const std::vector<OwnKernel>& own_kernels() {
                                nll_loss_kernels(),
                                max_pool_kernels(),
                                batch_norm_kernels(),
-                               masked_fill_kernels()}) {
+                               batch_norm_backward_kernels(),
+                               first_convolution_kernels(),
+                               masked_fill_kernels(),
+                               transcendental_kernels()}) {
       kernels.insert(kernels.end(), family.begin(), family.end());
     }
     return kernels;

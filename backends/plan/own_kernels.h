@@ -26,6 +26,9 @@ struct OwnKernel {
   /// How far its results may be from the operator's, in units in the last place of the largest of
   /// them; 0: equal bytes. Others than 0 run under `backend.exact = false` only.
   int ulps = 0;
+
+  /// May write its result over any tensor argument of the same layout.
+  bool in_place = false;
 };
 
 /// All of them; the one place to add another to. An operator may have several: the first that

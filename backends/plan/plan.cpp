@@ -53,6 +53,7 @@ class Planner {
     }
     find_homes();
     find_lives();
+    replace_dying_arguments();
     lay_out_arena();
     make_kernels();
     return std::move(plan_);
@@ -83,7 +84,10 @@ class Planner {
 
   void find_homes() {
     for (const int64_t bytes : bytes_of_storages(program())) {
-      storages().push_back({Home::Arena, bytes});
+      PlannedStorage storage;
+      storage.bytes = bytes;
+      storage.memory = storages().size();
+      storages().push_back(storage);
     }
     for (const Slot& slot : program().slots) {
       if (slot.kind != SlotKind::Produced) {
@@ -135,6 +139,35 @@ class Planner {
     }
   }
 
+  // A result takes the place of an argument that nothing needs any more.
+  void replace_dying_arguments() {
+    for (size_t i = 0; i < program().instructions.size(); ++i) {
+      const Instruction& instruction = program().instructions[i];
+      if (plan_.lowerings[i] == Lowering::Own &&
+          find_own_kernel(program(), instruction, exact_)->in_place) {
+        for_each_slot(instruction.arguments, [&](SlotId argument) {
+          replace(argument, instruction.results[0].slots[0], i);
+        });
+      }
+    }
+  }
+
+  void replace(SlotId argument, SlotId result, size_t moment) {
+    const Slot& from = slot_of(program(), argument);
+    const Slot& to = slot_of(program(), result);
+    PlannedStorage& made = storages()[storage_of(program(), result)];
+    PlannedStorage& dying = storages()[storages()[storage_of(program(), argument)].memory];
+    const bool is_free = made.memory == storage_of(program(), result) && made.first == moment &&
+                         dying.last == moment && &made != &dying;
+    const bool fits = made.home == Home::Arena && dying.home == Home::Arena &&
+                      made.bytes == dying.bytes && from.offset == to.offset &&
+                      from.sizes == to.sizes && from.strides == to.strides;
+    if (is_free && fits) {
+      made.memory = dying.memory;
+      dying.last = made.last;
+    }
+  }
+
   void lay_out_arena() {
     std::vector<ArenaBlock> blocks;
     std::vector<size_t> owners;
@@ -142,7 +175,8 @@ class Planner {
     for (size_t i = 0; i < storages().size(); ++i) {
       const PlannedStorage& storage = storages()[i];
       homes.push_back(storage.home);
-      if (storage.home == Home::Arena && storage.first != kNeverUsed) {
+      const bool is_placed = storage.memory == i && storage.first != kNeverUsed;
+      if (storage.home == Home::Arena && is_placed) {
         blocks.push_back({storage.bytes, storage.first, storage.last});
         owners.push_back(i);
       }
@@ -151,6 +185,9 @@ class Planner {
     std::vector<int64_t> offsets(storages().size(), 0);
     for (size_t i = 0; i < owners.size(); ++i) {
       offsets[owners[i]] = layout.offsets[i];
+    }
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      offsets[i] = offsets[storages()[i].memory];
     }
     plan_.memory = std::make_unique<PlanMemory>(program(), homes, offsets, layout.bytes);
   }

@@ -42,6 +42,7 @@ struct PlannedStorage {
   int64_t bytes = 0;
   size_t first = kNeverUsed;  ///< the first instruction of the program that touches it
   size_t last = 0;            ///< the last one; behind the end when it outlives the step
+  size_t memory = 0;          ///< whose place it has: its own number, or of one that dies for it
 };
 
 /// A program with a place in memory for each of its tensors and a kernel for each of its

@@ -44,7 +44,7 @@ class PickleMachine {
   }
 
   /// The table of all operations that are read.
-  void step(Op op) {
+  void step(Op op) {  // NOLINT(readability-function-size): a line or two an operation
     switch (op) {
       case Op::None:
         return push(std::monostate());

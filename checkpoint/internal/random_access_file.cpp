@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,6 +70,21 @@ void RandomAccessFile::read(uint64_t offset, void* to, size_t size) const {
     offset += static_cast<uint64_t>(got);
     size -= static_cast<size_t>(got);
   }
+}
+
+std::shared_ptr<void> RandomAccessFile::map(uint64_t offset, size_t size) const {
+  const uint64_t before = offset % static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  void* pages = ::mmap(nullptr,
+                       before + size,
+                       PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE,
+                       fd_.get(),
+                       static_cast<off_t>(offset - before));
+  if (pages == MAP_FAILED) {
+    return nullptr;
+  }
+  return {static_cast<char*>(pages) + before,
+          [pages, before, size](void*) { ::munmap(pages, before + size); }};
 }
 
 std::string RandomAccessFile::read(uint64_t offset, size_t size) const {

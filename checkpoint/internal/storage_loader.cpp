@@ -1,6 +1,7 @@
 #include "checkpoint/internal/storage_loader.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,12 +14,23 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are read as th
 
 namespace {
 
+/// Records from this size on are mapped.
+constexpr uint64_t kMappedFrom = uint64_t{1} << 20;
+
 /// A bool that is neither 0 nor 1 is undefined behaviour for whoever reads it.
 void check_bools(const at::Tensor& bools) {
   const auto* bytes = static_cast<const unsigned char*>(bools.data_ptr());
   if (std::any_of(bytes, bytes + bools.numel(), [](unsigned char byte) { return byte > 1; })) {
     throw Malformed("a storage of truth values holds other bytes than 0 and 1");
   }
+}
+
+/// An expanded tensor shows its elements again and again: whoever copies one must not need memory
+/// without measure for a small file.
+uint64_t largest_view(uint64_t storage_bytes) {
+  constexpr uint64_t kTimes = 1000;
+  constexpr uint64_t kAlways = uint64_t{64} << 20;
+  return storage_bytes * kTimes + kAlways;
 }
 
 /// a * b + c for numbers that are not negative.
@@ -57,12 +69,27 @@ at::Tensor StorageLoader::read(at::ScalarType type, const std::string& key, int6
                                 in_quotes(record->name),
                                 record->size));
   }
+  const bool is_aligned = record->data % static_cast<uint64_t>(item_size) == 0;
+  if (record->size >= kMappedFrom && is_aligned && type != at::kBool) {
+    if (at::Tensor mapped = map(type, *record, numel); mapped.defined()) {
+      return mapped;
+    }
+  }
   at::Tensor elements = at::empty({numel}, type);
   zip_.read(*record, elements.data_ptr());
   if (type == at::kBool) {
     check_bools(elements);
   }
   return elements;
+}
+
+at::Tensor StorageLoader::map(at::ScalarType type, const ZipRecord& record, int64_t numel) {
+  const std::shared_ptr<void> pages = zip_.map(record);
+  if (pages == nullptr) {
+    return {};
+  }
+  return at::from_blob(
+      pages.get(), {numel}, [pages](void*) {}, at::TensorOptions(type));
 }
 
 at::Tensor view_of_storage(const at::Tensor& elements,
@@ -73,7 +100,7 @@ at::Tensor view_of_storage(const at::Tensor& elements,
     throw Malformed(
         fmt::format("a tensor of {} sizes and {} strides", sizes.size(), strides.size()));
   }
-  int64_t numel = static_cast<int64_t>(elements.element_size());
+  int64_t bytes = static_cast<int64_t>(elements.element_size());
   int64_t last = offset;
   bool is_empty = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -81,8 +108,14 @@ at::Tensor view_of_storage(const at::Tensor& elements,
       throw Malformed("a tensor with a negative size or stride");
     }
     is_empty = is_empty || sizes[i] == 0;
-    numel = multiply_add(numel, std::max<int64_t>(sizes[i], 1), 0);
+    bytes = multiply_add(bytes, std::max<int64_t>(sizes[i], 1), 0);
     last = multiply_add(std::max<int64_t>(sizes[i], 1) - 1, strides[i], last);
+  }
+  if (!is_empty && static_cast<uint64_t>(bytes) > largest_view(elements.nbytes())) {
+    throw Malformed(fmt::format(
+        "a tensor that shows {} bytes of a storage that has {}, which no checkpoint does",
+        bytes,
+        elements.nbytes()));
   }
   if (offset < 0 || (!is_empty && last >= elements.numel())) {
     throw Malformed(fmt::format(

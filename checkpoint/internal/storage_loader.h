@@ -11,7 +11,9 @@
 
 namespace rondo::detail {
 
-/// Reads storages, each once, into memory of their own.
+/// Reads storages, each once: small ones into memory of their own, so that who keeps a few numbers
+/// does not keep the file; large ones as pages of the file, which cost no memory that the system
+/// could not take back.
 class StorageLoader {
  public:
   explicit StorageLoader(ZipReader& zip) : zip_(zip) {}
@@ -22,6 +24,7 @@ class StorageLoader {
 
  private:
   at::Tensor read(at::ScalarType type, const std::string& key, int64_t numel);
+  at::Tensor map(at::ScalarType type, const ZipRecord& record, int64_t numel);
 
   ZipReader& zip_;
   std::unordered_map<std::string, at::Tensor> loaded_;

@@ -62,6 +62,12 @@ void ZipReader::read(const ZipRecord& record, void* to) {
   is_verified_[index_of(record)] = true;
 }
 
+std::shared_ptr<void> ZipReader::map(const ZipRecord& record) {
+  expect_checksum(record, checksum_between(record.data, record.data + record.size, 0));
+  is_verified_[index_of(record)] = true;
+  return file_.map(record.data, record.size);
+}
+
 std::string ZipReader::read_text(const ZipRecord& record, uint64_t limit) {
   if (record.size > limit) {
     fail_at(place(record), fmt::format("{} bytes; at most {} are read", record.size, limit));
@@ -97,10 +103,12 @@ size_t ZipReader::index_of(const ZipRecord& record) const {
 }
 
 uint32_t ZipReader::checksum_between(uint64_t begin, uint64_t end, uint32_t before) const {
-  std::string block;
-  for (; begin < end; begin += block.size()) {
-    block = file_.read(begin, std::min(kBlock, end - begin));
-    before = checksum(block.data(), block.size(), before);
+  std::vector<char> block(std::min(kBlock, end - begin));
+  while (begin < end) {
+    const size_t size = std::min<uint64_t>(block.size(), end - begin);
+    file_.read(begin, block.data(), size);
+    before = checksum(block.data(), size, before);
+    begin += size;
   }
   return before;
 }

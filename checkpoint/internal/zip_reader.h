@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +26,9 @@ class ZipReader {
 
   /// Reads a record's bytes into `to`, which has room for `record.size`.
   void read(const ZipRecord& record, void* to);
+  /// The record's bytes as pages of the file (RandomAccessFile::map), or null. They are checked by
+  /// reading, so that a file that is cut short meanwhile is an error and no signal.
+  std::shared_ptr<void> map(const ZipRecord& record);
   /// \throws CheckpointError  also when the record is larger than `limit`
   std::string read_text(const ZipRecord& record, uint64_t limit);
 

@@ -312,6 +312,34 @@ TEST_CASE("batch norm: the same numbers and the same running statistics") {
   }
 }
 
+TEST_CASE("the gradient of a batch norm, with planes that end within a vector") {
+  for (const int64_t width : {5, 8}) {
+    check_same(
+        "three gradients",
+        [](const Batch& x) {
+          const auto [dx, dw, db] = at::native_batch_norm_backward(x["dy"],
+                                                                   x["x"],
+                                                                   x["w"],
+                                                                   /*running_mean=*/{},
+                                                                   /*running_var=*/{},
+                                                                   x["mean"],
+                                                                   x["deviation"],
+                                                                   /*train=*/true,
+                                                                   1e-5,
+                                                                   {true, true, true});
+          return std::vector{dx, dw, db};
+        },
+        [=](int step) {
+          return Batch{{"dy", random({6, 3, 7, width}, step)},
+                       {"x", random({6, 3, 7, width}, step + 10)},
+                       {"w", random({3}, step + 1)},
+                       {"mean", random({3}, step + 2)},
+                       {"deviation", random({3}, step + 3).abs()}};
+        },
+        1);
+  }
+}
+
 TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
   check_same(
       "causal",
@@ -323,4 +351,114 @@ TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
                      {"mask", at::ones({6, 6}, at::kBool).triu(1)}};
       },
       1);
+}
+
+TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat in special ways") {
+  const auto batch = [](int step) {
+    return Batch{{"a", with_odd_numbers(random({6, 32}, step) * 4)},
+                 {"b", random({6, 32}, step + 9)}};
+  };
+  const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> functions[] = {
+      [](const at::Tensor& a, const at::Tensor&) { return a.sigmoid(); },
+      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).narrow(1, 16, 16).sigmoid_(); },
+      [](const at::Tensor& a, const at::Tensor& b) { return at::sigmoid_backward(b, a); },
+      [](const at::Tensor& a, const at::Tensor&) { return a.tanh(); },
+      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).tanh_(); },
+      [](const at::Tensor& a, const at::Tensor& b) { return at::tanh_backward(b, a); },
+  };
+  for (const auto& function : functions) {
+    Recorded recorded([&](const Batch& x) { return std::vector{function(x["a"], x["b"])}; },
+                      batch(0));
+    PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
+    JitExecutor interpreter(recorded.program);
+    const int before = recorded.kernels_of_own(plan.plan());
+    for (int step = 0; step < 4; ++step) {
+      const at::Tensor expected = interpreter.run(batch(step), kAlwaysDue)[0].clone();
+      CHECK(equal_bytes(plan.run(batch(step), kAlwaysDue)[0], expected));
+    }
+    if (keeps_kernels()) {
+      CHECK(recorded.kernels_of_own(plan.plan()) == before);
+    }
+  }
+}
+
+TEST_CASE("kernels that may round differently stay within their bounds") {
+  const auto batch = [](int step) {
+    return Batch{{"a", random({64, 96}, step) * 4}, {"b", random({64, 96}, step + 9)}};
+  };
+  const at::Tensor mean = at::zeros({8});
+  const at::Tensor variance = at::ones({8});
+  const Body body = [=](const Batch& x) {
+    return std::vector{std::get<0>(at::native_batch_norm(x["a"].view({4, 8, 12, 16}),
+                                                         x["b"][0].narrow(0, 0, 8).contiguous(),
+                                                         x["b"][1].narrow(0, 0, 8).contiguous(),
+                                                         mean,
+                                                         variance,
+                                                         /*training=*/true,
+                                                         0.1,
+                                                         1e-5)),
+                       at::gelu(x["a"]),
+                       at::gelu_backward(x["b"], x["a"]),
+                       x["a"].mm(x["b"].t()),
+                       x["a"].view({2, 32, 96}).bmm(x["b"].view({2, 32, 96}).transpose(1, 2))};
+  };
+  Recorded recorded(body, batch(0), {{"mean", mean}, {"variance", variance}});
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
+  const int before = recorded.kernels_of_own(plan.plan());
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<at::Tensor> expected = body(batch(step));
+    const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
+    }
+  }
+  CHECK(recorded.kernels_of_own(plan.plan()) == before);
+}
+
+TEST_CASE("the first convolution of a network, when it need not be exact") {
+  for (const int64_t size : {3, 5}) {
+    for (const bool has_bias : {true, false}) {
+      const auto batch = [=](int step) {
+        return Batch{{"x", random({3, 2, 9, 21}, step)},
+                     {"w", random({8, 2, size, size}, step + 1)},
+                     {"b", random({8}, step + 2)},
+                     {"dy", random({3, 8, 9, 21}, step + 3)}};
+      };
+      const Body body = [=](const Batch& x) {
+        const std::vector<int64_t> one = {1, 1};
+        const std::vector<int64_t> none = {0, 0};
+        const std::vector<int64_t> padding = {size / 2, size / 2};
+        const std::vector<int64_t> bias_sizes = {8};
+        const at::Tensor bias = has_bias ? x["b"] : at::Tensor();
+        const auto [dx, dw, db] = at::convolution_backward(x["dy"],
+                                                           x["x"],
+                                                           x["w"],
+                                                           bias_sizes,
+                                                           one,
+                                                           padding,
+                                                           one,
+                                                           /*transposed=*/false,
+                                                           none,
+                                                           /*groups=*/1,
+                                                           {false, true, has_bias});
+        std::vector<at::Tensor> results = {
+            at::convolution(x["x"], x["w"], bias, one, padding, one, false, none, 1), dw};
+        if (has_bias) {
+          results.push_back(db);
+        }
+        return results;
+      };
+      Recorded recorded(body, batch(0));
+      PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
+      const int before = recorded.kernels_of_own(plan.plan());
+      for (int step = 0; step < 5; ++step) {
+        const std::vector<at::Tensor> expected = body(batch(step));
+        const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
+        for (size_t i = 0; i < expected.size(); ++i) {
+          CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
+        }
+      }
+      CHECK(recorded.kernels_of_own(plan.plan()) == before);
+    }
+  }
 }

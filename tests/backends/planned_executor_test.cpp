@@ -208,3 +208,21 @@ TEST_CASE("a kernel that gives other bytes than the operator is found out and re
     CHECK(executor.plan().instructions[0].lowering == Lowering::InPlace);
   }
 }
+
+TEST_CASE("a result takes the place of an argument that nothing needs any more") {
+  const at::Tensor x = torch::rand({40, 50});
+  const auto chain = [](const at::Tensor& t) { return at::relu((t * t) - t).mul(t) + t; };
+  PlannedExecutor executor(record(chain, x), TextLog(LogLevel::Error));
+  CHECK(executor.memory().arena == 40 * 50 * 4);
+  const auto kept = [](const at::Tensor& t) {
+    const at::Tensor square = t * t;
+    return at::relu(square - t) + square;  // the square is needed later
+  };
+  PlannedExecutor other(record(kept, x), TextLog(LogLevel::Error));
+  CHECK(other.memory().arena == 2 * 40 * 50 * 4);
+  for (int i = 0; i < 5; ++i) {
+    const at::Tensor y = torch::rand({40, 50});
+    CHECK(equal_bytes(executor.run({{"x", y}}, kAlwaysDue)[0], chain(y)));
+    CHECK(equal_bytes(other.run({{"x", y}}, kAlwaysDue)[0], kept(y)));
+  }
+}

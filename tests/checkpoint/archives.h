@@ -56,6 +56,19 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// Reads the file; when it reads, walks over every value as a user would.
+/// \return true when it was refused with a CheckpointError. Anything else passes.
+inline bool is_refused(const std::filesystem::path& path) {
+  try {
+    const StateDict state = read_checkpoint(path);
+    first_difference(state, state);
+    return false;
+  } catch (const CheckpointError& error) {
+    CHECK(contains(error.what(), path.filename().string()));
+    return true;
+  }
+}
+
 using Records = std::vector<std::pair<std::string, std::string>>;
 
 /// A well-formed archive with correct checksums around whatever the records hold.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 
@@ -32,6 +33,17 @@ uint64_t saved_size(const StateDict& state) {
   const TempDir dir;
   write_checkpoint(*real_file_system(), dir / "x.pt", state);
   return std::filesystem::file_size(dir / "x.pt");
+}
+
+/// Memory of this process that is no file's.
+int64_t anonymous_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word && word != "RssAnon:") {
+  }
+  int64_t kibibytes = 0;
+  status >> kibibytes;
+  return kibibytes * 1024;
 }
 
 /// What saving throws, nested messages included.
@@ -189,6 +201,42 @@ TEST_CASE("a save replaces the file; tensors that were read from the old one kee
   write_checkpoint(*real_file_system(), dir / "x.pt", {{"t", torch::zeros({3})}});
   CHECK(old.eq(1).all().item<bool>());
   CHECK(read_checkpoint(dir / "x.pt").at("t").as_tensor().eq(0).all().item<bool>());
+}
+
+TEST_CASE("large tensors are pages of the file: they cost no memory until they are written to") {
+  const TempDir dir;
+  constexpr int64_t kNumel = int64_t{8} << 20;
+  write_checkpoint(*real_file_system(), dir / "x.pt", {{"t", torch::arange(kNumel)}});
+  const int64_t before = anonymous_bytes();
+  const StateDict state = read_checkpoint(dir / "x.pt");
+  const at::Tensor& tensor = state.at("t").as_tensor();
+  CHECK(anonymous_bytes() - before < kNumel);  // an eighth of the tensor
+  CHECK(equal_bytes(tensor, torch::arange(kNumel)));
+  tensor.fill_(7);
+  write_checkpoint(*real_file_system(), dir / "x.pt", {{"t", torch::zeros({3})}});
+  CHECK(tensor.eq(7).all().item<bool>());
+}
+
+TEST_CASE(
+    "writing to a large tensor changes nothing in its file, and removing that nothing in it") {
+  const TempDir dir;
+  const StateDict state{{"t", torch::arange(1'000'000)},
+                        {"b", torch::ones({2'000'000}, torch::kBool)}};
+  write_checkpoint(*real_file_system(), dir / "x.pt", state);
+  const StateDict changed = read_checkpoint(dir / "x.pt");
+  changed.at("t").as_tensor().zero_();
+  const StateDict kept = read_checkpoint(dir / "x.pt");
+  std::filesystem::remove(dir / "x.pt");
+  CHECK(first_difference(kept, state).empty());
+}
+
+TEST_CASE("damage in a large record is found before anybody sees its pages") {
+  const TempDir dir;
+  write_checkpoint(*real_file_system(), dir / "x.pt", {{"t", torch::arange(1'000'000)}});
+  std::string bytes = bytes_of(dir / "x.pt");
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_bytes(dir / "x.pt", bytes);
+  CHECK(contains(read_error(dir / "x.pt"), "data/0"));
 }
 
 TEST_CASE("what cannot be saved is an error that names the entry, and leaves no file") {

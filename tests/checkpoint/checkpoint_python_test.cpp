@@ -1,11 +1,12 @@
 #include <doctest/doctest.h>
 #include <torch/torch.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "checkpoint/archives.h"
+#include "checkpoint/safetensors_file.h"
+#include "support/python.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -14,26 +15,6 @@ using namespace rondo::test;
 TEST_SUITE_BEGIN("checkpoint/checkpoint_python");
 
 namespace {
-
-/// A Python that has PyTorch, or "".
-const std::string& python_with_torch() {
-  static const std::string found = [] {
-    for (const std::string python : {"python3", "/usr/bin/python3"}) {
-      if (std::system((python + " -c 'import torch' > /dev/null 2>&1").c_str()) == 0) {
-        return python;
-      }
-    }
-    return std::string();
-  }();
-  return found;
-}
-
-/// Runs a script of Python's with the directory as its argument. \return true when it ended well
-bool runs(const TempDir& dir, const std::string& script) {
-  write_bytes(dir / "script.py", script);
-  const std::string path = dir.path().string();
-  return std::system((python_with_torch() + " " + path + "/script.py " + path).c_str()) == 0;
-}
 
 /// Everything that Python checks in the file below.
 StateDict state_for_python() {
@@ -109,33 +90,25 @@ x["parameters"] = dict(model.named_parameters())
 torch.save(x, sys.argv[1] + "/python.pt")
 )";
 
-bool skips() {
-  if (python_with_torch().empty()) {
-    MESSAGE("skipped: no python3 with PyTorch here (apt-get install python3-torch)");
-    return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 TEST_CASE("Python's torch.load reads what rondo saved, weights_only or not") {
-  if (skips()) {
+  if (skips_without("torch")) {
     return;
   }
   const TempDir dir;
   write_checkpoint(*real_file_system(), dir / "rondo.pt", state_for_python());
-  CHECK(runs(dir, kReadInPython));
+  CHECK(runs_in_python("torch", dir, kReadInPython));
 }
 
 TEST_CASE("rondo reads what Python's torch.save wrote: modules, optimizers, parameters") {
-  if (skips()) {
+  if (skips_without("torch")) {
     return;
   }
   const TempDir dir;
   const StateDict state = state_for_python();
   write_checkpoint(*real_file_system(), dir / "rondo.pt", state);
-  REQUIRE(runs(dir, kWriteInPython));
+  REQUIRE(runs_in_python("torch", dir, kWriteInPython));
   const StateDict back = read_checkpoint(dir / "python.pt");
   for (const auto& [name, value] : state.items()) {
     if (name != "double") {
@@ -148,6 +121,27 @@ TEST_CASE("rondo reads what Python's torch.save wrote: modules, optimizers, para
   CHECK(back.at("parameters/0.weight").as_tensor().sizes() == at::IntArrayRef({2, 3}));
   const at::Tensor base = back.at("shared").as_list()[0].as_tensor();
   CHECK(base.storage().is_alias_of(back.at("shared").as_list()[2].as_tensor().storage()));
+}
+
+TEST_CASE("safetensors go to Python's own package and back") {
+  if (skips_without("safetensors.torch")) {
+    return;
+  }
+  const TempDir dir;
+  const StateDict tensors{{"a", torch::arange(6, torch::kFloat32).view({2, 3})},
+                          {"b", torch::ones({3}, torch::kBFloat16)},
+                          {"empty", torch::empty({0, 3})}};
+  write_safetensors(*real_file_system(), dir / "rondo.safetensors", tensors);
+  REQUIRE(runs_in_python("safetensors.torch", dir, R"(
+import sys, safetensors.torch as st
+x = st.load_file(sys.argv[1] + "/rondo.safetensors")
+assert x["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+st.save_file(x, sys.argv[1] + "/python.safetensors")
+)"));
+  const StateDict back = read_safetensors(dir / "python.safetensors");
+  for (const auto& [name, value] : tensors.items()) {
+    CHECK(equal_bytes(back.at(name).as_tensor(), value.as_tensor()));
+  }
 }
 
 TEST_SUITE_END();

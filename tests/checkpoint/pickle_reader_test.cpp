@@ -234,6 +234,13 @@ TEST_CASE("a tensor's size fits into 64 bits, and its dimensions are at most 64"
   CHECK(is_refused(holding(tensor("K\x00"s, ones + "t", ones + "t"))));
 }
 
+TEST_CASE("a tensor shows its storage again and again, but not without measure") {
+  const std::string zero = "K\x00"s;
+  const StateDict some = read(holding(tensor(zero, "M\xff\xff\x85", zero + "\x85")));
+  CHECK(some.at("v").as_tensor().numel() == 0xFFFF);
+  CHECK(is_refused(holding(tensor(zero, "J\xff\xff\xff\x7f\x85", zero + "\x85"))));
+}
+
 TEST_CASE("a tensor with metadata, such as a conjugate, is refused") {
   const std::string front = "ctorch._utils\n_rebuild_tensor_v2\n(" + kStorage +
                             "K\x00K\x08\x85K\x01\x85\x89"

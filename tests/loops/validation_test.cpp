@@ -252,6 +252,8 @@ TEST_CASE("T60: eval_frequency 0 makes one stretch without validation, and a war
     recording.hooks = &hooks;
     TrainerOptions options = tiny_options(dir / "run");
     options.callbacks = {use<RecordingCallback>(recording)};
+    std::vector<MemoryLogger::Entry> entries;
+    options.loggers = {use<MemoryLogger>({&entries})};
     options.loop.max_steps = 4;
     options.loop.eval_frequency = frequency;
     Trainer trainer(options, quiet_log(&warnings));

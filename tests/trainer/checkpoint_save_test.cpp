@@ -205,6 +205,8 @@ TEST_CASE("a save that fails ends the run, or is told and passed over: on_error 
       TrainerOptions options = run_options(dir / "run", async);
       options.checkpoint.on_error = warns ? "warn" : "fail";
       save_through(options, files);
+      std::vector<MemoryLogger::Entry> entries;
+      options.loggers = {use<MemoryLogger>({&entries})};
       std::vector<std::string> lines;
       Trainer trainer(options, quiet_log(&lines));
       if (!warns) {

@@ -90,10 +90,19 @@ TEST_CASE("a scope that is open inside the step is part of the name") {
   }
 }
 
-TEST_CASE("T25: without loggers nothing fails; T28: an explicit step overrides the count") {
+TEST_CASE("T25: without loggers nothing fails, and a warning says so once") {
   const TempDir dir;
-  Trainer silent(tiny_options(dir / "a"), quiet_log());
+  std::vector<std::string> warnings;
+  Trainer silent(tiny_options(dir / "a"), quiet_log(&warnings));
+  CHECK(warnings.empty());
   silent.log_metrics({{"x", 1.0}});
+  silent.log_metrics({{"x", 2.0}});
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("no logger") != std::string::npos);
+}
+
+TEST_CASE("T28: an explicit step overrides the count") {
+  const TempDir dir;
   Entries entries;
   Trainer trainer(logged_options(dir, entries, "eager"), quiet_log());
   LogOptions options;

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -213,14 +214,26 @@ TEST_CASE("T114: KeepNCheckpoints leaves the newest ones, also across a resume")
   CHECK(trainer.validate_all_indexed({tiny_loader("val")}).rows.size() == 2);
 }
 
-TEST_CASE("T112: save_initial_checkpoint writes checkpoint_0 before the first batch") {
+TEST_CASE("T112: save_initial_checkpoint writes one file before the first batch of a fit") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
-  options.loop.max_steps = 2;
+  options.loop.max_steps = 4;
+  options.loop.eval_frequency = 2;  // two stretches of training
   options.checkpoint.save_initial_checkpoint = true;
+  options.checkpoint.steps = 4;
   Trainer trainer(options, quiet_log());
-  trainer.fit(tiny_loader("train"));
+  trainer.fit(tiny_loader("train"), {tiny_loader("val")});
   CHECK(std::filesystem::exists(dir / "run/checkpoint_0.pt"));
+  const auto files = [&] {
+    const std::filesystem::directory_iterator entries(dir / "run");
+    return std::count_if(begin(entries), end(entries), [](const auto& entry) {
+      return entry.is_regular_file() && entry.path().extension() == ".pt";
+    });
+  };
+  CHECK(files() == 2);  // that one and the one at the end
+
+  trainer.validate_all({tiny_loader("val")}, {(dir / "run/checkpoint_*.pt").string()});
+  CHECK(files() == 2);  // a validation of several files saves nothing
 }
 
 TEST_SUITE_END();

@@ -188,14 +188,15 @@ std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
 }  // namespace
 
 std::vector<OwnKernel> elementwise_kernels() {
+  constexpr bool kInPlace = true;
   return {
-      {"aten::relu", accepts_one, make_unary<Relu>},
-      {"aten::threshold_backward", accepts_relu_backward, make_binary<ReluBackward>},
-      {"aten::add.Tensor", accepts_sum, make_binary<Add>},
-      {"aten::sub.Tensor", accepts_sum, make_binary<Subtract>},
-      {"aten::mul.Tensor", accepts_two, make_binary<Multiply>},
-      {"aten::mul.Tensor", accepts_number, make_with_number<Multiply>},
-      {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>},
+      {"aten::relu", accepts_one, make_unary<Relu>, 0, kInPlace},
+      {"aten::threshold_backward", accepts_relu_backward, make_binary<ReluBackward>, 0, kInPlace},
+      {"aten::add.Tensor", accepts_sum, make_binary<Add>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_sum, make_binary<Subtract>, 0, kInPlace},
+      {"aten::mul.Tensor", accepts_two, make_binary<Multiply>, 0, kInPlace},
+      {"aten::mul.Tensor", accepts_number, make_with_number<Multiply>, 0, kInPlace},
+      {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>, 0, kInPlace},
   };
 }
 

@@ -159,7 +159,10 @@ Gemm exact_gemm(const GemmShape& shape) {
 }
 
 Gemm fast_gemm(const GemmShape& shape) {
-  return blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape) : Gemm::by_onednn(shape, {shape.k});
+  constexpr int64_t kSmall = 1 << 16;  // multiplications; oneDNN takes longer to begin
+  const bool is_small = int64_t{shape.m} * shape.n * shape.k < kSmall;
+  return is_small || blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape)
+                                                     : Gemm::by_onednn(shape, {shape.k});
 }
 
 }  // namespace rondo

@@ -57,7 +57,8 @@ class Gemm {
 /// Must be called under the thread count under which the products run.
 Gemm exact_gemm(const GemmShape& shape);
 
-/// oneDNN in one go: on most machines and shapes the fastest, whatever the bits.
+/// oneDNN in one go, where there is enough to do: on most machines and shapes the fastest, whatever
+/// the bits.
 Gemm fast_gemm(const GemmShape& shape);
 
 }  // namespace rondo

@@ -13,6 +13,9 @@ std::vector<OwnKernel> softmax_kernels();
 std::vector<OwnKernel> nll_loss_kernels();
 std::vector<OwnKernel> max_pool_kernels();
 std::vector<OwnKernel> batch_norm_kernels();
+std::vector<OwnKernel> batch_norm_backward_kernels();
+std::vector<OwnKernel> first_convolution_kernels();
 std::vector<OwnKernel> masked_fill_kernels();
+std::vector<OwnKernel> transcendental_kernels();
 
 }  // namespace rondo

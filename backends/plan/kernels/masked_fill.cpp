@@ -2,6 +2,7 @@
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
+#include "core/vector_loop.h"
 
 namespace rondo {
 
@@ -16,12 +17,18 @@ class MaskedFillKernel final : public Kernel {
 
   void run() override {
     const float* x = x_.as<float>();
-    const bool* const mask = mask_.as<bool>();
+    const uint8_t* const mask = mask_.as<uint8_t>();
     float* y = y_.as<float>();
+    const float value = value_;
     for (int64_t r = 0; r < repeats_; ++r, x += period_, y += period_) {
-      for (int64_t i = 0; i < period_; ++i) {
-        y[i] = mask[i] ? value_ : x[i];
-      }
+      vector_loop(
+          [=](int64_t i) RONDO_INLINE_LAMBDA {
+            // Both as 32-bit values, so that the loop becomes one over vectors.
+            const float kept = x[i];
+            const int32_t is_masked = mask[i];
+            y[i] = is_masked != 0 ? value : kept;
+          },
+          period_);
     }
   }
 
@@ -64,7 +71,7 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 }  // namespace
 
 std::vector<OwnKernel> masked_fill_kernels() {
-  return {{"aten::masked_fill.Scalar", accepts, make}};
+  return {{"aten::masked_fill.Scalar", accepts, make, /*ulps=*/0, /*in_place=*/true}};
 }
 
 }  // namespace rondo

@@ -1,0 +1,42 @@
+#include "backends/blas_advice.h"
+
+#include <dlfcn.h>
+
+namespace rondo {
+
+namespace {
+
+bool is_loaded(const char* function) {
+  return ::dlsym(RTLD_DEFAULT, function) != nullptr;
+}
+
+}  // namespace
+
+BlasFacts blas_facts() {
+  BlasFacts facts;
+  const bool is_hidden = !is_loaded("sgemm_");  // LibTorch brings its own
+  const bool is_openblas = is_loaded("openblas_get_config");
+  facts.is_optimized = is_hidden || is_openblas || is_loaded("MKL_Get_Version") ||
+                       is_loaded("bli_info_get_version_str");
+  if (is_openblas) {
+    // 0: sequential, 1: threads of its own, 2: OpenMP, which LibTorch uses as well.
+    const auto parallel =
+        reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
+    facts.has_own_threads = parallel != nullptr && parallel() == 1;
+  }
+  return facts;
+}
+
+std::string blas_advice(const BlasFacts& facts, int threads) {
+  if (!facts.is_optimized) {
+    return "LibTorch runs on the reference BLAS, whose matrix products are some ten times slower "
+           "than need be: install libopenblas0-openmp";
+  }
+  if (facts.has_own_threads && threads > 1) {
+    return "OpenBLAS has threads of its own beside LibTorch's, and both wait for the same cores: "
+           "install libopenblas0-openmp, or set backend.threads = 1";
+  }
+  return "";
+}
+
+}  // namespace rondo

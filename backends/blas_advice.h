@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+namespace rondo {
+
+/// What matters of the BLAS of a process.
+struct BlasFacts {
+  bool is_optimized = true;      ///< OpenBLAS, MKL or BLIS, not the reference implementation
+  bool has_own_threads = false;  ///< a pool beside the one of LibTorch
+};
+
+/// Looks at the libraries that are loaded.
+BlasFacts blas_facts();
+
+/// What to change, and how; "" when nothing need be.
+/// \param threads  of tensor operators
+std::string blas_advice(const BlasFacts& facts, int threads);
+
+}  // namespace rondo

@@ -1,0 +1,67 @@
+#include "callbacks/early_stopper.h"
+
+#include "core/registry.h"
+#include "core/require.h"
+#include "core/timestamp.h"
+
+namespace rondo {
+
+EarlyStopper::EarlyStopper(const Options& options)
+    : MetricStopper("EarlyStopper",
+                    {options.metric, options.direction, options.when},
+                    "stopped by EarlyStopper"),
+      patience_(options.patience),
+      min_delta_(options.min_delta) {
+  const TimeUnit unit = patience_.unit();
+  detail::require(unit != TimeUnit::Fraction && unit != TimeUnit::Second,
+                  "EarlyStopper.patience",
+                  "in updates, epochs, samples or tokens",
+                  patience_.to_string());
+  detail::require(patience_.count() >= 0, "EarlyStopper.patience", ">= 0", patience_.count());
+  detail::require(min_delta_ >= 0.0, "EarlyStopper.min_delta", ">= 0", min_delta_);
+}
+
+void EarlyStopper::look(const Timestamp& now, double value) {
+  const int64_t time = now.get(patience_.unit());
+  // A better value lies beyond the best one moved by min_delta its own way.
+  const double sign = is_better(0.0, 1.0) ? -1.0 : 1.0;
+  if (!best_ || is_better(value, *best_ + sign * min_delta_)) {
+    best_ = value;
+    best_at_ = time;
+  }
+  age_ = time - best_at_;
+}
+
+StateDict EarlyStopper::save_state() const {
+  if (!best_) {
+    return {};
+  }
+  return {{"best", *best_}, {"best_at", best_at_}, {"age", age_}};
+}
+
+void EarlyStopper::load_state(const StateDict& state) {
+  const double best = state.at("best").as_double();
+  const int64_t best_at = state.at("best_at").as_int();
+  age_ = state.at("age").as_int();
+  best_at_ = best_at;
+  best_ = best;
+}
+
+void register_early_stopper(Registry<Callback>& registry) {
+  using Options = EarlyStopper::Options;
+  registry.add<EarlyStopper>("EarlyStopper", "Ends a run whose metric has stopped improving.")
+      .key("metric", &Options::metric, "as it is logged, such as \"val/accuracy\"")
+      .required()
+      .key("direction",
+           &Options::direction,
+           one_of({"auto", "min", "max"}),
+           "which values are better; auto: lower ones of a loss, an error or a perplexity")
+      .key("when",
+           &Options::when,
+           one_of({"validation", "epoch", "update"}),
+           "after which the metric is looked at; update: on log steps")
+      .key("patience", &Options::patience, "ends the run when the best value is older than this")
+      .key("min_delta", &Options::min_delta, at_least(0), "better is better by more than this");
+}
+
+}  // namespace rondo

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+struct Timestamp;
+
+/// A callback that ends a run because of a metric. It is told the metric's values and says when it
+/// has seen enough; a run that it ended ends at once when it is resumed.
+class MetricStopper : public Callback {
+ public:
+  /// What is looked at, and when.
+  struct Watch {
+    std::string metric;     ///< as it is logged, such as "val/accuracy"
+    std::string direction;  ///< which values are better: "min", "max", or "auto", which is "min"
+                            ///< for a name with loss, error or perplexity in it
+    std::string
+        when;  ///< after each "validation" of a fit, "epoch", or "update" that is a log step
+  };
+
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
+  void on_train_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t batch_idx) override;
+
+  /// \throws UsageError  when nothing logged the metric so far
+  void run_validation(Trainer& trainer, std::optional<int64_t> loop_idx, bool is_last) override;
+
+ protected:
+  /// \param name    the class, for messages
+  /// \param reason  why the run ended; a string that lives as long as the program
+  /// \throws UsageError  for options out of range
+  MetricStopper(std::string name, Watch watch, const char* reason);
+
+  /// The metric's value at `now`.
+  virtual void look(const Timestamp& now, double value) = 0;
+
+  /// True when the run has to end, by what was seen so far.
+  virtual bool is_over() const = 0;
+
+  bool is_better(double a, double b) const;
+
+ private:
+  void look_now(Trainer& trainer);
+  void stop_when_over(Trainer& trainer);
+
+  std::string name_;
+  Watch watch_;
+  bool lower_is_better_;
+  const char* reason_;
+};
+
+}  // namespace rondo

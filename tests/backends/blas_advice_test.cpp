@@ -1,0 +1,23 @@
+#include "backends/blas_advice.h"
+
+#include <doctest/doctest.h>
+
+TEST_SUITE_BEGIN("backends/blas_advice");
+
+using namespace rondo;
+
+TEST_CASE("a slow BLAS is named with the package that cures it") {
+  CHECK(blas_advice({/*is_optimized=*/false, false}, 1).find("libopenblas0-openmp") !=
+        std::string::npos);
+}
+
+TEST_CASE("two pools of threads matter when there are threads") {
+  CHECK(blas_advice({true, /*has_own_threads=*/true}, 1).empty());
+  CHECK(blas_advice({true, /*has_own_threads=*/true}, 2).find("threads") != std::string::npos);
+  CHECK(blas_advice({true, false}, 8).empty());
+}
+
+TEST_CASE("the BLAS of this process can be looked at") {
+  const BlasFacts facts = blas_facts();
+  CHECK((facts.is_optimized || !facts.has_own_threads));
+}
