@@ -220,8 +220,8 @@ class Reader {
     const int64_t kind = saved.at("kind").as_int();
     const int64_t dtype = saved.at("dtype").as_int();
     require(kind >= 0 && kind <= static_cast<int64_t>(SlotKind::Produced), "kind of a tensor");
-    require(dtype >= 0 && dtype < static_cast<int64_t>(at::ScalarType::QInt8) ||
-                dtype == static_cast<int64_t>(at::ScalarType::BFloat16),
+    const bool is_plain = dtype >= 0 && dtype < static_cast<int64_t>(at::ScalarType::QInt8);
+    require(is_plain || dtype == static_cast<int64_t>(at::ScalarType::BFloat16),
             "dtype of a tensor");
     slot.kind = static_cast<SlotKind>(kind);
     slot.dtype = static_cast<at::ScalarType>(dtype);
