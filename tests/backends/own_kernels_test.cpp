@@ -93,6 +93,23 @@ void check_same(const std::string& name,
   }
 }
 
+/// The same for a plan that need not be exact: near what `body` gives, and by its own kernels.
+void check_close(const Body& body,
+                 const std::function<Batch(int)>& batch_of,
+                 CapturedState state = {}) {
+  Recorded recorded(body, batch_of(0), std::move(state));
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
+  const int before = recorded.kernels_of_own(plan.plan());
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<at::Tensor> expected = body(batch_of(step));
+    const std::vector<at::Tensor>& got = plan.run(batch_of(step), kAlwaysDue);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
+    }
+  }
+  CHECK(recorded.kernels_of_own(plan.plan()) == before);
+}
+
 at::Tensor random(at::IntArrayRef sizes, int seed) {
   return at::randn(sizes, at::detail::createCPUGenerator(static_cast<uint64_t>(seed) + 1));
 }
@@ -402,17 +419,7 @@ TEST_CASE("kernels that may round differently stay within their bounds") {
                        x["a"].mm(x["b"].t()),
                        x["a"].view({2, 32, 96}).bmm(x["b"].view({2, 32, 96}).transpose(1, 2))};
   };
-  Recorded recorded(body, batch(0), {{"mean", mean}, {"variance", variance}});
-  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
-  const int before = recorded.kernels_of_own(plan.plan());
-  for (int step = 0; step < 5; ++step) {
-    const std::vector<at::Tensor> expected = body(batch(step));
-    const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
-    for (size_t i = 0; i < expected.size(); ++i) {
-      CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
-    }
-  }
-  CHECK(recorded.kernels_of_own(plan.plan()) == before);
+  check_close(body, batch, {{"mean", mean}, {"variance", variance}});
 }
 
 TEST_CASE("the first convolution of a network, when it need not be exact") {
@@ -448,17 +455,7 @@ TEST_CASE("the first convolution of a network, when it need not be exact") {
         }
         return results;
       };
-      Recorded recorded(body, batch(0));
-      PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
-      const int before = recorded.kernels_of_own(plan.plan());
-      for (int step = 0; step < 5; ++step) {
-        const std::vector<at::Tensor> expected = body(batch(step));
-        const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
-        for (size_t i = 0; i < expected.size(); ++i) {
-          CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
-        }
-      }
-      CHECK(recorded.kernels_of_own(plan.plan()) == before);
+      check_close(body, batch);
     }
   }
 }
