@@ -71,7 +71,8 @@ DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOpti
   }
   detail::require(
       options.batch_size >= 1, shared_->name + ": batch_size", ">= 1", options.batch_size);
-  detail::require(options.prefetch >= 0, shared_->name + ": prefetch", ">= 0", options.prefetch);
+  const int64_t prefetch = options.prefetch.value_or(0);
+  detail::require(prefetch >= 0, shared_->name + ": prefetch", ">= 0", prefetch);
   shared_->label = std::move(label);
   shared_->factory = std::move(source);
   shared_->options = std::move(options);
@@ -114,7 +115,8 @@ std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                     position};
   auto stream = shared_->dataset ? detail::stream_of(shared_->dataset, std::move(pass))
                                  : detail::stream_of(shared_->iterable, std::move(pass));
-  return how.prefetch > 0 ? detail::prefetched(std::move(stream), how.prefetch) : std::move(stream);
+  return how.prefetch == 0 ? std::move(stream)
+                           : detail::prefetched(std::move(stream), how.prefetch);
 }
 
 KeyTable<LoaderOptions> loader_keys() {
@@ -126,7 +128,8 @@ KeyTable<LoaderOptions> loader_keys() {
       .key("prefetch",
            &LoaderOptions::prefetch,
            at_least(0),
-           "batches made ahead by a thread; 0: made when asked for");
+           "batches made ahead by a thread, 0: made when asked for; when absent 8, more of small "
+           "ones");
   return keys;
 }
 

@@ -18,7 +18,9 @@ struct LoaderOptions {
   bool shuffle = false;    ///< another order in each epoch, from seed and epoch alone
   bool drop_last = false;  ///< leave a short last batch out
   std::optional<uint64_t> shuffle_seed = {};  ///< of the order; the run's seed when absent
-  int64_t prefetch = 8;  ///< batches made ahead by a thread; 0: made when asked for
+  /// Batches made ahead by a thread; 0: made when asked for. Absent: 8, and as many of small ones
+  /// as 1 MiB holds, up to 64.
+  std::optional<int64_t> prefetch = {};
 };
 
 /// The keys of LoaderOptions, which stand beside those of the data set in a config.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "data/data_loader.h"
@@ -35,7 +36,8 @@ std::unique_ptr<BatchStream> stream_of(std::shared_ptr<const Dataset> data, Pass
 std::unique_ptr<BatchStream> stream_of(std::shared_ptr<IterableSource> source, Pass pass);
 
 /// Lets a thread ask `source` for at most `depth` batches before they are wanted.
-/// \param depth  >= 1
-std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source, int64_t depth);
+/// \param depth  >= 1; absent: what LoaderOptions::prefetch says
+std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source,
+                                        std::optional<int64_t> depth);
 
 }  // namespace rondo::detail

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -11,12 +13,26 @@ namespace rondo::detail {
 
 namespace {
 
+constexpr size_t kUsualDepth = 8;
+constexpr size_t kMostSmallBatches = 64;
+constexpr size_t kBytesOfSmallBatches = size_t{1} << 20;
+
+/// Waking the thread costs as much as a small step: it should be rare for small batches.
+size_t depth_for(const Batch& batch) {
+  size_t bytes = 1;
+  for (const auto& [path, tensor] : batch.items()) {
+    bytes += tensor.nbytes();
+  }
+  return std::clamp(kBytesOfSmallBatches / bytes, kUsualDepth, kMostSmallBatches);
+}
+
 class PrefetchStream final : public BatchStream {
  public:
-  PrefetchStream(std::unique_ptr<BatchStream> source, int64_t depth)
+  PrefetchStream(std::unique_ptr<BatchStream> source, std::optional<int64_t> depth)
       : source_(std::move(source)),
-        depth_(static_cast<size_t>(depth)),
+        depth_is_given_(depth.has_value()),
         at_(source_->position()),
+        depth_(depth ? static_cast<size_t>(*depth) : kUsualDepth),
         thread_([this] { run(); }) {}
 
   ~PrefetchStream() override {
@@ -88,15 +104,19 @@ class PrefetchStream final : public BatchStream {
 
   void push(Made made) {
     const std::lock_guard lock(mutex_);
+    if (!depth_is_given_) {
+      depth_ = depth_for(made.batch);
+    }
     queue_.push_back(std::move(made));
     ready_.notify_one();
   }
 
   const std::unique_ptr<BatchStream> source_;  // used by the thread alone
-  const size_t depth_;
+  const bool depth_is_given_;
   LoaderPosition at_;  // used by the consumer alone
 
   std::mutex mutex_;  // guards what follows
+  size_t depth_;
   std::condition_variable room_;
   std::condition_variable ready_;
   std::deque<Made> queue_;
@@ -109,7 +129,8 @@ class PrefetchStream final : public BatchStream {
 
 }  // namespace
 
-std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source, int64_t depth) {
+std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source,
+                                        std::optional<int64_t> depth) {
   return std::make_unique<PrefetchStream>(std::move(source), depth);
 }
 

@@ -250,6 +250,23 @@ TEST_CASE("never more batches are made ahead than prefetch says") {
   }
 }
 
+TEST_CASE("without prefetch, more batches are made ahead when they are small") {
+  for (const int64_t batch_size : {4, 40000}) {
+    const auto calls = std::make_shared<Calls>();
+    LoaderOptions options;
+    options.batch_size = batch_size;
+    const DataLoader loader(use<Counter>({batch_size * 100, -1, calls}), options);
+    const auto stream = loader.stream({}, 1);
+    const int64_t ahead = batch_size == 4 ? 64 : 8;
+    calls->wait_for(batch_size * ahead);
+    for (int turn = 0; turn < 1000; ++turn) {  // gives the thread its chance to go too far
+      std::this_thread::yield();
+    }
+    const std::lock_guard lock(calls->mutex);
+    CHECK(calls->got == batch_size * ahead);
+  }
+}
+
 TEST_CASE("a stream may be destroyed while its queue is full, and before its first batch") {
   const auto calls = std::make_shared<Calls>();
   const DataLoader loader(use<Counter>({1000000, -1, calls}), batches_of(4, 2));
