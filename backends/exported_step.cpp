@@ -139,7 +139,7 @@ StepFile step_file_from(const StateDict& saved) {
   for (const StateValue& of_program : saved.at("schedules").as_list()) {
     std::vector<ExportedSchedule>& tables = file.schedules.emplace_back();
     for (const StateValue& table : of_program.as_list()) {
-      const at::Tensor values = table.as_tensor();
+      const at::Tensor& values = table.as_tensor();
       require(values.scalar_type() == at::kDouble && values.dim() == 1 && values.numel() > 0,
               "a schedule");
       const at::Tensor plain = values.contiguous();

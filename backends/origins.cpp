@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,8 @@ std::string script_place() {
 
 // "model.net.0.weight" lies in module "net.0".
 std::string module_of(const std::string& tensor) {
-  const std::string kModel = "model.";
-  const std::string kView = "view of ";
+  constexpr std::string_view kModel = "model.";
+  constexpr std::string_view kView = "view of ";
   const size_t skipped = tensor.compare(0, kView.size(), kView) == 0 ? kView.size() : 0;
   if (tensor.compare(skipped, kModel.size(), kModel) != 0) {
     return "";

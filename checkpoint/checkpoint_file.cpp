@@ -1,7 +1,6 @@
 #include "checkpoint/checkpoint_file.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
@@ -14,6 +13,7 @@
 #include "checkpoint/internal/manifest.h"
 #include "checkpoint/internal/pickle_format.h"
 #include "checkpoint/internal/pickle_reader.h"
+#include "checkpoint/internal/snapshot_memory.h"
 #include "checkpoint/internal/state_writer.h"
 #include "checkpoint/internal/storage_loader.h"
 #include "checkpoint/internal/zip_reader.h"
@@ -120,24 +120,15 @@ void write_checkpoint(FileSystem& files, const fs::path& path, const StateDict& 
       "save", path, [&] { write_pickled(files, path, detail::pickle_state(state)); });
 }
 
-CheckpointSnapshot::CheckpointSnapshot() = default;
+CheckpointSnapshot::CheckpointSnapshot() : memory_(std::make_unique<detail::SnapshotMemory>()) {}
 
 CheckpointSnapshot::~CheckpointSnapshot() = default;
 
 void CheckpointSnapshot::take(const fs::path& path, const StateDict& state) {
   as_checkpoint_error("save", path, [&] {
     detail::PickledState pickled = detail::pickle_state(state);
-    const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < pickled.records.size(); ++i) {
-      const at::Tensor& live = pickled.records[i];
-      at::Tensor copy =
-          pickled_ != nullptr && i < pickled_->records.size() ? pickled_->records[i] : at::Tensor();
-      if (!copy.defined() || copy.scalar_type() != live.scalar_type() ||
-          copy.sizes() != live.sizes()) {
-        copy = at::empty(live.sizes(), live.options().device(at::kCPU));
-      }
-      pickled.records[i] = copy.copy_(live);
-    }
+    pickled_.reset();  // its tensors keep the memory that may have to grow
+    memory_->copy(pickled.records);
     pickled_ = std::make_unique<detail::PickledState>(std::move(pickled));
   });
   path_ = path;

@@ -29,6 +29,7 @@ void write_checkpoint(FileSystem& files, const std::filesystem::path& path, cons
 namespace detail {
 
 struct PickledState;
+class SnapshotMemory;
 
 }  // namespace detail
 
@@ -48,6 +49,7 @@ class CheckpointSnapshot {
   void write(FileSystem& files) const;
 
  private:
+  std::unique_ptr<detail::SnapshotMemory> memory_;
   std::unique_ptr<detail::PickledState> pickled_;
   std::filesystem::path path_;
 };

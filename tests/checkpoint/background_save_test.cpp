@@ -29,7 +29,15 @@ const auto kNoPublication = [](const fs::path&) {};
 TEST_CASE("the file has the bytes of the moment of the call, and those of a plain save") {
   const TempDir dir;
   const at::Tensor shared = torch::arange(12, torch::kFloat);
-  const StateDict state{{"all", shared}, {"tail", shared.slice(0, 6)}, {"t", torch::ones({3}).t()}};
+  const StateDict state{{"all", shared},
+                        {"tail", shared.slice(0, 6)},
+                        {"t", torch::ones({3, 5}).t()},
+                        {"repeated", torch::arange(3).expand({4, 3})},
+                        {"scalar", torch::tensor(0.5)},
+                        {"empty", torch::empty({0, 3})},
+                        {"flags", torch::arange(7).gt(3)},
+                        {"halves", torch::arange(1001).to(torch::kBFloat16)},
+                        {"wide", torch::rand({9, 13}, torch::kComplexDouble)}};
   write_checkpoint(*real_file_system(), dir / "plain.pt", state);
   BackgroundSave save(real_file_system());
   save.begin(dir / "x.pt", state, kNoPublication);
