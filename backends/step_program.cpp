@@ -120,6 +120,15 @@ std::string to_string(const Origin& origin) {
   return text + (origin.node.empty() ? "" : " (" + origin.node + ")");
 }
 
+std::string module_of(const StepProgram& program, const Instruction& instruction) {
+  const Location& location = program.locations[static_cast<size_t>(instruction.location)];
+  if (!location.callback.empty()) {
+    return to_string(location);
+  }
+  const Origin& origin = program.origins[static_cast<size_t>(instruction.origin)];
+  return to_string(origin.phase) + (origin.module.empty() ? "" : " of " + origin.module);
+}
+
 std::string source_of(const StepProgram& program, const Instruction& instruction) {
   const Origin& own = program.origins[static_cast<size_t>(instruction.origin)];
   const Origin& origin =

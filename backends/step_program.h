@@ -135,6 +135,10 @@ std::string to_string(const Location& location);
 /// "forward of net.0", "backward of net.0 (AddmmBackward0)", "update".
 std::string to_string(const Origin& origin);
 
+/// What an instruction works for: "forward of net.0", "backward of net.0", "update", or the hook
+/// that asked for it, such as "GradNorm.on_after_backward".
+std::string module_of(const StepProgram& program, const Instruction& instruction);
+
 /// The line of code that an instruction comes from, or the line whose gradient it computes: see
 /// `source_of`. Slow.
 std::string source_of(const StepProgram& program, const Instruction& instruction);

@@ -23,7 +23,8 @@ struct StepStats {
 /// What one instruction of a replayed step costs.
 struct InstructionTime {
   std::string op;        ///< such as "aten::mm"
-  std::string where;     ///< what was running when it was recorded
+  std::string module;    ///< what it works for: see `module_of`
+  std::string source;    ///< the line that asked for it: see `source_of`
   std::string text;      ///< the instruction as the program shows it
   double seconds = 0.0;  ///< in one replay, the mean of those that were timed
   int64_t bytes = 0;     ///< of its arguments and results, each once
@@ -32,7 +33,7 @@ struct InstructionTime {
 /// The memory of what one instruction computes.
 struct InstructionBytes {
   std::string op;
-  std::string where;
+  std::string module;  ///< what it works for: see `module_of`
   int64_t bytes = 0;
 };
 

@@ -88,7 +88,8 @@ std::string timeline_table(const StepTimeline& timeline) {
     }
   };
   add_section("by operator", grouped(timeline, &InstructionTime::op));
-  add_section("by place", grouped(timeline, &InstructionTime::where));
+  add_section("by module", grouped(timeline, &InstructionTime::module));
+  add_section("by line", grouped(timeline, &InstructionTime::source));
   add_section("dearest instructions", dearest(timeline));
   return text;
 }
@@ -99,13 +100,14 @@ std::string chrome_trace(const std::string& step, const StepTimeline& timeline) 
   for (const InstructionTime& time : timeline.instructions) {
     events += fmt::format(
         "{}{{\"name\": {}, \"cat\": {}, \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": {:.3f}, "
-        "\"dur\": {:.3f}, \"args\": {{\"instruction\": {}, \"bytes\": {}}}}}",
+        "\"dur\": {:.3f}, \"args\": {{\"instruction\": {}, \"line\": {}, \"bytes\": {}}}}}",
         events.empty() ? "" : ",\n",
         json_string(time.op),
-        json_string(time.where),
+        json_string(time.module),
         start * 1e6,
         time.seconds * 1e6,
         json_string(time.text),
+        json_string(time.source),
         time.bytes);
     start += time.seconds;
   }

@@ -6,8 +6,8 @@
 
 namespace rondo {
 
-/// Where the time of a step goes: by operator, by what was running when it was recorded, and its
-/// most expensive instructions. "" when nothing was timed.
+/// Where the time of a step goes: by operator, by module, by line of code, and its most expensive
+/// instructions. "" when nothing was timed.
 std::string timeline_table(const StepTimeline& timeline);
 
 /// One replay as a trace of events, in the JSON that chrome://tracing and Perfetto read. Each

@@ -53,7 +53,7 @@ void print(const std::vector<StepReport>& steps, const RunMemory& all) {
                              megabytes(step.memory.arena));
     print_amounts(" the arena at its fullest, by operator",
                   grouped(step.memory.fullest, &InstructionBytes::op));
-    print_amounts(" the same, by place", grouped(step.memory.fullest, &InstructionBytes::where));
+    print_amounts(" the same, by module", grouped(step.memory.fullest, &InstructionBytes::module));
   }
   print_amounts("the model, by module", all.modules);
   Amounts whole = all.state;

@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 
 namespace rondo {
@@ -114,7 +116,7 @@ std::vector<Place> places_in_file(const std::string& object, uintptr_t address) 
   return places;
 }
 
-std::vector<Place> places_at(void* address) {
+std::vector<Place> look_up(void* address) {
   Dl_info info{};
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr ||
       is_library_of_others(info.dli_fname)) {
@@ -125,6 +127,16 @@ std::vector<Place> places_at(void* address) {
     places.push_back({demangled(info.dli_sname), ""});
   }
   return places;
+}
+
+// A step of thousands of instructions comes from some hundred places.
+const std::vector<Place>& places_at(void* address) {
+  static std::mutex mutex;
+  static std::map<void*, std::vector<Place>> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(address);
+  return found != known.end() ? found->second
+                              : known.emplace(address, look_up(address)).first->second;
 }
 
 bool is_header_of_others(const std::string& file) {

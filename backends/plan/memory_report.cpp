@@ -36,8 +36,7 @@ std::vector<InstructionBytes> fullest_moment(const Plan& plan) {
     const bool lives = storage.first <= moment && moment <= storage.last;
     if (storage.home == Home::Arena && storage.memory == i && lives) {
       const Instruction& maker = plan.program.instructions[storage.first];
-      const Location& location = plan.program.locations[static_cast<size_t>(maker.location)];
-      results.push_back({operator_name(maker.op), to_string(location), storage.bytes});
+      results.push_back({operator_name(maker.op), module_of(plan.program, maker), storage.bytes});
     }
   }
   return results;

@@ -59,7 +59,8 @@ StepTimeline ReplayStopwatch::timeline(const Plan& plan) const {
     const Instruction& instruction = plan.program.instructions[plan.instructions[i].index];
     timeline.instructions.push_back(
         {operator_name(instruction.op),
-         to_string(plan.program.locations[static_cast<size_t>(instruction.location)]),
+         module_of(plan.program, instruction),
+         source_of(plan.program, instruction),
          to_text(instruction),
          mean_seconds(sums_[i], timed_),
          bytes_of(plan.program, instruction)});

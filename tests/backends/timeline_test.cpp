@@ -44,6 +44,8 @@ TEST_CASE("a timeline adds up to its replay and names what each instruction is")
   CHECK(timeline.instructions[0].op == "aten::mm");
   CHECK(timeline.instructions[0].bytes == 4 * (40 * 30 + 30 * 40 + 40 * 40));
   CHECK(timeline.instructions[1].op == "aten::sum");
+  CHECK(timeline.instructions[0].module == "forward");
+  CHECK(timeline.instructions[0].source.find("report_of") != std::string::npos);
   const double sum = timeline.instructions[0].seconds + timeline.instructions[1].seconds;
   CHECK(sum > 0.0);
   CHECK(sum <= timeline.replay_s);
