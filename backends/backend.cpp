@@ -7,11 +7,11 @@
 #include <ATen/Context.h>
 
 #include "backends/blas_advice.h"
+#include "backends/checks/verify_policy.h"
 #include "backends/eager_backend.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
 #include "backends/traced_backend.h"
-#include "backends/verify_policy.h"
 #include "core/error.h"
 #include "core/glob.h"
 

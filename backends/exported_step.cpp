@@ -6,10 +6,10 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
-#include "backends/dispatcher.h"
-#include "backends/host_calls.h"
 #include "backends/passes/passes.h"
 #include "backends/plan/planned_executor.h"
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/host_calls.h"
 #include "core/error.h"
 
 namespace rondo {

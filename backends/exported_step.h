@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/program_file.h"
+#include "backends/program/program_file.h"
 #include "backends/step.h"
 
 namespace rondo {

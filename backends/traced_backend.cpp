@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "backends/checks/step_history.h"
 #include "backends/scoped.h"
 #include "backends/staging.h"
-#include "backends/step_history.h"
 #include "backends/traced_step.h"
 #include "core/error.h"
 

@@ -8,7 +8,7 @@
 #include "backends/backend.h"
 #include "backends/batch_structure.h"
 #include "backends/body_requests.h"
-#include "backends/step_program.h"
+#include "backends/program/step_program.h"
 #include "backends/traced_options.h"
 #include "core/log.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/verify_policy.h"
+#include "backends/checks/verify_policy.h"
 
 namespace rondo {
 

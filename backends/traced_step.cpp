@@ -7,12 +7,12 @@
 #include <exception>
 #include <utility>
 
-#include "backends/capture.h"
-#include "backends/jit_executor.h"
+#include "backends/checks/verification.h"
+#include "backends/interpreter/jit_executor.h"
 #include "backends/passes/passes.h"
 #include "backends/plan/planned_executor.h"
-#include "backends/program_diff.h"
-#include "backends/verification.h"
+#include "backends/program/program_diff.h"
+#include "backends/recording/capture.h"
 #include "core/error.h"
 
 namespace rondo {

@@ -6,8 +6,8 @@
 
 #include "backends/body_requests.h"
 #include "backends/executor.h"
-#include "backends/host_calls.h"
-#include "backends/step_program.h"
+#include "backends/program/step_program.h"
+#include "backends/recording/host_calls.h"
 #include "backends/step_report.h"
 #include "backends/traced_options.h"
 #include "core/log.h"

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <optional>
 
-#include "backends/tensor_summary.h"
+#include "backends/checks/tensor_summary.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "cli/commands.h"

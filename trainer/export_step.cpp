@@ -10,9 +10,9 @@
 #include <mutex>
 #include <utility>
 
+#include "backends/checks/state_snapshot.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
-#include "backends/state_snapshot.h"
 #include "backends/traced_backend.h"
 #include "callbacks/backend_callback.h"
 #include "callbacks/reproducibility_callback.h"

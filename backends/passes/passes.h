@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/executor.h"
-#include "backends/step_program.h"
+#include "backends/program/step_program.h"
 
 namespace rondo {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "backends/step_program.h"
+#include "backends/program/step_program.h"
 
 namespace rondo {
 

@@ -9,7 +9,7 @@
 
 #include "backends/plan/kernel.h"
 #include "backends/plan/plan_memory.h"
-#include "backends/step_program.h"
+#include "backends/program/step_program.h"
 
 namespace rondo {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/plan/kernel.h"
-#include "backends/step_program.h"
+#include "backends/program/step_program.h"
 
 namespace rondo {
 

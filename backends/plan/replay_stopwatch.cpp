@@ -57,13 +57,12 @@ StepTimeline ReplayStopwatch::timeline(const Plan& plan) const {
   timeline.replay_s = mean_seconds(whole_, timed_);
   for (size_t i = 0; timed_ > 0 && i < sums_.size(); ++i) {
     const Instruction& instruction = plan.program.instructions[plan.instructions[i].index];
-    timeline.instructions.push_back(
-        {operator_name(instruction.op),
-         module_of(plan.program, instruction),
-         source_of(plan.program, instruction),
-         to_text(instruction),
-         mean_seconds(sums_[i], timed_),
-         bytes_of(plan.program, instruction)});
+    timeline.instructions.push_back({operator_name(instruction.op),
+                                     module_of(plan.program, instruction),
+                                     source_of(plan.program, instruction),
+                                     to_text(instruction),
+                                     mean_seconds(sums_[i], timed_),
+                                     bytes_of(plan.program, instruction)});
   }
   return timeline;
 }

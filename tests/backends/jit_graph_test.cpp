@@ -1,11 +1,11 @@
-#include "backends/jit_graph.h"
+#include "backends/interpreter/jit_graph.h"
 
 #include <string>
 #include <vector>
 
-#include "backends/dispatcher.h"
-#include "backends/jit_executor.h"
-#include "backends/recorder.h"
+#include "backends/interpreter/jit_executor.h"
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/recorder.h"
 #include "core/state_dict.h"
 
 TEST_SUITE_BEGIN("backends/jit_graph");

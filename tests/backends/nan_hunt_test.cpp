@@ -1,4 +1,4 @@
-#include "backends/nan_hunt.h"
+#include "backends/checks/nan_hunt.h"
 
 #include <functional>
 #include <string>

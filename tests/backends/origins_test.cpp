@@ -1,11 +1,11 @@
-#include "backends/origins.h"
+#include "backends/recording/origins.h"
 
 #include <functional>
 #include <string>
 
 #include <torch/script.h>
 
-#include "backends/capture.h"
+#include "backends/recording/capture.h"
 #include "support/step_probe.h"
 
 TEST_SUITE_BEGIN("backends/origins");

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "backends/dispatcher.h"
-#include "backends/jit_executor.h"
+#include "backends/interpreter/jit_executor.h"
 #include "backends/numeric_environment.h"
 #include "backends/plan/planned_executor.h"
-#include "backends/recorder.h"
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/recorder.h"
 #include "core/state_dict.h"
 
 TEST_SUITE_BEGIN("backends/own_kernels");

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/capture.h"
-#include "backends/jit_executor.h"
+#include "backends/interpreter/jit_executor.h"
+#include "backends/recording/capture.h"
 #include "core/state_dict.h"
 #include "support/step_probe.h"
 

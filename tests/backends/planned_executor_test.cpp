@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/dispatcher.h"
 #include "backends/plan/out_variant.h"
-#include "backends/recorder.h"
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/recorder.h"
 #include "core/prepared_operator.h"
 #include "core/state_dict.h"
 #include "support/step_probe.h"

@@ -1,13 +1,13 @@
-#include "backends/recorder.h"
+#include "backends/recording/recorder.h"
 
 #include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "backends/dispatcher.h"
-#include "backends/operator_effects.h"
-#include "backends/program_diff.h"
+#include "backends/program/program_diff.h"
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/operator_effects.h"
 #include "core/error.h"
 
 TEST_SUITE_BEGIN("backends/recorder");

@@ -1,4 +1,4 @@
-#include "backends/state_snapshot.h"
+#include "backends/checks/state_snapshot.h"
 
 #include "core/state_dict.h"
 

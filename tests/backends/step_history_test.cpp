@@ -1,4 +1,4 @@
-#include "backends/step_history.h"
+#include "backends/checks/step_history.h"
 
 #include <string>
 

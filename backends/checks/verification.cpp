@@ -1,0 +1,164 @@
+#include "backends/checks/verification.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include "backends/checks/state_snapshot.h"
+#include "backends/scoped.h"
+#include "core/error.h"
+#include "core/state_dict.h"
+
+namespace rondo {
+
+namespace {
+
+class MutedBody final : public BodyRequests {
+ public:
+  MutedBody(const StepCall& call, const HostCalls& host_calls)
+      : call_(call), host_calls_(host_calls) {}
+
+  Outputs run() {
+    const Scoped<BodyRequests*> requests(call_.requests, this);
+    return call_.body(call_.batch);
+  }
+
+  void defer(StepClosure closure) override { closures_.push_back(std::move(closure.tensors)); }
+
+  void host_call(std::string, std::vector<at::Tensor> tensors, HostFunction) override {
+    host_calls_.answer(host_calls_made_++, tensors);
+  }
+
+  void set_location(std::string_view, std::string_view) override {}
+
+  const std::vector<std::vector<at::Tensor>>& closures() const { return closures_; }
+
+ private:
+  const StepCall& call_;
+  const HostCalls& host_calls_;
+  std::vector<std::vector<at::Tensor>> closures_;
+  size_t host_calls_made_ = 0;
+};
+
+// Forgets the answers when the verification is over, however it ends.
+class KeepAnswers {
+ public:
+  explicit KeepAnswers(HostCalls& calls) : calls_(calls) { calls_.keep_answers(true); }
+
+  KeepAnswers(const KeepAnswers&) = delete;
+  KeepAnswers& operator=(const KeepAnswers&) = delete;
+
+  ~KeepAnswers() { calls_.keep_answers(false); }
+
+ private:
+  HostCalls& calls_;
+};
+
+// Null, with a warning, when memory does not allow it.
+std::unique_ptr<StateSnapshot> snapshot(const Verification& verification) {
+  try {
+    return std::make_unique<StateSnapshot>(verification.call.state(), verification.call.batch);
+  } catch (const std::bad_alloc&) {
+  } catch (const c10::Error&) {
+  }
+  verification.log.warning(
+      "step " + verification.program.name +
+      ": the replay is not compared with eager, because memory does not hold a "
+      "second copy of the state (backend.verify = \"off\" silences this)");
+  return nullptr;
+}
+
+// ", last written by aten::add_ in AdamW.update", or "" when nothing writes the tensor.
+std::string last_writer(const StepProgram& program, int32_t storage) {
+  const auto is_of = [&](SlotId slot) {
+    return slot != kNoTensor && program.slots[static_cast<size_t>(slot)].storage == storage;
+  };
+  for (size_t i = program.instructions.size(); i-- > 0;) {
+    const Instruction& instruction = program.instructions[i];
+    bool writes = std::any_of(instruction.writes.begin(), instruction.writes.end(), is_of);
+    for_each_slot(instruction.results, [&](SlotId slot) { writes = writes || is_of(slot); });
+    if (writes) {
+      return ", last written by " + operator_name(instruction.op) + " in " +
+             to_string(program.locations[static_cast<size_t>(instruction.location)]);
+    }
+  }
+  return "";
+}
+
+std::string last_writer(const StepProgram& program, const std::string& name) {
+  for (const Slot& slot : program.slots) {
+    if (slot.kind != SlotKind::Produced && slot.name == name) {
+      return last_writer(program, slot.storage);
+    }
+  }
+  return "";
+}
+
+std::string outputs_difference(const StepProgram& program,
+                               const Outputs& eager,
+                               const std::vector<at::Tensor>& replayed) {
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const auto& [name, slot] = program.outputs[i];
+    const at::Tensor* const tensor = eager.find(name);
+    if (tensor == nullptr || !equal_bytes(tensor->detach(), replayed[i])) {
+      return "output \"" + name + "\"" +
+             last_writer(program, program.slots[static_cast<size_t>(slot)].storage);
+    }
+  }
+  return "";
+}
+
+std::string closures_difference(const StepProgram& program,
+                                const std::vector<std::vector<at::Tensor>>& eager,
+                                const std::vector<at::Tensor>& replayed) {
+  size_t next = program.outputs.size();
+  for (const ClosureOutput& closure : program.closures) {
+    for (size_t i = 0; i < closure.tensors.size(); ++i, ++next) {
+      const bool is_there = closure.index < eager.size() && i < eager[closure.index].size();
+      if (!is_there || !equal_bytes(eager[closure.index][i].detach(), replayed[next])) {
+        const auto slot = static_cast<size_t>(closure.tensors[i]);
+        return "tensor " + std::to_string(i) + " of step closure " + std::to_string(closure.index) +
+               last_writer(program, program.slots[slot].storage);
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<at::Tensor>& Verification::run(
+    const std::function<const std::vector<at::Tensor>&()>& replay) const {
+  const std::unique_ptr<StateSnapshot> before = snapshot(*this);
+  if (before == nullptr) {
+    return replay();
+  }
+  const KeepAnswers answers(host_calls);
+  const std::vector<at::Tensor>& replayed = replay();
+  before->swap();  // the state is as before the step; the copy holds what the replay left
+  MutedBody body(call, host_calls);
+  const Outputs eager = body.run();
+
+  const std::string state = before->first_difference();
+  std::string difference = state.empty() ? "" : "\"" + state + "\"" + last_writer(program, state);
+  if (difference.empty()) {
+    difference = outputs_difference(program, eager, replayed);
+  }
+  if (difference.empty()) {
+    difference = closures_difference(program, body.closures(), replayed);
+  }
+  if (!difference.empty()) {
+    throw CaptureError("step " + program.name +
+                       ": its replay differs from the step as written in " + difference +
+                       ". What the body reads on the host (a counter, a pointer, a flag) is frozen "
+                       "into the replay: make it a tensor, a host call or part of the step's key; "
+                       "backend.mode=eager runs the step as written");
+  }
+  return replayed;
+}
+
+}  // namespace rondo

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/body_requests.h"
+#include "backends/program/step_program.h"
+#include "backends/recording/host_calls.h"
+#include "core/log.h"
+
+namespace rondo {
+
+/// One step, run twice from the same state: replayed, then as written. The second run is muted: its
+/// closures are dropped and its host calls get what the replay's left, so that what the host does
+/// is done once.
+struct Verification {
+  const StepProgram& program;  ///< that is replayed: outputs, and the closures that are due
+  const StepCall& call;
+  HostCalls& host_calls;
+  const TextLog& log;
+
+  /// \param replay  gives the program's outputs, then its closures' tensors
+  /// \return what `replay` gave
+  /// \throws CaptureError  when a byte differs, naming the tensor and what wrote it last; the state
+  /// is
+  ///         then that of the step as written
+  const std::vector<at::Tensor>& run(
+      const std::function<const std::vector<at::Tensor>&()>& replay) const;
+};
+
+}  // namespace rondo

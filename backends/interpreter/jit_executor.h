@@ -1,0 +1,35 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "backends/executor.h"
+#include "backends/interpreter/jit_graph.h"
+#include "backends/program/step_program.h"
+
+namespace torch::jit {
+struct Code;
+}
+
+namespace rondo {
+
+/// Runs a program with LibTorch's TorchScript interpreter: no autograd, no optimisation, an
+/// operator after the other in the recorded order, whatever is due. The reference for plans.
+class JitExecutor final : public Executor {
+ public:
+  explicit JitExecutor(const StepProgram& program);
+  ~JitExecutor() override;
+
+  const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
+
+ private:
+  JitGraph graph_;
+  std::vector<std::string> inputs_;
+  std::vector<at::Tensor> captured_;
+  std::unique_ptr<torch::jit::Code> code_;
+  std::vector<at::Tensor> results_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,430 @@
+#include "backends/program/program_file.h"
+
+#include <ATen/core/List.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw CheckpointError("not a step that rondo exported: " + what);
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) {
+    fail(what);
+  }
+}
+
+StateList list_of(const std::vector<int64_t>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+template <class Integer>
+std::vector<Integer> numbers_in(const StateValue& value) {
+  std::vector<Integer> numbers;
+  for (const StateValue& item : value.as_list()) {
+    numbers.push_back(static_cast<Integer>(item.as_int()));
+  }
+  return numbers;
+}
+
+/// A constant argument as {kind: value}; nothing for one that has no such form.
+StateDict constant_state(const c10::IValue& value, const std::string& op) {
+  if (value.isNone()) {
+    return {{"none", StateValue()}};
+  }
+  if (value.isBool()) {
+    return {{"bool", value.toBool()}};
+  }
+  if (value.isInt()) {
+    return {{"int", value.toInt()}};
+  }
+  if (value.isDouble()) {
+    return {{"float", value.toDouble()}};
+  }
+  if (value.isString()) {
+    return {{"text", value.toStringRef()}};
+  }
+  if (value.isDevice() && value.toDevice().is_cpu()) {
+    return {{"device", "cpu"}};
+  }
+  if (value.isIntList()) {
+    return {{"ints", list_of(value.toIntVector())}};
+  }
+  if (value.isDoubleList() || value.isBoolList()) {
+    StateList items;
+    for (const c10::IValue& item : value.toListRef()) {
+      items.emplace_back(item.isDouble() ? StateValue(item.toDouble()) : StateValue(item.toBool()));
+    }
+    return {{value.isDoubleList() ? "floats" : "bools", items}};
+  }
+  throw NotSupportedError(
+      fmt::format("the step calls {} with an argument of kind {}, which cannot be exported",
+                  op,
+                  value.tagKind()));
+}
+
+c10::IValue constant_from(const StateDict& state) {
+  require(state.size() == 1, "a constant without a kind");
+  const auto& [kind, value] = state.items().front();
+  if (kind == "none") {
+    return {};
+  }
+  if (kind == "bool") {
+    return value.as_bool();
+  }
+  if (kind == "int") {
+    return value.as_int();
+  }
+  if (kind == "float") {
+    return value.as_double();
+  }
+  if (kind == "text") {
+    return value.as_string();
+  }
+  if (kind == "device") {
+    return c10::Device(c10::kCPU);
+  }
+  if (kind == "ints") {
+    return numbers_in<int64_t>(value);
+  }
+  if (kind == "floats") {
+    c10::List<double> items;
+    for (const StateValue& item : value.as_list()) {
+      items.push_back(item.as_double());
+    }
+    return items;
+  }
+  require(kind == "bools", "a constant of an unknown kind");
+  c10::List<bool> items;
+  for (const StateValue& item : value.as_list()) {
+    items.push_back(item.as_bool());
+  }
+  return items;
+}
+
+std::vector<int64_t> wide(const std::vector<SlotId>& slots) {
+  return {slots.begin(), slots.end()};
+}
+
+StateDict argument_state(const Argument& argument, const std::string& op) {
+  switch (argument.kind) {
+    case Argument::Kind::Constant:
+      return constant_state(argument.constant, op);
+    case Argument::Kind::Tensor:
+      return {{"tensor", static_cast<int64_t>(argument.slots[0])}};
+    case Argument::Kind::TensorList:
+      break;
+  }
+  return {{"tensors", list_of(wide(argument.slots))}};
+}
+
+StateList arguments_state(const std::vector<Argument>& arguments, const std::string& op) {
+  StateList list;
+  for (const Argument& argument : arguments) {
+    list.emplace_back(argument_state(argument, op));
+  }
+  return list;
+}
+
+/// The name of a captured tensor in `state`; another one when it stands for another tensor.
+std::string name_in(ProgramState& state, const Slot& slot) {
+  std::string name = slot.name;
+  for (int number = 2;; ++number) {
+    const auto [place, is_new] = state.emplace(name, slot.value);
+    if (is_new || place->second.is_same(slot.value) ||
+        (place->second.is_alias_of(slot.value) && place->second.sizes() == slot.value.sizes() &&
+         place->second.strides() == slot.value.strides() &&
+         place->second.storage_offset() == slot.value.storage_offset())) {
+      return name;
+    }
+    name = slot.name + " " + std::to_string(number);
+  }
+}
+
+StateDict slot_state(const Slot& slot, ProgramState& state) {
+  StateDict saved{{"kind", static_cast<int64_t>(slot.kind)},
+                  {"dtype", static_cast<int64_t>(slot.dtype)},
+                  {"sizes", list_of(slot.sizes)},
+                  {"strides", list_of(slot.strides)},
+                  {"offset", slot.offset},
+                  {"storage", static_cast<int64_t>(slot.storage)}};
+  if (slot.is_wrapped_number) {
+    saved.set("number", true);
+  }
+  if (slot.kind == SlotKind::Captured) {
+    saved.set("name", name_in(state, slot));
+  } else if (!slot.name.empty()) {
+    saved.set("name", slot.name);
+  }
+  if (slot.kind == SlotKind::Constant) {
+    saved.set("value", slot.value.detach().clone());
+  }
+  return saved;
+}
+
+c10::OperatorHandle operator_named(const std::string& name, const std::string& overload) {
+  const auto found = c10::Dispatcher::singleton().findSchema({name, overload});
+  if (!found) {
+    throw NotSupportedError(fmt::format(
+        "the step needs the operator {}{}{}, which this program does not have: load the library "
+        "that registers it first",
+        name,
+        overload.empty() ? "" : ".",
+        overload));
+  }
+  return *found;
+}
+
+/// Reads one program, and checks while it does.
+class Reader {
+ public:
+  Reader(const StateDict& saved, const ProgramState& state) : saved_(saved), state_(state) {}
+
+  StepProgram read() {
+    program_.name = saved_.at("name").as_string();
+    const int64_t storages = saved_.at("storages").as_int();
+    const StateList& slots = saved_.at("slots").as_list();
+    require(storages >= 0 && storages <= static_cast<int64_t>(slots.size()), "storages");
+    program_.storages = static_cast<int32_t>(storages);
+    for (const StateValue& slot : slots) {
+      program_.slots.push_back(read_slot(slot.as_dict()));
+    }
+    for (const StateValue& instruction : saved_.at("instructions").as_list()) {
+      program_.instructions.push_back(read_instruction(instruction.as_dict()));
+    }
+    for (const StateValue& output : saved_.at("outputs").as_list()) {
+      const StateList& pair = output.as_list();
+      require(pair.size() == 2, "an output");
+      program_.outputs.emplace_back(pair[0].as_string(), slot_id(pair[1].as_int(), false));
+    }
+    for (const StateValue& name : saved_.at("host_calls").as_list()) {
+      program_.host_calls.push_back(name.as_string());
+    }
+    require_made();
+    require_room();
+    return std::move(program_);
+  }
+
+ private:
+  Slot read_slot(const StateDict& saved) const {
+    Slot slot;
+    const int64_t kind = saved.at("kind").as_int();
+    const int64_t dtype = saved.at("dtype").as_int();
+    require(kind >= 0 && kind <= static_cast<int64_t>(SlotKind::Produced), "kind of a tensor");
+    const bool is_plain = dtype >= 0 && dtype < static_cast<int64_t>(at::ScalarType::QInt8);
+    require(is_plain || dtype == static_cast<int64_t>(at::ScalarType::BFloat16),
+            "dtype of a tensor");
+    slot.kind = static_cast<SlotKind>(kind);
+    slot.dtype = static_cast<at::ScalarType>(dtype);
+    slot.sizes = numbers_in<int64_t>(saved.at("sizes"));
+    slot.strides = numbers_in<int64_t>(saved.at("strides"));
+    slot.offset = saved.at("offset").as_int();
+    const int64_t storage = saved.at("storage").as_int();
+    require(storage >= 0 && storage < program_.storages, "storage of a tensor");
+    slot.storage = static_cast<int32_t>(storage);
+    slot.is_wrapped_number = saved.contains("number");
+    if (const StateValue* name = saved.find("name")) {
+      slot.name = name->as_string();
+    }
+    check_extent(slot);
+    fill(slot, saved);
+    return slot;
+  }
+
+  static void check_extent(const Slot& slot) {
+    constexpr int64_t kMost = int64_t{1} << 40;  // elements; more are a mistake
+    require(slot.sizes.size() == slot.strides.size() && slot.sizes.size() <= 64, "shape");
+    require(slot.offset >= 0 && slot.offset < kMost, "offset of a tensor");
+    int64_t last = slot.offset;
+    for (size_t d = 0; d < slot.sizes.size(); ++d) {
+      require(slot.sizes[d] >= 0 && slot.sizes[d] < kMost && slot.strides[d] >= 0 &&
+                  slot.strides[d] < kMost,
+              "shape");
+      require(slot.sizes[d] <= 1 || slot.strides[d] <= kMost / slot.sizes[d], "shape");
+      last += std::max<int64_t>(slot.sizes[d] - 1, 0) * slot.strides[d];
+      require(last < kMost, "shape");
+    }
+  }
+
+  void fill(Slot& slot, const StateDict& saved) const {
+    if (slot.kind == SlotKind::Captured) {
+      const auto found = state_.find(slot.name);
+      require(found != state_.end(), "a tensor of the state is missing");
+      slot.value = found->second;
+    } else if (slot.kind == SlotKind::Constant) {
+      slot.value = saved.at("value").as_tensor();
+    }
+    if (slot.value.defined()) {
+      require(slot.value.scalar_type() == slot.dtype && slot.value.sizes() == slot.sizes &&
+                  (slot.value.numel() <= 1 || slot.value.strides() == slot.strides),
+              "a tensor has another shape than the program says");
+      if (slot.is_wrapped_number) {
+        require(slot.value.dim() == 0, "a number");
+        slot.value.unsafeGetTensorImpl()->set_wrapped_number(true);
+      }
+    }
+  }
+
+  SlotId slot_id(int64_t id, bool may_be_none) const {
+    require(id < static_cast<int64_t>(program_.slots.size()) && id >= (may_be_none ? kNoTensor : 0),
+            "number of a tensor");
+    return static_cast<SlotId>(id);
+  }
+
+  Argument read_argument(const StateDict& saved) const {
+    Argument argument;
+    if (const StateValue* tensor = saved.find("tensor")) {
+      return Argument::tensor_of(slot_id(tensor->as_int(), true));
+    }
+    const StateValue* tensors = saved.find("tensors");
+    if (tensors == nullptr) {
+      return Argument::constant_of(constant_from(saved));
+    }
+    argument.kind = Argument::Kind::TensorList;
+    for (const int64_t id : numbers_in<int64_t>(*tensors)) {
+      argument.slots.push_back(slot_id(id, true));
+    }
+    return argument;
+  }
+
+  Instruction read_instruction(const StateDict& saved) const {
+    Instruction instruction{
+        operator_named(saved.at("op").as_string(), saved.at("overload").as_string()), {}, {}, {}};
+    for (const StateValue& argument : saved.at("arguments").as_list()) {
+      instruction.arguments.push_back(read_argument(argument.as_dict()));
+    }
+    for (const StateValue& result : saved.at("results").as_list()) {
+      instruction.results.push_back(read_argument(result.as_dict()));
+    }
+    const c10::FunctionSchema& schema = instruction.op.schema();
+    require(instruction.arguments.size() == schema.arguments().size() &&
+                instruction.results.size() == schema.returns().size(),
+            "an operator with other arguments than it takes");
+    for (const int64_t id : numbers_in<int64_t>(saved.at("writes"))) {
+      instruction.writes.push_back(slot_id(id, false));
+    }
+    instruction.draws_random = saved.contains("draws_random");
+    instruction.is_opaque = saved.contains("is_opaque");
+    instruction.is_allocation = saved.contains("is_allocation");
+    return instruction;
+  }
+
+  /// Nothing is read that neither is there from the beginning nor was made before.
+  void require_made() const {
+    std::vector<bool> made(program_.slots.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      made[i] = program_.slots[i].kind != SlotKind::Produced;
+    }
+    const auto is_made = [&](SlotId slot) {
+      require(made[static_cast<size_t>(slot)], "a tensor is used before it is made");
+    };
+    for (const Instruction& instruction : program_.instructions) {
+      for_each_slot(instruction.arguments, is_made);
+      for_each_slot(instruction.results,
+                    [&](SlotId slot) { made[static_cast<size_t>(slot)] = true; });
+    }
+    for (const auto& output : program_.outputs) {
+      is_made(output.second);
+    }
+  }
+
+  /// Every view lies in memory that is there: that of the state, of a constant, or of an input.
+  void require_room() const {
+    struct Room {
+      const at::Tensor* outside = nullptr;
+      bool is_input = false;
+      int64_t begin = 0;  // in bytes, as the program counts them
+      int64_t end = 0;
+    };
+
+    std::vector<Room> rooms(static_cast<size_t>(program_.storages));
+    for (const Slot& slot : program_.slots) {
+      Room& room = rooms[static_cast<size_t>(slot.storage)];
+      const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
+      if (slot.kind == SlotKind::Input) {
+        require(!room.is_input && room.outside == nullptr, "two inputs in one memory");
+        room = {nullptr, true, slot.offset * item, extent_of(slot)};
+      } else if (slot.value.defined()) {
+        require(
+            !room.is_input && (room.outside == nullptr || room.outside->is_alias_of(slot.value)),
+            "tensors of one memory lie apart");
+        const int64_t shift = (slot.value.storage_offset() - slot.offset) * item;
+        room.outside = &slot.value;
+        room.begin = -shift;
+        room.end = static_cast<int64_t>(slot.value.storage().nbytes()) - shift;
+      }
+    }
+    for (const Slot& slot : program_.slots) {
+      const Room& room = rooms[static_cast<size_t>(slot.storage)];
+      const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
+      const bool is_inside = slot.offset * item >= room.begin && extent_of(slot) <= room.end;
+      require((!room.is_input && room.outside == nullptr) || extent_of(slot) == 0 || is_inside,
+              "a tensor reaches outside of its memory");
+    }
+  }
+
+  const StateDict& saved_;
+  const ProgramState& state_;
+  StepProgram program_;
+};
+
+StateDict instruction_state(const Instruction& instruction) {
+  const std::string op = operator_name(instruction.op);
+  StateDict saved{{"op", instruction.op.schema().name()},
+                  {"overload", instruction.op.schema().overload_name()},
+                  {"arguments", arguments_state(instruction.arguments, op)},
+                  {"results", arguments_state(instruction.results, op)},
+                  {"writes", list_of(wide(instruction.writes))}};
+  for (const auto& [name, is_set] : {std::pair("draws_random", instruction.draws_random),
+                                     std::pair("is_opaque", instruction.is_opaque),
+                                     std::pair("is_allocation", instruction.is_allocation)}) {
+    if (is_set) {
+      saved.set(name, true);
+    }
+  }
+  return saved;
+}
+
+}  // namespace
+
+StateDict to_state(const StepProgram& program, ProgramState& state) {
+  StateList slots;
+  const std::vector<bool> used = used_slots(program);
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    Slot slot = program.slots[i];
+    if (!used[i] && slot.kind != SlotKind::Input) {
+      slot.kind = SlotKind::Produced;  // nothing reads it: its bytes need not be saved
+      slot.value = at::Tensor();
+    }
+    slots.emplace_back(slot_state(slot, state));
+  }
+  StateList instructions;
+  for (const Instruction& instruction : program.instructions) {
+    instructions.emplace_back(instruction_state(instruction));
+  }
+  StateList outputs;
+  for (const auto& [name, slot] : program.outputs) {
+    outputs.emplace_back(StateList{name, static_cast<int64_t>(slot)});
+  }
+  return {{"name", program.name},
+          {"storages", static_cast<int64_t>(program.storages)},
+          {"slots", slots},
+          {"instructions", instructions},
+          {"outputs", outputs},
+          {"host_calls", StateList(program.host_calls.begin(), program.host_calls.end())}};
+}
+
+StepProgram program_from(const StateDict& saved, const ProgramState& state) {
+  return Reader(saved, state).read();
+}
+
+}  // namespace rondo

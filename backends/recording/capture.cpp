@@ -1,0 +1,79 @@
+#include "backends/recording/capture.h"
+
+#include <utility>
+
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/recorder.h"
+#include "backends/scoped.h"
+#include "backends/staging.h"
+
+namespace rondo {
+
+namespace {
+
+class Capture final : public BodyRequests {
+ public:
+  Capture(const std::string& name, const StepCall& call)
+      : call_(call), recorder_(name, call.batch, [&call] { return call.state(); }) {
+    result_.host_calls.append_answers_to(call.answers);
+  }
+
+  CapturedStep run() {
+    Outputs outputs;
+    try {
+      outputs = run_body();
+    } catch (...) {
+      // Autograd and TorchScript wrap what an operator throws.
+      recorder_.rethrow_failure();
+      throw;
+    }
+    result_.host_calls.append_answers_to(nullptr);
+    result_.program = recorder_.finish(outputs);
+    result_.outputs = detached(outputs);
+    for (StepClosure& closure : queued_) {
+      call_.queue.push_back(detached(std::move(closure)));
+    }
+    return std::move(result_);
+  }
+
+  void defer(StepClosure closure) override {
+    recorder_.add_closure(closure);
+    result_.closures.push_back(closure.run);
+    if (call_.asks_for(closure.cadence)) {
+      queued_.push_back(std::move(closure));
+    }
+  }
+
+  void host_call(std::string name,
+                 std::vector<at::Tensor> tensors,
+                 HostFunction function) override {
+    recorder_.add_host_call(std::move(name));
+    dispatch_host_call(result_.host_calls.add(std::move(function)), tensors);
+  }
+
+  void set_location(std::string_view callback, std::string_view hook) override {
+    recorder_.set_location(callback, hook);
+  }
+
+ private:
+  Outputs run_body() {
+    const Scoped<BodyRequests*> requests(call_.requests, this);
+    const HostCallScope host_calls(result_.host_calls);
+    const RecordingScope recording(recorder_);
+    return call_.body(call_.batch);
+  }
+
+  const StepCall& call_;
+  Recorder recorder_;
+  CapturedStep result_;
+  std::vector<StepClosure> queued_;
+};
+
+}  // namespace
+
+CapturedStep capture_step(const std::string& name, const StepCall& call) {
+  register_with_dispatcher();
+  return Capture(name, call).run();
+}
+
+}  // namespace rondo

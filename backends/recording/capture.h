@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/body_requests.h"
+#include "backends/program/step_program.h"
+#include "backends/recording/host_calls.h"
+
+namespace rondo {
+
+/// What recording a step once gave.
+struct CapturedStep {
+  StepProgram program;
+  HostCalls host_calls;
+  std::vector<HostFunction> closures;
+  Outputs outputs;  ///< of the step that ran
+};
+
+/// Runs the body for real and records it. Closures that are due go to the call's queue.
+/// \throws CaptureError  when the step cannot be recorded
+CapturedStep capture_step(const std::string& name, const StepCall& call);
+
+}  // namespace rondo

@@ -1,0 +1,89 @@
+#include "backends/recording/dispatcher.h"
+
+#include <utility>
+
+#include <ATen/ops/mm.h>
+#include <torch/library.h>
+
+#include "backends/recording/host_calls.h"
+#include "backends/recording/recorder.h"
+#include "core/error.h"
+#include "core/prepared_operator.h"
+
+namespace rondo {
+
+namespace {
+
+thread_local Recorder* recorder_of_thread = nullptr;
+thread_local HostCalls* host_calls_of_thread = nullptr;
+
+// The key Fake lies below autocast and autograd and above the kernels, and nothing uses it in a C++
+// program: what arrives here is decomposed, cast and differentiated. It costs nothing while no
+// RecordingScope includes it.
+void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  if (recorder_of_thread == nullptr) {
+    throw CaptureError(
+        "operator " + op.schema().name() +
+        " ran on another thread while a step was captured; a step runs on one thread");
+  }
+  recorder_of_thread->run(op, keys, *stack);
+}
+
+void make_host_call(int64_t id, const std::vector<at::Tensor>& tensors) {
+  if (host_calls_of_thread == nullptr) {
+    throw UsageError("rondo::host_call: no step is running on this thread");
+  }
+  host_calls_of_thread->call(id, tensors);
+}
+
+void host_call(int64_t id, at::TensorList tensors) {
+  make_host_call(id, tensors.vec());
+}
+
+PreparedCall prepare_host_call(const std::vector<c10::IValue>& arguments) {
+  return [id = arguments[0].toInt(), tensors = arguments[1].toTensorVector()] {
+    make_host_call(id, tensors);
+  };
+}
+
+at::Tensor view_dtype(const at::Tensor& x, at::ScalarType dtype) {
+  return x.view(dtype);
+}
+
+void mm_to_(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b, bool adds) {
+  const at::Tensor product = at::mm(a, b);
+  adds ? target.add_(product) : target.copy_(product);
+}
+
+}  // namespace
+
+void register_with_dispatcher() {
+  static const bool done = [] {
+    static torch::Library fallback(
+        torch::Library::IMPL, "_", c10::DispatchKey::Fake, __FILE__, __LINE__);
+    fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
+    // A fragment: other folders add operators to the same namespace.
+    static torch::Library operators(torch::Library::FRAGMENT, "rondo", {}, __FILE__, __LINE__);
+    operators.def("host_call(int id, Tensor(a!)[] tensors) -> ()");
+    operators.impl("host_call",
+                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
+    register_prepared_operator("rondo::host_call", &prepare_host_call);
+    operators.def("mm_to_(Tensor(a!) target, Tensor a, Tensor b, bool adds) -> ()");
+    operators.impl("mm_to_", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &mm_to_));
+    operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
+    operators.impl("view_dtype",
+                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+Recorder* exchange_recorder(Recorder* recorder) {
+  return std::exchange(recorder_of_thread, recorder);
+}
+
+HostCalls* exchange_host_calls(HostCalls* calls) {
+  return std::exchange(host_calls_of_thread, calls);
+}
+
+}  // namespace rondo

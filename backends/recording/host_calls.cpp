@@ -1,0 +1,78 @@
+#include "backends/recording/host_calls.h"
+
+#include <utility>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+
+#include "backends/recording/dispatcher.h"
+#include "core/error.h"
+
+namespace rondo {
+
+int64_t HostCalls::add(HostFunction function) {
+  functions_.push_back(std::move(function));
+  return static_cast<int64_t>(functions_.size()) - 1;
+}
+
+void HostCalls::call(int64_t id, const std::vector<at::Tensor>& tensors) {
+  try {
+    functions_.at(static_cast<size_t>(id))(tensors);
+  } catch (...) {
+    exception_ = std::current_exception();
+    throw;
+  }
+  if (answer_bytes_ != nullptr) {
+    for (const at::Tensor& tensor : tensors) {
+      const at::Tensor plain = tensor.contiguous();
+      const auto* const bytes = static_cast<const char*>(plain.data_ptr());
+      answer_bytes_->insert(answer_bytes_->end(), bytes, bytes + plain.nbytes());
+    }
+  }
+  if (keeps_answers_) {
+    std::vector<at::Tensor>& answer = answers_.emplace_back();
+    for (const at::Tensor& tensor : tensors) {
+      answer.push_back(tensor.detach().clone());
+    }
+  }
+}
+
+void HostCalls::keep_answers(bool keep) {
+  keeps_answers_ = keep;
+  answers_.clear();
+}
+
+void HostCalls::answer(size_t id, std::vector<at::Tensor>& tensors) const {
+  if (id >= answers_.size() || answers_[id].size() != tensors.size()) {
+    throw CaptureError("the step makes other host calls than when it was captured (number " +
+                       std::to_string(id) + "); call host_call in every step or in none");
+  }
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].copy_(answers_[id][i]);
+  }
+}
+
+std::exception_ptr HostCalls::take_exception() {
+  return std::exchange(exception_, nullptr);
+}
+
+void HostCalls::clear() {
+  *this = HostCalls();
+}
+
+HostCallScope::HostCallScope(HostCalls& calls) : before_(exchange_host_calls(&calls)) {}
+
+HostCallScope::~HostCallScope() {
+  exchange_host_calls(before_);
+}
+
+void dispatch_host_call(int64_t id, const std::vector<at::Tensor>& tensors) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("rondo::host_call", "")
+                             .typed<void(int64_t, at::TensorList)>();
+  const at::NoGradGuard no_grad;
+  op.call(id, tensors);
+}
+
+}  // namespace rondo

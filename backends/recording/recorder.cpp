@@ -1,0 +1,399 @@
+#include "backends/recording/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
+
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/recording_rules.h"
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+// Below autograd and out of the recording: what the recorder itself does with tensors.
+struct Unrecorded {
+  c10::impl::ExcludeDispatchKeyGuard recording{c10::DispatchKey::Fake};
+  at::AutoDispatchBelowADInplaceOrView autograd;
+};
+
+c10::OperatorHandle operator_named(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+}
+
+std::string describe(const at::Tensor& tensor) {
+  return at::toString(tensor.scalar_type()) + c10::str(tensor.sizes());
+}
+
+bool contains(const std::vector<SlotId>& slots, SlotId slot) {
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
+}
+
+}  // namespace
+
+// One operator on its way through the recorder.
+struct Recorder::Call {
+  explicit Call(const c10::OperatorHandle& handle)
+      : op(handle), name(operator_name(handle)), effects(effects_of(handle)) {}
+
+  c10::OperatorHandle op;
+  std::string name;
+  OperatorEffects effects;
+  std::vector<Argument> arguments;
+  std::vector<Result> results;
+  std::vector<SlotId> writes;
+  std::vector<SlotId> unwritten_reads;  // of fresh memory
+};
+
+Recorder::Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state)
+    : table_(program_.slots), state_(std::move(state)) {
+  program_.name = std::move(step);
+  for (const auto& [name, tensor] : batch.items()) {
+    if (tensor.defined() && tensor.has_storage() && table_.find(tensor) == kNoTensor) {
+      table_.add(SlotKind::Input, tensor, name);
+    }
+  }
+}
+
+void Recorder::set_location(std::string_view callback, std::string_view hook) {
+  auto& known = program_.locations;
+  const auto place = std::find_if(known.begin(), known.end(), [&](const Location& location) {
+    return location.callback == callback && location.hook == hook;
+  });
+  location_ = static_cast<int32_t>(place - known.begin());
+  if (place == known.end()) {
+    known.push_back({std::string(callback), std::string(hook)});
+  }
+}
+
+void Recorder::add_closure(const StepClosure& closure) {
+  ClosureOutput output{program_.closures.size(), {}, closure.cadence};
+  for (const at::Tensor& tensor : closure.tensors) {
+    output.tensors.push_back(use_after_step(tensor, "a tensor of a step closure"));
+  }
+  program_.closures.push_back(std::move(output));
+}
+
+int64_t Recorder::add_host_call(std::string name) {
+  program_.host_calls.push_back(std::move(name));
+  return static_cast<int64_t>(program_.host_calls.size()) - 1;
+}
+
+StepProgram Recorder::finish(const Outputs& outputs) {
+  rethrow_failure();
+  for (const auto& [name, tensor] : outputs.items()) {
+    program_.outputs.emplace_back(name, use_after_step(tensor, "output \"" + name + "\""));
+  }
+  for (const SlotId slot : read_after_step_) {
+    if (table_.storage_of(slot).unwritten) {
+      freeze_allocation(table_.storage_of(slot));
+    }
+  }
+  program_.storages = table_.storages();
+  find_modules(program_);
+  return std::move(program_);
+}
+
+void Recorder::rethrow_failure() const {
+  if (!failure_.empty()) {
+    throw CaptureError(failure_);
+  }
+}
+
+void Recorder::run(const c10::OperatorHandle& op,
+                   c10::DispatchKeySet keys,
+                   torch::jit::Stack& stack) {
+  const c10::impl::ExcludeDispatchKeyGuard unrecorded(c10::DispatchKey::Fake);
+  const c10::DispatchKeySet below =
+      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::Fake);
+  Call call(op);
+  const c10::ArrayRef<c10::IValue> arguments =
+      torch::jit::last(stack, op.schema().arguments().size());
+  if (const auto objection = objection_to(op, call.effects, arguments, table_)) {
+    fail(objection->what, objection->advice);
+  }
+  if (call.effects.is_ignored || call.effects.reads_host) {
+    op.redispatchBoxed(below, &stack);
+    return;
+  }
+  read_arguments(call, arguments);
+  const size_t bytes_before =
+      call.effects.changes_view_only ? arguments[0].toTensor().storage().nbytes() : 0;
+  op.redispatchBoxed(below, &stack);
+  if (call.effects.changes_view_only) {
+    const at::Tensor& changed = stack.back().toTensor();
+    if (changed.storage().nbytes() != bytes_before) {
+      fail("gave a tensor more memory (" + call.name + ")", "make a new tensor instead");
+    }
+    append_view_change(call, changed);
+    return;
+  }
+  read_results(call, torch::jit::last(stack, op.schema().returns().size()));
+  append(call);
+}
+
+void Recorder::read_arguments(Call& call, c10::ArrayRef<c10::IValue> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    call.arguments.push_back(read_argument(call, i, values[i]));
+  }
+}
+
+Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& value) {
+  if (value.isTensor()) {
+    return Argument::tensor_of(read_tensor(call, index, value.toTensor()));
+  }
+  if (value.isTensorList() || value.isOptionalTensorList()) {
+    return read_tensors(call, index, value);
+  }
+  if (value.isGenerator()) {
+    if (value.toGenerator() != at::globalContext().defaultGenerator(at::kCPU)) {
+      fail("drew random numbers from a generator of its own (" + call.name + ")",
+           "its state is not part of the step: use the default generator");
+    }
+    return Argument::constant_of(c10::IValue());  // the default is found again at each replay
+  }
+  const bool is_plain =
+      value.isNone() || value.isScalar() || value.isString() || value.isDevice() || value.isList();
+  if (!is_plain) {
+    fail("gave " + call.name + " an argument of kind " + value.tagKind(),
+         "such an argument cannot be written into a program");
+  }
+  return Argument::constant_of(value);
+}
+
+Argument Recorder::read_tensors(Call& call, size_t index, const c10::IValue& list) {
+  Argument argument{Argument::Kind::TensorList, c10::IValue(), {}};
+  for (const c10::IValue& item : list.toListRef()) {
+    argument.slots.push_back(item.isNone() ? kNoTensor : read_tensor(call, index, item.toTensor()));
+  }
+  return argument;
+}
+
+SlotId Recorder::read_tensor(Call& call, size_t index, const at::Tensor& tensor) {
+  const std::string& name = call.op.schema().arguments()[index].name();
+  const SlotId slot = use(tensor, "argument \"" + name + "\" of " + call.name);
+  if (slot == kNoTensor) {
+    return slot;
+  }
+  const bool is_written = call.effects.writes[index] || call.effects.is_opaque;
+  if (is_written) {
+    call.writes.push_back(slot);
+  }
+  KnownStorage& storage = table_.storage_of(slot);
+  if (!storage.unwritten || tensor.numel() == 0 || call.effects.reads_shape_only) {
+    return slot;
+  }
+  if (!is_written) {
+    call.unwritten_reads.push_back(slot);
+  } else if (call.effects.reads_what_it_writes) {
+    freeze_allocation(storage);  // now: the operator is about to change the bytes
+  }
+  return slot;
+}
+
+void Recorder::read_results(Call& call, c10::ArrayRef<c10::IValue> values) {
+  for (const c10::IValue& value : values) {
+    call.results.push_back(read_result(call, value));
+  }
+}
+
+Result Recorder::read_result(const Call& call, const c10::IValue& value) {
+  if (value.isTensor()) {
+    return Result::tensor_of(add_result(call, value.toTensor()));
+  }
+  if (value.isTensorList()) {
+    Result result{Argument::Kind::TensorList, c10::IValue(), {}};
+    for (const c10::IValue& item : value.toListRef()) {
+      result.slots.push_back(add_result(call, item.toTensor()));
+    }
+    return result;
+  }
+  return Result::constant_of(value);
+}
+
+SlotId Recorder::add_result(const Call& call, const at::Tensor& tensor) {
+  if (!tensor.defined()) {
+    return kNoTensor;
+  }
+  if (!tensor.has_storage() || tensor.layout() != at::kStrided) {
+    fail("got a tensor without plain memory (sparse, or a library's own layout) from " + call.name,
+         "only dense tensors can be recorded");
+  }
+  const SlotId known = table_.find(tensor);
+  if (known != kNoTensor) {
+    return known;
+  }
+  const SlotId slot = table_.add(SlotKind::Produced, tensor);
+  KnownStorage& storage = table_.storage_of(slot);
+  if (call.effects.allocates && storage.slots.size() == 1) {
+    storage.unwritten = tensor.storage();
+    storage.allocation = program_.instructions.size();
+  }
+  return slot;
+}
+
+void Recorder::append(Call& call) {
+  freeze_unwritten(call);
+  mark_written(call);
+  Instruction instruction{
+      call.op, std::move(call.arguments), std::move(call.results), std::move(call.writes)};
+  instruction.draws_random = call.effects.draws_random;
+  instruction.is_opaque = call.effects.is_opaque;
+  instruction.is_allocation = call.effects.allocates;
+  instruction.location = location_;
+  origins_.note(program_, instruction);
+  program_.instructions.push_back(std::move(instruction));
+}
+
+// transpose_, squeeze_ …: no byte changes, and at a replay the tensor object is another one each
+// time. What follows gets the changed view of the same memory instead.
+void Recorder::append_view_change(const Call& call, const at::Tensor& changed) {
+  if (table_.find(changed) == kNoTensor) {
+    append_as_strided(call.arguments[0].slots[0], changed);
+  }
+}
+
+void Recorder::append_as_strided(SlotId source, const at::Tensor& view) {
+  const SlotId result = table_.add(SlotKind::Produced, view);
+  Instruction instruction{operator_named("aten::as_strided"),
+                          {Argument::tensor_of(source),
+                           Argument::constant_of(view.sizes().vec()),
+                           Argument::constant_of(view.strides().vec()),
+                           Argument::constant_of(view.storage_offset())},
+                          {Result::tensor_of(result)},
+                          {}};
+  instruction.location = location_;
+  origins_.note(program_, instruction);
+  program_.instructions.push_back(std::move(instruction));
+}
+
+// Fresh memory that something reads was filled by host code through a pointer.
+void Recorder::freeze_unwritten(const Call& call) {
+  for (const SlotId slot : call.unwritten_reads) {
+    KnownStorage& storage = table_.storage_of(slot);
+    const auto is_view = [&](const Result& result) {
+      return std::any_of(result.slots.begin(), result.slots.end(), [&](SlotId id) {
+        return id != kNoTensor && &table_.storage_of(id) == &storage && !contains(call.writes, id);
+      });
+    };
+    if (storage.unwritten && std::none_of(call.results.begin(), call.results.end(), is_view)) {
+      freeze_allocation(storage);
+    }
+  }
+}
+
+// The allocation becomes a copy of the bytes, made anew in each replay: later instructions may
+// write into it.
+void Recorder::freeze_allocation(KnownStorage& known) {
+  const Unrecorded scope;
+  const SlotId root = known.slots[0];
+  const Slot slot = program_.slots[static_cast<size_t>(root)];
+  const at::Tensor bytes =
+      at::empty({0}, slot.dtype).set_(known.unwritten, slot.offset, slot.sizes, slot.strides);
+  const SlotId constant = freeze(bytes.clone());
+  Instruction& allocation = program_.instructions[known.allocation];
+  allocation.op = operator_named("aten::clone");
+  allocation.arguments = {Argument::tensor_of(constant), Argument::constant_of(c10::IValue())};
+  allocation.is_allocation = false;
+  known.unwritten = c10::Storage();
+}
+
+void Recorder::mark_written(const Call& call) {
+  for (const SlotId slot : call.writes) {
+    KnownStorage& storage = table_.storage_of(slot);
+    if (storage.kind == SlotKind::Constant) {
+      fail("wrote with " + call.name + " into a tensor that was made outside of the step",
+           "make it a buffer of the model, or state of the optimizer or callback");
+    }
+    storage.unwritten = c10::Storage();
+  }
+}
+
+SlotId Recorder::use(const at::Tensor& tensor, const std::string& what) {
+  if (!tensor.defined()) {
+    return kNoTensor;
+  }
+  if (!tensor.has_storage() || tensor.layout() != at::kStrided) {
+    fail("used a tensor without plain memory (sparse, or a library's own layout) as " + what,
+         "only dense tensors can be recorded");
+  }
+  const SlotId slot = table_.find(tensor);
+  return slot != kNoTensor ? slot : use_unknown(tensor, what);
+}
+
+SlotId Recorder::use_unknown(const at::Tensor& tensor, const std::string& what) {
+  KnownStorage* const storage = table_.find_storage(tensor);
+  const bool is_number = tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  if (is_number || (storage != nullptr && storage->kind == SlotKind::Constant)) {
+    return freeze(tensor);
+  }
+  if (storage == nullptr || storage->kind == SlotKind::Captured) {
+    return use_outside(tensor, what);
+  }
+  const SlotId root = storage->slots[0];
+  if (program_.slots[static_cast<size_t>(root)].dtype != tensor.scalar_type()) {
+    fail("used as " + what + " memory of the step under another dtype",
+         "convert it with Tensor.view(dtype)");
+  }
+  append_as_strided(root, tensor);
+  return table_.find(tensor);
+}
+
+// A tensor that the step did not make: its state, or a number of the host, or a mistake.
+SlotId Recorder::use_outside(const at::Tensor& tensor, const std::string& what) {
+  const Unrecorded scope;
+  if (auto entry = state_.find(tensor)) {
+    const SlotId slot = table_.add(SlotKind::Captured, tensor, std::move(entry->first));
+    program_.slots[static_cast<size_t>(slot)].value = std::move(entry->second);
+    return slot;
+  }
+  if (tensor.numel() > 1) {
+    fail("used as " + what + " a tensor " + describe(tensor) +
+             " that was made outside of the step and is neither its batch nor its state",
+         "put it into the batch, make it a buffer of the model, or make it inside the step");
+  }
+  return freeze(tensor);
+}
+
+SlotId Recorder::freeze(const at::Tensor& tensor) {
+  const Unrecorded scope;
+  const SlotId slot = table_.add(SlotKind::Constant, tensor);
+  at::Tensor value = untracked_alias(tensor).clone();
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+    value.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  program_.slots[static_cast<size_t>(slot)].value = value;
+  return slot;
+}
+
+SlotId Recorder::use_after_step(const at::Tensor& tensor, const std::string& what) {
+  const SlotId slot = use(tensor, what);
+  if (slot == kNoTensor) {
+    fail("gave an undefined tensor as " + what, "leave it out");
+  }
+  read_after_step_.push_back(slot);
+  return slot;
+}
+
+void Recorder::fail(const std::string& what, const std::string& advice) {
+  std::string message = to_string(program_.locations[static_cast<size_t>(location_)]) + " " + what +
+                        " while step " + program_.name + " was captured; " + advice;
+  if (failure_.empty()) {
+    failure_ = message;
+  }
+  throw CaptureError(message);
+}
+
+RecordingScope::RecordingScope(Recorder& recorder)
+    : before_(exchange_recorder(&recorder)), include_(c10::DispatchKey::Fake) {}
+
+RecordingScope::~RecordingScope() {
+  exchange_recorder(before_);
+}
+
+}  // namespace rondo

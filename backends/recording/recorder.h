@@ -1,0 +1,101 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/program/step_program.h"
+#include "backends/recording/operator_effects.h"
+#include "backends/recording/origins.h"
+#include "backends/recording/slot_table.h"
+#include "backends/recording/state_index.h"
+
+namespace rondo {
+
+/// Records what a step does: every operator that reaches the dispatcher below autograd, on tensors
+/// named by their memory. Anything a replay could not repeat is an error there and then: values
+/// read on the host, tensors that come from outside of the step and are not its state, memory
+/// filled behind the dispatcher, sparse tensors. Values that the host reads without the dispatcher
+/// (`data_ptr`) are found only by recording the step a second time.
+///
+/// Used on one thread: a `RecordingScope` switches it on there.
+class Recorder {
+ public:
+  /// \param state  asked at once, and again when the step uses a tensor that is not known
+  Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// What instructions and errors name from here on.
+  void set_location(std::string_view callback, std::string_view hook);
+
+  /// Notes the tensors of a closure that the step queues.
+  void add_closure(const StepClosure& closure);
+
+  /// Notes a host call. \return its number
+  int64_t add_host_call(std::string name);
+
+  /// Runs an operator and records it. Called by the dispatcher.
+  void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack& stack);
+
+  /// The program, once the body is done. \throws CaptureError  when an output is not of the step
+  StepProgram finish(const Outputs& outputs);
+
+  /// Throws again the first error of the recording, if there was one: what ran in between may have
+  /// swallowed or wrapped it.
+  void rethrow_failure() const;
+
+ private:
+  struct Call;
+
+  void read_arguments(Call& call, c10::ArrayRef<c10::IValue> values);
+  Argument read_argument(Call& call, size_t index, const c10::IValue& value);
+  Argument read_tensors(Call& call, size_t index, const c10::IValue& list);
+  SlotId read_tensor(Call& call, size_t index, const at::Tensor& tensor);
+  void read_results(Call& call, c10::ArrayRef<c10::IValue> values);
+  Result read_result(const Call& call, const c10::IValue& value);
+  SlotId add_result(const Call& call, const at::Tensor& tensor);
+  void append(Call& call);
+  void append_view_change(const Call& call, const at::Tensor& changed);
+  void append_as_strided(SlotId source, const at::Tensor& view);
+  void freeze_unwritten(const Call& call);
+  void freeze_allocation(KnownStorage& known);
+  void mark_written(const Call& call);
+
+  SlotId use(const at::Tensor& tensor, const std::string& what);
+  SlotId use_unknown(const at::Tensor& tensor, const std::string& what);
+  SlotId use_outside(const at::Tensor& tensor, const std::string& what);
+  SlotId freeze(const at::Tensor& tensor);
+  SlotId use_after_step(const at::Tensor& tensor, const std::string& what);
+  [[noreturn]] void fail(const std::string& what, const std::string& advice);
+
+  StepProgram program_;
+  SlotTable table_;
+  StateIndex state_;
+  OriginTracker origins_;
+  std::vector<SlotId> read_after_step_;
+  std::string failure_;
+  int32_t location_ = 0;
+};
+
+/// While it lives, operators of this thread go through `recorder`.
+class RecordingScope {
+ public:
+  explicit RecordingScope(Recorder& recorder);
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
+  ~RecordingScope();
+
+ private:
+  Recorder* before_;
+  BackwardWatch backward_;
+  c10::impl::IncludeDispatchKeyGuard include_;
+};
+
+}  // namespace rondo
