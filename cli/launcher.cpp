@@ -18,9 +18,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr int kKeepUsersChoice = 0;
+
+/// Freed memory stays with the process. Each step frees and wants the same blocks; glibc's own
+/// thresholds give large ones back to the system in between, and every page of them is a fault in
+/// the next step.
+void keep_freed_memory() {
+  ::setenv("MALLOC_MMAP_THRESHOLD_", "67108864", kKeepUsersChoice);
+  ::setenv("MALLOC_TRIM_THRESHOLD_", "268435456", kKeepUsersChoice);
+}
+
 /// Idle threads sleep: rondo's own threads and those of OpenMP share few cores.
 void calm_openmp() {
-  constexpr int kKeepUsersChoice = 0;
   ::setenv("OMP_WAIT_POLICY", "passive", kKeepUsersChoice);
   ::setenv("GOMP_SPINCOUNT", "0", kKeepUsersChoice);
 }
@@ -68,6 +77,7 @@ int main(int argc, char** argv) {
   if (engine.empty()) {
     return 1;
   }
+  keep_freed_memory();
   calm_openmp();
   prefer_openmp_blas();
   ::execv(engine.c_str(), argv);

@@ -50,14 +50,17 @@ class Sandbox {
     const fs::path engine = dir_ / engine_directory / "rondo-engine";
     std::ofstream(engine) << "#!/bin/sh\n"
                              "printf '[%s]' \"$@\"\n"
+                             "echo \" $MALLOC_MMAP_THRESHOLD_ $MALLOC_TRIM_THRESHOLD_\"\n"
                              "echo \" $OMP_WAIT_POLICY $GOMP_SPINCOUNT $LD_LIBRARY_PATH\"\n"
                              "exit 7\n";
     fs::permissions(engine, fs::perms::owner_all);
   }
 
   Result run(const std::string& environment, const std::string& arguments) const {
-    return ::run("env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u LD_LIBRARY_PATH " + environment +
-                 " '" + (dir_ / "bin/rondo").string() + "' " + arguments);
+    return ::run(
+        "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u LD_LIBRARY_PATH -u MALLOC_MMAP_THRESHOLD_ "
+        "-u MALLOC_TRIM_THRESHOLD_ " +
+        environment + " '" + (dir_ / "bin/rondo").string() + "' " + arguments);
   }
 
  private:
@@ -122,6 +125,13 @@ TEST_CASE("idle threads of the engine sleep, unless the user chose") {
   const Sandbox sandbox("bin");
   CHECK(sandbox.run("", "version").out.find(" passive 0 ") != std::string::npos);
   CHECK(sandbox.run("OMP_WAIT_POLICY=active GOMP_SPINCOUNT=9", "version").out.find(" active 9 ") !=
+        std::string::npos);
+}
+
+TEST_CASE("freed memory stays with the engine, unless the user chose") {
+  const Sandbox sandbox("bin");
+  CHECK(sandbox.run("", "version").out.find(" 67108864 268435456\n") != std::string::npos);
+  CHECK(sandbox.run("MALLOC_TRIM_THRESHOLD_=5", "version").out.find(" 67108864 5\n") !=
         std::string::npos);
 }
 
