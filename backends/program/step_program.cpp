@@ -91,6 +91,13 @@ void write_instructions(std::ostream& out, const StepProgram& program) {
   }
 }
 
+// "forward of net.0", "backward after net.0".
+std::string phase_and_module(const Origin& origin) {
+  const bool is_after = origin.module.compare(0, 6, "after ") == 0;
+  const char* const between = origin.module.empty() ? "" : is_after ? " " : " of ";
+  return std::string(to_string(origin.phase)) + between + origin.module;
+}
+
 }  // namespace
 
 std::string operator_name(const c10::OperatorHandle& op) {
@@ -115,9 +122,7 @@ const char* to_string(StepPhase phase) {
 }
 
 std::string to_string(const Origin& origin) {
-  std::string text = to_string(origin.phase);
-  text += origin.module.empty() ? "" : " of " + origin.module;
-  return text + (origin.node.empty() ? "" : " (" + origin.node + ")");
+  return phase_and_module(origin) + (origin.node.empty() ? "" : " (" + origin.node + ")");
 }
 
 std::string module_of(const StepProgram& program, const Instruction& instruction) {
@@ -125,8 +130,7 @@ std::string module_of(const StepProgram& program, const Instruction& instruction
   if (!location.callback.empty()) {
     return to_string(location);
   }
-  const Origin& origin = program.origins[static_cast<size_t>(instruction.origin)];
-  return to_string(origin.phase) + (origin.module.empty() ? "" : " of " + origin.module);
+  return phase_and_module(program.origins[static_cast<size_t>(instruction.origin)]);
 }
 
 std::string source_of(const StepProgram& program, const Instruction& instruction) {

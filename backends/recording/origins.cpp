@@ -1,6 +1,9 @@
 #include "backends/recording/origins.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -22,6 +25,7 @@ struct Node {
 };
 
 thread_local std::vector<Node> running_nodes;
+thread_local Node last_node;
 
 std::unique_ptr<at::ObserverContext> enter_node(const at::RecordFunction& node) {
   running_nodes.push_back({node.name(), node.seqNr()});
@@ -30,8 +34,24 @@ std::unique_ptr<at::ObserverContext> enter_node(const at::RecordFunction& node) 
 
 void leave_node(const at::RecordFunction&, at::ObserverContext*) {
   if (!running_nodes.empty()) {
+    last_node = std::move(running_nodes.back());
     running_nodes.pop_back();
   }
+}
+
+bool is_autograd_engine(void* address) {
+  Dl_info info{};
+  return ::dladdr(address, &info) != 0 && info.dli_sname != nullptr &&
+         std::strstr(info.dli_sname, "8autograd6Engine") != nullptr;
+}
+
+/// The node whose gradients are computed; null outside of backward. Autograd also works on them
+/// when a node is done: it sums what was broadcast. \param stack  where no node runs
+const Node* node_of(const CallStack& stack) {
+  if (!running_nodes.empty()) {
+    return &running_nodes.back();
+  }
+  return std::any_of(stack.begin(), stack.end(), is_autograd_engine) ? &last_node : nullptr;
 }
 
 // Where a TorchScript module stands in its source; "" outside of TorchScript.
@@ -134,16 +154,16 @@ class ModuleFinder {
 void OriginTracker::note(StepProgram& program, Instruction& instruction) {
   Origin origin;
   const auto id = static_cast<int32_t>(program.origins.size());
-  if (!running_nodes.empty()) {
-    const Node& node = running_nodes.back();
+  CallStack stack = running_nodes.empty() ? call_stack() : CallStack();
+  if (const Node* node = node_of(stack)) {
     has_gone_back_ = true;
     origin.phase = StepPhase::Backward;
-    origin.node = node.name;
-    const auto forward = forward_.find(node.sequence_number);
+    origin.node = node->name;
+    const auto forward = forward_.find(node->sequence_number);
     origin.forward = forward == forward_.end() ? 0 : forward->second;
   } else {
     origin.phase = has_gone_back_ ? StepPhase::Update : StepPhase::Forward;
-    origin.stack = call_stack();
+    origin.stack = std::move(stack);
     origin.script = script_place();
     // Autograd makes the node of an operator before it calls the kernel. (-1: nodes that have no
     // operator, as those that accumulate gradients.)

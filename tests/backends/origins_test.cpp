@@ -88,6 +88,9 @@ TEST_CASE("a backward instruction has the module of the operator whose gradient 
   CHECK(tanh.node == "TanhBackward0");
   CHECK(tanh.module == "after first");
   CHECK(origin_of(program, "aten::mm").module == "block.second");
+  // The bias's gradient is summed up when the node is done.
+  CHECK(origin_of(program, "aten::sum.dim_IntList").phase == StepPhase::Backward);
+  CHECK(origin_of(program, "aten::sum.dim_IntList").module == "block.second");
   CHECK(origin_of(program, "aten::mm").node == "AddmmBackward0");
 }
 
