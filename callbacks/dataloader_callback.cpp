@@ -1,9 +1,22 @@
 #include "callbacks/dataloader_callback.h"
 
+#include <fmt/format.h>
+
 #include "callbacks/grad_accum_callback.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
+
+namespace {
+
+std::string order_of(const DataLoader& loader, uint64_t run_seed) {
+  const LoaderOptions& options = loader.options();
+  return options.shuffle
+             ? fmt::format("shuffled with seed {}", options.shuffle_seed.value_or(run_seed))
+             : "not shuffled";
+}
+
+}  // namespace
 
 void DataloaderCallback::on_enter_fit(
     Trainer& trainer, Cleanup& cleanup, const DataLoader& train, const Loaders&, Loop&) {
@@ -31,7 +44,10 @@ GroupedBatch DataloaderCallback::next_batch() {
 void DataloaderCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   if (loader_) {
     const Timestamp& time = trainer.state().timestamp;
-    state.set("dataloader", StateDict{{"epoch", time.epoch}, {"sample", time.sample_in_epoch}});
+    state.set("dataloader",
+              StateDict{{"epoch", time.epoch},
+                        {"sample", time.sample_in_epoch},
+                        {"order", order_of(*loader_, trainer.state().seed)}});
   }
 }
 
@@ -39,6 +55,9 @@ void DataloaderCallback::check_checkpoint(Trainer&, const StateDict& state) {
   if (const StateValue* saved = state.find("dataloader")) {
     saved->as_dict().at("epoch").as_int();
     saved->as_dict().at("sample").as_int();
+    if (const StateValue* order = saved->as_dict().find("order")) {
+      order->as_string();
+    }
   }
 }
 
@@ -54,6 +73,16 @@ void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
     return;
   }
   start_ = {saved->as_dict().at("epoch").as_int(), saved->as_dict().at("sample").as_int()};
+  const StateValue* const order = saved->as_dict().find("order");
+  const std::string now = order_of(*loader_, trainer.state().seed);
+  if (order != nullptr && start_.sample > 0 && order->as_string() != now) {
+    trainer.log().warning(fmt::format(
+        "the data of the checkpoint was {}, it is {} now: in what is left of epoch {} some samples "
+        "come a second time, others not at all",
+        order->as_string(),
+        now,
+        start_.epoch));
+  }
 }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "callbacks/keep_n_checkpoints.h"
@@ -13,6 +14,7 @@
 #include "optim/lr_schedulers.h"
 #include "optim/sgd.h"
 #include "support/campaign.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -29,6 +31,8 @@ struct Drawn {
   int64_t samples = 0;
   int64_t total = 0;
   int64_t interrupted_at = 0;
+  std::string resumed_mode;      // of the backend; what may change without a trace
+  int64_t resumed_prefetch = 0;  // likewise
   std::string text;
 };
 
@@ -77,7 +81,9 @@ Drawn draw(uint64_t seed) {
   drawn.batches.batch_size = 1 + static_cast<int64_t>(random.below(4));
   drawn.batches.prefetch = static_cast<int64_t>(random.below(3));
   drawn.samples = 5 + static_cast<int64_t>(random.below(12));
-  drawn.text = drawn.options.backend.mode + ", accumulation " +
+  drawn.resumed_mode = flip() ? "traced" : "eager";
+  drawn.resumed_prefetch = static_cast<int64_t>(random.below(3));
+  drawn.text = drawn.options.backend.mode + " then " + drawn.resumed_mode + ", accumulation " +
                std::to_string(drawn.options.loop.grad_accum_steps) + ", " +
                std::to_string(drawn.total) + " updates, interrupted at " +
                std::to_string(drawn.interrupted_at);
@@ -115,9 +121,56 @@ TEST_CASE(
     const TempDir dir;
     const StateDict straight = run_to(drawn, dir / "straight", drawn.total);
     run_to(drawn, dir / "resumed", drawn.interrupted_at);
-    const StateDict resumed = run_to(drawn, dir / "resumed", drawn.total);
+    Drawn rest = drawn;
+    rest.options.backend.mode = drawn.resumed_mode;
+    rest.batches.prefetch = drawn.resumed_prefetch;
+    const StateDict resumed = run_to(rest, dir / "resumed", drawn.total);
     CHECK(first_difference(straight, resumed) == "");
   }
+}
+
+TEST_CASE(
+    "a run resumed with another batch size goes on with the next sample; another order is told") {
+  const TempDir dir;
+  std::vector<double> seen;
+  ProbeCallback::Options probe;
+  probe.train_batch_start = [&](Trainer&, const Batch& batch) {
+    for (int64_t row = 0; row < batch.size(); ++row) {
+      seen.push_back(batch["x"][row][0].item<double>());
+    }
+  };
+  std::vector<std::string> warnings;
+  const auto train = [&](int64_t updates, int64_t batch_size, uint64_t shuffle_seed) {
+    seen.clear();
+    warnings.clear();
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = updates;
+    options.checkpoint.steps = updates;
+    options.callbacks = {use<ProbeCallback>(probe)};
+    LoaderOptions batches;
+    batches.batch_size = batch_size;
+    batches.shuffle = true;
+    batches.shuffle_seed = shuffle_seed;
+    Trainer trainer(options, quiet_log(&warnings));
+    trainer.fit(tiny_loader("train", 12, batches));
+    return seen;
+  };
+  const auto tells_of_order = [&] {
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.find("seed 5") != std::string::npos &&
+             warning.find("seed 6") != std::string::npos;
+    });
+  };
+  std::vector<double> epoch = train(2, 3, 5);
+  for (const double sample : train(3, 6, 5)) {
+    epoch.push_back(sample);
+  }
+  CHECK_FALSE(tells_of_order());
+  CHECK(epoch.size() == 12);
+  CHECK(std::set<double>(epoch.begin(), epoch.end()).size() == 12);
+  train(4, 3, 5);
+  train(5, 3, 6);
+  CHECK(tells_of_order());
 }
 
 TEST_CASE(
