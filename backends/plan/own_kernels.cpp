@@ -1,6 +1,7 @@
 #include "backends/plan/own_kernels.h"
 
 #include "backends/plan/kernels/kernels.h"
+#include "backends/plan/probe.h"
 
 namespace rondo {
 
@@ -31,7 +32,8 @@ const OwnKernel* find_own_kernel(const StepProgram& program,
   for (const OwnKernel& own : own_kernels()) {
     const bool is_admitted = own.ulps == 0 || !exact;
     if (is_admitted && operator_name(instruction.op) == own.op &&
-        own.accepts(program, instruction)) {
+        own.accepts(program, instruction) &&
+        (own.ulps > 0 || agrees_on_random_numbers(own, program, instruction))) {
       return &own;
     }
   }

@@ -10,9 +10,9 @@
 namespace rondo {
 
 /// A kernel of rondo's own for one operator of LibTorch: the same arithmetic in the same order,
-/// without what the dispatcher, shape checks and iterators cost. The first runs
-/// of a plan compare each with the operator that it stands for and drop it when a byte differs;
-/// tests show that none is.
+/// without what the dispatcher, shape checks and iterators cost. It is compared with the operator
+/// that it stands for on random numbers before it is used, and on the run's own in the first runs
+/// of a plan: when a byte differs, the operator runs.
 struct OwnKernel {
   const char* op;  ///< with overload, such as "aten::sum.dim_IntList"
 
@@ -32,10 +32,10 @@ struct OwnKernel {
 };
 
 /// All of them; the one place to add another to. An operator may have several: the first that
-/// accepts an instruction runs it.
+/// accepts an instruction and passes `agrees_on_random_numbers` runs it.
 const std::vector<OwnKernel>& own_kernels();
 
-/// The first that accepts the instruction, or null.
+/// The first that accepts the instruction and agrees with its operator, or null. Slow.
 /// \param exact  only those that give equal bytes
 const OwnKernel* find_own_kernel(const StepProgram& program,
                                  const Instruction& instruction,

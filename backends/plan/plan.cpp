@@ -49,6 +49,7 @@ class Planner {
 
   Plan make() {
     for (size_t i = 0; i < program().instructions.size(); ++i) {
+      owns_.push_back(own_kernel_of(i));
       plan_.lowerings.push_back(lowering_of(i));
     }
     find_homes();
@@ -64,12 +65,21 @@ class Planner {
 
   std::vector<PlannedStorage>& storages() { return plan_.storages; }
 
+  bool needs_nothing(const Instruction& instruction) const {
+    return instruction.is_allocation || is_view(program(), instruction);
+  }
+
+  const OwnKernel* own_kernel_of(size_t index) const {
+    const Instruction& instruction = program().instructions[index];
+    return needs_nothing(instruction) ? nullptr : find_own_kernel(program(), instruction, exact_);
+  }
+
   Lowering lowering_of(size_t index) const {
     const Instruction& instruction = program().instructions[index];
-    if (instruction.is_allocation || is_view(program(), instruction)) {
+    if (needs_nothing(instruction)) {
       return Lowering::Nothing;
     }
-    if (find_own_kernel(program(), instruction, exact_) != nullptr) {
+    if (owns_[index] != nullptr) {
       return Lowering::Own;
     }
     if (new_memory_of(index).empty()) {
@@ -143,8 +153,7 @@ class Planner {
   void replace_dying_arguments() {
     for (size_t i = 0; i < program().instructions.size(); ++i) {
       const Instruction& instruction = program().instructions[i];
-      if (plan_.lowerings[i] == Lowering::Own &&
-          find_own_kernel(program(), instruction, exact_)->in_place) {
+      if (owns_[i] != nullptr && owns_[i]->in_place) {
         for_each_slot(instruction.arguments, [&](SlotId argument) {
           replace(argument, instruction.results[0].slots[0], i);
         });
@@ -211,7 +220,7 @@ class Planner {
     planned.lowering = plan_.lowerings[index];
     switch (planned.lowering) {
       case Lowering::Own: {
-        const OwnKernel& own = *find_own_kernel(program(), instruction, exact_);
+        const OwnKernel& own = *owns_[index];
         planned.kernel = own.make(program(), instruction, *plan_.memory);
         planned.trial = std::make_unique<Trial>(program(), instruction, *plan_.memory, own.ulps);
         break;
@@ -250,6 +259,7 @@ class Planner {
 
   Plan plan_;
   bool exact_;
+  std::vector<const OwnKernel*> owns_;              // one an instruction; null: none
   std::map<size_t, std::vector<SlotId>> releases_;  // by the last instruction that needs them
 };
 

@@ -20,9 +20,9 @@ namespace {
 
 using Body = std::function<std::vector<at::Tensor>(const Batch&)>;
 
-/// Equal bytes are promised for any LibTorch, because a kernel that gives others is dropped; that
-/// none is dropped only for the arithmetic that they were written after.
-bool keeps_kernels() {
+/// Equal bytes are promised for any LibTorch, because a kernel that gives others is not used; that
+/// all are used only for the arithmetic that they were written after.
+bool uses_all_kernels() {
   const NumericEnvironment here = current_environment();
   return here.libtorch.rfind("1.13", 0) == 0 && here.cpu_capability == "AVX2";
 }
@@ -66,7 +66,8 @@ void check_same(const std::string& name,
   Recorded recorded(body, batch_of(0), std::move(state));
   PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
   JitExecutor interpreter(recorded.program);
-  CHECK(recorded.kernels_of_own(plan.plan()) == kernels);
+  const int used = recorded.kernels_of_own(plan.plan());
+  CHECK((used == kernels || !uses_all_kernels()));
   for (int step = 0; step < 4; ++step) {
     const Batch batch = batch_of(step);
     std::vector<at::Tensor> before;
@@ -88,9 +89,7 @@ void check_same(const std::string& name,
       CHECK(equal_bytes(recorded.state[i].second, expected_state[i]));
     }
   }
-  if (keeps_kernels()) {
-    CHECK(recorded.kernels_of_own(plan.plan()) == kernels);
-  }
+  CHECK(recorded.kernels_of_own(plan.plan()) == used);
 }
 
 /// The same for a plan that need not be exact: near what `body` gives, and by its own kernels.
@@ -393,9 +392,7 @@ TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat 
       const at::Tensor expected = interpreter.run(batch(step), kAlwaysDue)[0].clone();
       CHECK(equal_bytes(plan.run(batch(step), kAlwaysDue)[0], expected));
     }
-    if (keeps_kernels()) {
-      CHECK(recorded.kernels_of_own(plan.plan()) == before);
-    }
+    CHECK(recorded.kernels_of_own(plan.plan()) == before);
   }
 }
 

@@ -24,8 +24,11 @@ struct Sums {
   double product = 0.0;   ///< of (x - mean) * dy
 };
 
+/// How the compiler of LibTorch adds a product: Debian 12's rounds once, Debian 13's twice.
+enum class ProductSum { Fused, Rounded };
+
 /// Adds kCount planes, which lie `step` elements apart, to the sums.
-template <int64_t kCount>
+template <ProductSum kSum, int64_t kCount>
 RONDO_AVX2 void add_planes(
     const float* x, const float* dy, int64_t step, int64_t image, float mean, Sums& sums) {
   Lanes gradients[kCount];
@@ -40,35 +43,41 @@ RONDO_AVX2 void add_planes(
     for (int64_t p = 0; p < kCount; ++p) {
       const Lanes gradient = load(dy + p * step + i);
       gradients[p] += gradient;
-      products[p] = fused(load(x + p * step + i) - means, gradient, products[p]);
+      const Lanes distance = load(x + p * step + i) - means;
+      products[p] = kSum == ProductSum::Fused ? fused(distance, gradient, products[p])
+                                              : products[p] + distance * gradient;
     }
   }
   for (int64_t p = 0; p < kCount; ++p) {
     for (int64_t i = whole; i < image; ++i) {
       const float gradient = dy[p * step + i];
       gradients[p][i - whole] += gradient;
-      products[p][i - whole] =
-          __builtin_fmaf(x[p * step + i] - mean, gradient, products[p][i - whole]);
+      const float distance = x[p * step + i] - mean;
+      products[p][i - whole] = kSum == ProductSum::Fused
+                                   ? __builtin_fmaf(distance, gradient, products[p][i - whole])
+                                   : products[p][i - whole] + distance * gradient;
     }
     sums.gradient += static_cast<double>(added_up(gradients[p]));
     sums.product += static_cast<double>(added_up(products[p]));
   }
 }
 
+/// Arguments and results.
+struct Tensors {
+  Operand dy;
+  Operand x;
+  Operand weight;
+  Operand mean;
+  Operand inverse_deviation;
+  Operand dx;
+  Operand dweight;
+  Operand dbias;
+};
+
 /// Of a batch norm that was run in training.
+template <ProductSum kSum>
 class BatchNormBackwardKernel final : public Kernel {
  public:
-  struct Tensors {
-    Operand dy;
-    Operand x;
-    Operand weight;
-    Operand mean;
-    Operand inverse_deviation;
-    Operand dx;
-    Operand dweight;
-    Operand dbias;
-  };
-
   BatchNormBackwardKernel(const Tensors& tensors, int64_t batch, int64_t channels, int64_t image)
       : t_(tensors), batch_(batch), channels_(channels), image_(image) {}
 
@@ -114,10 +123,10 @@ class BatchNormBackwardKernel final : public Kernel {
     Sums sums;
     int64_t n = 0;
     for (; n + kPlanes <= batch_; n += kPlanes) {
-      add_planes<kPlanes>(x + n * step, dy + n * step, step, image_, mean, sums);
+      add_planes<kSum, kPlanes>(x + n * step, dy + n * step, step, image_, mean, sums);
     }
     for (; n < batch_; ++n) {
-      add_planes<1>(x + n * step, dy + n * step, step, image_, mean, sums);
+      add_planes<kSum, 1>(x + n * step, dy + n * step, step, image_, mean, sums);
     }
     return sums;
   }
@@ -146,29 +155,32 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
          numel(x) / (x.sizes[0] * x.sizes[1]) >= kLanes;
 }
 
+template <ProductSum kSum>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
                              const PlanMemory& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   const Slot& x = *slot_at(program, instruction.arguments, 1);
-  return std::make_unique<BatchNormBackwardKernel>(BatchNormBackwardKernel::Tensors{argument(0),
-                                                                                    argument(1),
-                                                                                    argument(2),
-                                                                                    argument(5),
-                                                                                    argument(6),
-                                                                                    result(0),
-                                                                                    result(1),
-                                                                                    result(2)},
-                                                   x.sizes[0],
-                                                   x.sizes[1],
-                                                   numel(x) / (x.sizes[0] * x.sizes[1]));
+  using Made = BatchNormBackwardKernel<kSum>;
+  return std::make_unique<Made>(Tensors{argument(0),
+                                        argument(1),
+                                        argument(2),
+                                        argument(5),
+                                        argument(6),
+                                        result(0),
+                                        result(1),
+                                        result(2)},
+                                x.sizes[0],
+                                x.sizes[1],
+                                numel(x) / (x.sizes[0] * x.sizes[1]));
 }
 
 }  // namespace
 
 std::vector<OwnKernel> batch_norm_backward_kernels() {
-  return {{"aten::native_batch_norm_backward", accepts, make}};
+  return {{"aten::native_batch_norm_backward", accepts, make<ProductSum::Fused>},
+          {"aten::native_batch_norm_backward", accepts, make<ProductSum::Rounded>}};
 }
 
 }  // namespace rondo

@@ -1,0 +1,212 @@
+#include "backends/plan/probe.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "backends/kernels_only.h"
+#include "backends/plan/plan_memory.h"
+#include "backends/plan/trial.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr int64_t kMostBytes = int64_t{1} << 26;      // of an instruction's tensors together
+constexpr int64_t kEnoughNumbers = int64_t{1} << 16;  // results that were compared
+constexpr int kMostRounds = 32;
+constexpr int64_t kAlignment = 64;
+
+/// One instruction as a program of its own, with slots and storages of its own numbers.
+class Excerpt {
+ public:
+  Excerpt(const StepProgram& program, const Instruction& instruction) : from_(program) {
+    Instruction copy = instruction;
+    copy.location = 0;
+    copy.origin = 0;
+    renumber(copy.arguments, SlotKind::Captured);
+    renumber(copy.results, SlotKind::Produced);
+    for (SlotId& slot : copy.writes) {
+      slot = renumbered(slot, SlotKind::Captured);
+    }
+    program_.instructions.push_back(std::move(copy));
+  }
+
+  StepProgram& program() { return program_; }
+
+  /// Says what the outcome of a probe depends on.
+  std::string text() const {
+    std::string text = to_text(program_.instructions.front());
+    for (const Slot& slot : program_.slots) {
+      text += " " + to_text(slot) + "@" + std::to_string(slot.offset) + "#" +
+              std::to_string(slot.storage);
+    }
+    return text;
+  }
+
+ private:
+  void renumber(std::vector<Argument>& arguments, SlotKind kind) {
+    for (Argument& argument : arguments) {
+      for (SlotId& slot : argument.slots) {
+        slot = slot == kNoTensor ? kNoTensor : renumbered(slot, kind);
+      }
+    }
+  }
+
+  /// \param kind  of a slot that is not known yet, unless it is a constant
+  SlotId renumbered(SlotId old, SlotKind kind) {
+    const auto [known, is_new] = slots_.emplace(old, static_cast<SlotId>(program_.slots.size()));
+    if (is_new) {
+      Slot slot = from_.slots[static_cast<size_t>(old)];
+      const auto [storage, is_first] = storages_.emplace(slot.storage, program_.storages);
+      program_.storages += is_first ? 1 : 0;
+      slot.storage = storage->second;
+      if (slot.kind != SlotKind::Constant) {
+        // A view of an argument is where the argument is.
+        slot.kind = is_first ? kind : kind_of_storage(slot.storage);
+        slot.value = at::Tensor();
+      }
+      program_.slots.push_back(std::move(slot));
+    }
+    return known->second;
+  }
+
+  SlotKind kind_of_storage(int32_t storage) const {
+    for (const Slot& slot : program_.slots) {
+      if (slot.storage == storage) {
+        return slot.kind;
+      }
+    }
+    return SlotKind::Produced;
+  }
+
+  const StepProgram& from_;
+  StepProgram program_;
+  std::map<SlotId, SlotId> slots_;
+  std::map<int32_t, int32_t> storages_;
+};
+
+// Numbers of all the memory of an argument, and what to do with them.
+void fill(at::Tensor& numbers, at::Generator& generator) {
+  if (numbers.is_floating_point()) {
+    numbers.normal_(0.0, 1.0, generator);
+  } else if (numbers.scalar_type() == at::kBool) {
+    numbers.random_(0, 2, generator);
+  } else {
+    numbers.zero_();  // the only index that every table has
+  }
+}
+
+/// Gives every captured slot a value. \return the memory of each; empty when slots of different
+/// dtypes share one
+std::vector<at::Tensor> give_values(StepProgram& program, const std::vector<int64_t>& bytes) {
+  std::map<int32_t, at::Tensor> memories;
+  for (Slot& slot : program.slots) {
+    if (slot.kind != SlotKind::Captured) {
+      continue;
+    }
+    const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
+    at::Tensor& memory = memories[slot.storage];
+    if (!memory.defined()) {
+      memory = at::empty({bytes[static_cast<size_t>(slot.storage)] / item}, slot.dtype);
+    }
+    if (memory.scalar_type() != slot.dtype) {
+      return {};
+    }
+    slot.value = memory.as_strided(slot.sizes, slot.strides, slot.offset);
+    if (slot.is_wrapped_number) {
+      slot.value.unsafeGetTensorImpl()->set_wrapped_number(true);
+    }
+  }
+  std::vector<at::Tensor> all;
+  for (const auto& memory : memories) {
+    all.push_back(memory.second);
+  }
+  return all;
+}
+
+int64_t numbers_in_results(const StepProgram& program) {
+  int64_t count = 0;
+  const auto add = [&](SlotId id) {
+    const Slot& slot = program.slots[static_cast<size_t>(id)];
+    count += std::accumulate(
+        slot.sizes.begin(), slot.sizes.end(), int64_t{1}, std::multiplies<int64_t>());
+  };
+  for_each_slot(program.instructions.front().results, add);
+  const std::vector<SlotId>& writes = program.instructions.front().writes;
+  std::for_each(writes.begin(), writes.end(), add);
+  return count;
+}
+
+bool probe(const OwnKernel& own, StepProgram& program) {
+  const KernelsOnly scope;
+  const std::vector<int64_t> bytes = bytes_of_storages(program);
+  if (std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) > kMostBytes) {
+    return true;
+  }
+  std::vector<at::Tensor> memories = give_values(program, bytes);
+  if (memories.empty()) {
+    return true;
+  }
+  std::vector<Home> homes(bytes.size(), Home::Arena);
+  for (const Slot& slot : program.slots) {
+    if (slot.kind != SlotKind::Produced) {
+      homes[static_cast<size_t>(slot.storage)] = Home::Outside;
+    }
+  }
+  std::vector<int64_t> offsets(bytes.size(), 0);
+  int64_t arena = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    offsets[i] = arena;
+    arena += (bytes[i] + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  const Instruction& instruction = program.instructions.front();
+  const PlanMemory memory(program, homes, offsets, arena);
+  const std::unique_ptr<Kernel> kernel = own.make(program, instruction, memory);
+  Trial trial(program, instruction, memory, own.ulps);
+  at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
+  const int64_t numbers = std::max<int64_t>(numbers_in_results(program), 1);
+  bool agrees = true;
+  for (int64_t round = 0, seen = 0; agrees && round < kMostRounds && seen < kEnoughNumbers;
+       ++round, seen += numbers) {
+    for (at::Tensor& argument : memories) {
+      fill(argument, generator);
+    }
+    try {
+      agrees = trial.passes(*kernel);
+    } catch (const std::exception&) {
+      return true;  // the operator takes no random numbers: the trials have to do
+    }
+  }
+  return agrees;
+}
+
+}  // namespace
+
+bool agrees_on_random_numbers(const OwnKernel& own,
+                              const StepProgram& program,
+                              const Instruction& instruction) {
+  static std::mutex mutex;
+  static std::map<std::string, bool> known;
+  Excerpt excerpt(program, instruction);
+  const std::string key = std::to_string(reinterpret_cast<uintptr_t>(own.make)) + " " +
+                          std::to_string(at::get_num_threads()) + " " + excerpt.text();
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(key);
+  if (found != known.end()) {
+    return found->second;
+  }
+  return known.emplace(key, probe(own, excerpt.program())).first->second;
+}
+
+}  // namespace rondo

@@ -1,0 +1,128 @@
+#include "backends/plan/probe.h"
+
+#include <torch/torch.h>
+
+#include "backends/recording/capture.h"
+
+TEST_SUITE_BEGIN("backends/probe");
+
+using namespace rondo;
+
+namespace {
+
+StepProgram capture(const StepBody& body, const Batch& batch) {
+  const IsDue is_due;
+  ClosureQueue queue;
+  const std::function<CapturedState()> state = [] { return CapturedState(); };
+  BodyRequests* requests = nullptr;
+  return capture_step("test", {batch, body, is_due, queue, state, requests}).program;
+}
+
+bool takes_all(const StepProgram&, const Instruction&) {
+  return true;
+}
+
+/// Sums 8 numbers, from the front or from the back.
+template <bool kBackwards>
+std::unique_ptr<Kernel> make_sum(const StepProgram&,
+                                 const Instruction& instruction,
+                                 const PlanMemory& memory) {
+  struct Sum final : Kernel {
+    Operand from;
+    Operand to;
+
+    void run() override {
+      float sum = 0.0F;
+      for (int i = 0; i < 8; ++i) {
+        sum += from.as<float>()[kBackwards ? 7 - i : i];
+      }
+      *to.as<float>() = sum;
+    }
+  };
+
+  auto sum = std::make_unique<Sum>();
+  sum->from = memory.operand(instruction.arguments[0].slots[0]);
+  sum->to = memory.operand(instruction.results[0].slots[0]);
+  return sum;
+}
+
+/// Writes its argument, or forgets to.
+template <bool kForgets>
+std::unique_ptr<Kernel> make_negation(const StepProgram&,
+                                      const Instruction& instruction,
+                                      const PlanMemory& memory) {
+  struct Negation final : Kernel {
+    Operand numbers;
+
+    void run() override {
+      for (int i = 0; i < (kForgets ? 7 : 8); ++i) {
+        numbers.as<float>()[i] = -numbers.as<float>()[i];
+      }
+    }
+  };
+
+  auto negation = std::make_unique<Negation>();
+  negation->numbers = memory.operand(instruction.arguments[0].slots[0]);
+  return negation;
+}
+
+const Instruction& find(const StepProgram& program, const std::string& op) {
+  for (const Instruction& instruction : program.instructions) {
+    if (operator_name(instruction.op) == op) {
+      return instruction;
+    }
+  }
+  FAIL("no " << op);
+  return program.instructions.front();
+}
+
+}  // namespace
+
+TEST_CASE("another order of summation is found out, whatever the batch holds") {
+  // LibTorch adds a column from the front.
+  const StepProgram program = capture(
+      [](const Batch& batch) {
+        return Outputs{{"y", batch["x"].sum(0, true)}};
+      },
+      {{"x", torch::zeros({8, 1})}});
+  const Instruction& sum = find(program, "aten::sum.dim_IntList");
+  const bool front =
+      agrees_on_random_numbers({"aten::sum.dim_IntList", takes_all, make_sum<false>}, program, sum);
+  const bool back =
+      agrees_on_random_numbers({"aten::sum.dim_IntList", takes_all, make_sum<true>}, program, sum);
+  CHECK_FALSE((front && back));
+}
+
+TEST_CASE("a kernel that writes its argument must write all of it, and does not touch the run's") {
+  const at::Tensor x = torch::ones({8});
+  const StepProgram program = capture(
+      [](const Batch& batch) {
+        at::Tensor copy = batch["x"].clone();
+        copy.neg_();
+        return Outputs{{"y", copy}};
+      },
+      {{"x", x}});
+  const Instruction& negation = find(program, "aten::neg_");
+  CHECK(
+      agrees_on_random_numbers({"aten::neg_", takes_all, make_negation<false>}, program, negation));
+  CHECK_FALSE(
+      agrees_on_random_numbers({"aten::neg_", takes_all, make_negation<true>}, program, negation));
+  CHECK(x.equal(torch::ones({8})));
+}
+
+TEST_CASE("the global generator is left alone") {
+  const StepProgram program = capture(
+      [](const Batch& batch) {
+        return Outputs{{"y", batch["x"].sum(0, true)}};
+      },
+      {{"x", torch::zeros({8, 3})}});
+  torch::manual_seed(3);
+  const at::Tensor expected = torch::rand({4});
+  torch::manual_seed(3);
+  agrees_on_random_numbers({"aten::sum.dim_IntList", takes_all, make_sum<false>},
+                           program,
+                           find(program, "aten::sum.dim_IntList"));
+  CHECK(torch::rand({4}).equal(expected));
+}
+
+TEST_SUITE_END();
