@@ -39,19 +39,20 @@ void leave_node(const at::RecordFunction&, at::ObserverContext*) {
   }
 }
 
+// Remembered: looking up an address takes half a millisecond, as LibTorch has that many symbols.
 bool is_autograd_engine(void* address) {
-  Dl_info info{};
-  return ::dladdr(address, &info) != 0 && info.dli_sname != nullptr &&
-         std::strstr(info.dli_sname, "8autograd6Engine") != nullptr;
+  thread_local std::unordered_map<void*, bool> known;
+  const auto [place, is_new] = known.emplace(address, false);
+  if (Dl_info info{}; is_new && ::dladdr(address, &info) != 0 && info.dli_sname != nullptr) {
+    place->second = std::strstr(info.dli_sname, "8autograd6Engine") != nullptr;
+  }
+  return place->second;
 }
 
-/// The node whose gradients are computed; null outside of backward. Autograd also works on them
-/// when a node is done: it sums what was broadcast. \param stack  where no node runs
-const Node* node_of(const CallStack& stack) {
-  if (!running_nodes.empty()) {
-    return &running_nodes.back();
-  }
-  return std::any_of(stack.begin(), stack.end(), is_autograd_engine) ? &last_node : nullptr;
+/// Whether code that no node runs is autograd's all the same: when a node is done it sums what was
+/// broadcast.
+bool is_after_node(const CallStack& stack) {
+  return std::any_of(stack.begin(), stack.end(), is_autograd_engine);
 }
 
 // Where a TorchScript module stands in its source; "" outside of TorchScript.
@@ -155,11 +156,12 @@ void OriginTracker::note(StepProgram& program, Instruction& instruction) {
   Origin origin;
   const auto id = static_cast<int32_t>(program.origins.size());
   CallStack stack = running_nodes.empty() ? call_stack() : CallStack();
-  if (const Node* node = node_of(stack)) {
+  if (!running_nodes.empty() || (has_gone_back_ && is_after_node(stack))) {
+    const Node& node = running_nodes.empty() ? last_node : running_nodes.back();
     has_gone_back_ = true;
     origin.phase = StepPhase::Backward;
-    origin.node = node->name;
-    const auto forward = forward_.find(node->sequence_number);
+    origin.node = node.name;
+    const auto forward = forward_.find(node.sequence_number);
     origin.forward = forward == forward_.end() ? 0 : forward->second;
   } else {
     origin.phase = has_gone_back_ ? StepPhase::Update : StepPhase::Forward;
