@@ -11,7 +11,9 @@ function(rondo_compile target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE ${RONDO_WARNINGS})
   if(RONDO_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer)
+    # vptr asks for the type information of LibTorch's classes, which it does not export.
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${RONDO_SANITIZE})
   endif()
 endfunction()

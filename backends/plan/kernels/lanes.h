@@ -14,14 +14,14 @@ inline constexpr int64_t kLanes = 8;
 
 using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
 
-RONDO_INLINE Lanes load(const float* from) {
+RONDO_AVX2 RONDO_INLINE Lanes load(const float* from) {
   Lanes lanes;
   std::memcpy(&lanes, from, sizeof(lanes));
   return lanes;
 }
 
 /// a * b + c, rounded once.
-RONDO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
+RONDO_AVX2 RONDO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
   Lanes sum;
   for (int64_t i = 0; i < kLanes; ++i) {
     sum[i] = __builtin_fmaf(a[i], b[i], c[i]);
@@ -31,7 +31,7 @@ RONDO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
 
 /// Halves, quarters, neighbours.
 /// Source: VecReduceAllSIMD, ATen/cpu/vec/functional_base.h.
-RONDO_INLINE float added_up(Lanes lanes) {
+RONDO_AVX2 RONDO_INLINE float added_up(Lanes lanes) {
   for (int64_t distance = kLanes / 2; distance > 0; distance /= 2) {
     for (int64_t i = 0; i < distance; ++i) {
       lanes[i] = lanes[i] + lanes[i + distance];
