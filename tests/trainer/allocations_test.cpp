@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <execinfo.h>
+#include <torch/version.h>
 
 #include <cstdlib>
 #include <string>
@@ -138,13 +139,17 @@ Counter allocations_of(const RunConfig& run, int steps) {
   return counter;
 }
 
+// LibTorch 2's kernel allocates the sums and maxima of its rows.
+constexpr int kOfLogSoftmax = TORCH_VERSION_MAJOR >= 2 ? 2 : 0;
+
 }  // namespace
 
 TEST_CASE("a replayed step of the quickstart allocates nothing, what oneDNN needs aside") {
   const TempDir dir;
-  const Counter counted = allocations_of(recipe("quickstart.toml", dir), 20);
+  constexpr int kSteps = 20;
+  const Counter counted = allocations_of(recipe("quickstart.toml", dir), kSteps);
   CHECK(counted.of[static_cast<int>(Owner::Rondo)] == 0);
-  CHECK(counted.of[static_cast<int>(Owner::LibTorch)] == 0);
+  CHECK(counted.of[static_cast<int>(Owner::LibTorch)] <= kOfLogSoftmax * kSteps);
 }
 
 TEST_CASE("around a replayed step nothing is allocated, what LibTorch's operators need aside") {
