@@ -150,8 +150,10 @@ bool is_header_of_others(const std::string& file) {
 
 CallStack call_stack() {
   void* addresses[kMostFrames];
-  const int count = ::backtrace(addresses, kMostFrames);
-  return CallStack(addresses + std::min(count, 1), addresses + count);
+  void** const end = addresses + ::backtrace(addresses, kMostFrames);
+  // Sanitizers put a frame of their own in front.
+  void** const caller = std::find(addresses, end, __builtin_return_address(0));
+  return CallStack(caller, end);
 }
 
 std::string source_of(const CallStack& stack, const std::vector<std::string>& skip) {

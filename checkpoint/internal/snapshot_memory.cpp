@@ -34,7 +34,9 @@ void stream(char* to, const char* from, size_t bytes) {
   }
   _mm_sfence();
 #endif
-  std::memcpy(to + done, from + done, bytes - done);
+  if (done < bytes) {  // an empty tensor has no address
+    std::memcpy(to + done, from + done, bytes - done);
+  }
 }
 
 at::Tensor block_of(int64_t bytes) {
