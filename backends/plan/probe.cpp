@@ -96,7 +96,7 @@ class Excerpt {
   std::map<int32_t, int32_t> storages_;
 };
 
-// Numbers of all the memory of an argument, and what to do with them.
+// New numbers for all the memory of an argument.
 void fill(at::Tensor& numbers, at::Generator& generator) {
   if (numbers.is_floating_point()) {
     numbers.normal_(0.0, 1.0, generator);
