@@ -7,6 +7,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "backends/passes/passes.h"
+#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/planned_executor.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/host_calls.h"
@@ -51,17 +52,6 @@ class OwnGenerator {
 
   at::Tensor& own_;
 };
-
-bool is_contiguous(const Slot& slot) {
-  int64_t stride = 1;
-  for (size_t d = slot.sizes.size(); d-- > 0;) {
-    if (slot.sizes[d] != 1 && slot.strides[d] != stride) {
-      return false;
-    }
-    stride *= slot.sizes[d];
-  }
-  return true;
-}
 
 std::vector<Slot> inputs_of(const StepProgram& program) {
   std::vector<Slot> inputs;

@@ -3,28 +3,14 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
 
+#include <mutex>
 #include <random>
 
+#include "backends/generator_state.h"
 #include "core/error.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
-
-namespace {
-
-at::Tensor generator_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_generator_state(const at::Tensor& state) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
-
-}  // namespace
 
 ReproducibilityCallback::~ReproducibilityCallback() {
   if (depth_ > 0) {

@@ -9,7 +9,6 @@
 #include <ATen/ATen.h>
 
 #include "backends/kernels_only.h"
-#include "backends/plan/plan_memory.h"
 #include "backends/tensor_list.h"
 #include "core/error.h"
 

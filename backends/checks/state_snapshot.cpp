@@ -2,31 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include "backends/generator_state.h"
 #include "core/state_dict.h"
 #include "core/torch_compat.h"
 
 namespace rondo {
 
 namespace {
-
-at::Tensor generator_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_generator_state(const at::Tensor& state) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
 
 at::Tensor bytes_of(const c10::Storage& storage) {
   return at::from_blob(

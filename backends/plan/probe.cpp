@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/kernels_only.h"
+#include "backends/plan/arena_layout.h"
 #include "backends/plan/plan_memory.h"
 #include "backends/plan/trial.h"
 
@@ -25,7 +26,6 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{1} << 26;      // of an instruction's tensors together
 constexpr int64_t kEnoughNumbers = int64_t{1} << 16;  // results that were compared
 constexpr int kMostRounds = 32;
-constexpr int64_t kAlignment = 64;
 
 /// One instruction as a program of its own, with slots and storages of its own numbers.
 class Excerpt {
@@ -148,6 +148,23 @@ int64_t numbers_in_results(const StepProgram& program) {
   return count;
 }
 
+/// Results side by side in an arena, all else where its values are.
+std::unique_ptr<PlanMemory> memory_of(const StepProgram& program,
+                                      const std::vector<int64_t>& bytes) {
+  std::vector<Home> homes(bytes.size(), Home::Arena);
+  for (const Slot& slot : program.slots) {
+    if (slot.kind != SlotKind::Produced) {
+      homes[static_cast<size_t>(slot.storage)] = Home::Outside;
+    }
+  }
+  std::vector<ArenaBlock> blocks;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    blocks.push_back({homes[i] == Home::Arena ? bytes[i] : 0, 0, 0});
+  }
+  const ArenaLayout layout = lay_out(blocks);
+  return std::make_unique<PlanMemory>(program, homes, layout.offsets, layout.bytes);
+}
+
 bool probe(const OwnKernel& own, StepProgram& program) {
   const KernelsOnly scope;
   const std::vector<int64_t> bytes = bytes_of_storages(program);
@@ -158,22 +175,10 @@ bool probe(const OwnKernel& own, StepProgram& program) {
   if (memories.empty()) {
     return true;
   }
-  std::vector<Home> homes(bytes.size(), Home::Arena);
-  for (const Slot& slot : program.slots) {
-    if (slot.kind != SlotKind::Produced) {
-      homes[static_cast<size_t>(slot.storage)] = Home::Outside;
-    }
-  }
-  std::vector<int64_t> offsets(bytes.size(), 0);
-  int64_t arena = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    offsets[i] = arena;
-    arena += (bytes[i] + kAlignment - 1) / kAlignment * kAlignment;
-  }
   const Instruction& instruction = program.instructions.front();
-  const PlanMemory memory(program, homes, offsets, arena);
-  const std::unique_ptr<Kernel> kernel = own.make(program, instruction, memory);
-  Trial trial(program, instruction, memory, own.ulps);
+  const std::unique_ptr<PlanMemory> memory = memory_of(program, bytes);
+  const std::unique_ptr<Kernel> kernel = own.make(program, instruction, *memory);
+  Trial trial(program, instruction, *memory, own.ulps);
   at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
   const int64_t numbers = std::max<int64_t>(numbers_in_results(program), 1);
   bool agrees = true;

@@ -12,8 +12,6 @@
 #include <ATen/SequenceNumber.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
-#include "backends/plan/plan_memory.h"
-
 namespace rondo {
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <torch/script.h>
 
+#include "backends/find_instruction.h"
 #include "backends/recording/capture.h"
 #include "support/step_probe.h"
 
@@ -41,16 +42,6 @@ __attribute__((noinline)) at::Tensor squash(const at::Tensor& x) {
   at::Tensor y = x.tanh();
   CHECK(y.defined());  // or else the call of tanh would take this one's place on the stack
   return y;
-}
-
-const Instruction& find(const StepProgram& program, const std::string& op) {
-  for (const Instruction& instruction : program.instructions) {
-    if (operator_name(instruction.op) == op) {
-      return instruction;
-    }
-  }
-  FAIL("no " << op);
-  return program.instructions.front();
 }
 
 const Origin& origin_of(const StepProgram& program, const std::string& op) {

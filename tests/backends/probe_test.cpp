@@ -2,11 +2,13 @@
 
 #include <torch/torch.h>
 
+#include "backends/find_instruction.h"
 #include "backends/recording/capture.h"
 
 TEST_SUITE_BEGIN("backends/probe");
 
 using namespace rondo;
+using namespace rondo::test;
 
 namespace {
 
@@ -64,16 +66,6 @@ std::unique_ptr<Kernel> make_negation(const StepProgram&,
   auto negation = std::make_unique<Negation>();
   negation->numbers = memory.operand(instruction.arguments[0].slots[0]);
   return negation;
-}
-
-const Instruction& find(const StepProgram& program, const std::string& op) {
-  for (const Instruction& instruction : program.instructions) {
-    if (operator_name(instruction.op) == op) {
-      return instruction;
-    }
-  }
-  FAIL("no " << op);
-  return program.instructions.front();
 }
 
 }  // namespace
