@@ -1,139 +1,15 @@
 #include "backends/plan/own_kernels.h"
 
-#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "backends/interpreter/jit_executor.h"
-#include "backends/numeric_environment.h"
-#include "backends/plan/planned_executor.h"
-#include "backends/recording/dispatcher.h"
-#include "backends/recording/recorder.h"
-#include "core/state_dict.h"
+#include "backends/kernel_checks.h"
 
 TEST_SUITE_BEGIN("backends/own_kernels");
 
 using namespace rondo;
-
-namespace {
-
-using Body = std::function<std::vector<at::Tensor>(const Batch&)>;
-
-/// Equal bytes are promised for any LibTorch, because a kernel that gives others is not used; that
-/// all are used only for the arithmetic that they were written after.
-bool uses_all_kernels() {
-  const NumericEnvironment here = current_environment();
-  return here.libtorch.rfind("1.13", 0) == 0 && here.cpu_capability == "AVX2";
-}
-
-struct Recorded {
-  StepProgram program;
-  CapturedState state;
-
-  Recorded(const Body& body, const Batch& batch, CapturedState captured = {})
-      : state(std::move(captured)) {
-    register_with_dispatcher();
-    const at::NoGradGuard no_grad;
-    Recorder recorder("test", batch, [this] { return state; });
-    Outputs outputs;
-    {
-      const RecordingScope scope(recorder);
-      size_t count = 0;
-      for (const at::Tensor& tensor : body(batch)) {
-        outputs.set("y" + std::to_string(count++), tensor);
-      }
-    }
-    program = recorder.finish(outputs);
-  }
-
-  int kernels_of_own(const Plan& plan) const {
-    int count = 0;
-    for (const PlannedInstruction& planned : plan.instructions) {
-      count += planned.lowering == Lowering::Own ? 1 : 0;
-    }
-    return count;
-  }
-};
-
-/// Runs what `body` does as a plan and by the interpreter on several batches.
-void check_same(const std::string& name,
-                const Body& body,
-                const std::function<Batch(int)>& batch_of,
-                int kernels,
-                CapturedState state = {}) {
-  CAPTURE(name);
-  Recorded recorded(body, batch_of(0), std::move(state));
-  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
-  JitExecutor interpreter(recorded.program);
-  const int used = recorded.kernels_of_own(plan.plan());
-  CHECK((used == kernels || !uses_all_kernels()));
-  for (int step = 0; step < 4; ++step) {
-    const Batch batch = batch_of(step);
-    std::vector<at::Tensor> before;
-    for (const auto& entry : recorded.state) {
-      before.push_back(entry.second.clone());
-    }
-    const std::vector<at::Tensor> expected = interpreter.run(batch, kAlwaysDue);
-    std::vector<at::Tensor> expected_state;
-    for (size_t i = 0; i < before.size(); ++i) {
-      expected_state.push_back(recorded.state[i].second.clone());
-      recorded.state[i].second.copy_(before[i]);
-    }
-    const std::vector<at::Tensor>& got = plan.run(batch, kAlwaysDue);
-    REQUIRE(got.size() == expected.size());
-    for (size_t i = 0; i < got.size(); ++i) {
-      CHECK(equal_bytes(got[i], expected[i]));
-    }
-    for (size_t i = 0; i < before.size(); ++i) {
-      CHECK(equal_bytes(recorded.state[i].second, expected_state[i]));
-    }
-  }
-  CHECK(recorded.kernels_of_own(plan.plan()) == used);
-}
-
-/// The same for a plan that need not be exact: near what `body` gives, and by its own kernels.
-void check_close(const Body& body,
-                 const std::function<Batch(int)>& batch_of,
-                 CapturedState state = {}) {
-  Recorded recorded(body, batch_of(0), std::move(state));
-  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
-  const int before = recorded.kernels_of_own(plan.plan());
-  for (int step = 0; step < 5; ++step) {
-    const std::vector<at::Tensor> expected = body(batch_of(step));
-    const std::vector<at::Tensor>& got = plan.run(batch_of(step), kAlwaysDue);
-    for (size_t i = 0; i < expected.size(); ++i) {
-      CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
-    }
-  }
-  CHECK(recorded.kernels_of_own(plan.plan()) == before);
-}
-
-at::Tensor random(at::IntArrayRef sizes, int seed) {
-  return at::randn(sizes, at::detail::createCPUGenerator(static_cast<uint64_t>(seed) + 1));
-}
-
-/// With numbers that comparisons treat in special ways.
-at::Tensor with_odd_numbers(at::Tensor x) {
-  const at::Tensor flat = x.view({-1});
-  const std::vector<float> odd = {0.0F,
-                                  -0.0F,
-                                  std::numeric_limits<float>::quiet_NaN(),
-                                  std::numeric_limits<float>::infinity(),
-                                  -std::numeric_limits<float>::infinity()};
-  for (size_t i = 0; i < odd.size(); ++i) {
-    flat[static_cast<int64_t>(i) * 3 % flat.numel()] = odd[i];
-  }
-  return x;
-}
-
-std::function<Batch(int)> pairs(at::IntArrayRef a, at::IntArrayRef b) {
-  return [a = a.vec(), b = b.vec()](int step) {
-    return Batch{{"a", with_odd_numbers(random(a, step))}, {"b", random(b, step + 100)}};
-  };
-}
-
-}  // namespace
+using namespace rondo::test;
 
 TEST_CASE("matrix products in every order of their factors") {
   const auto batch = [](int step) {
@@ -189,25 +65,6 @@ TEST_CASE("batches of matrix products") {
       },
       batch,
       0);
-}
-
-TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN") {
-  check_same(
-      "two of a shape",
-      [](const Batch& x) {
-        const at::Tensor a = x["a"];
-        const at::Tensor b = x["b"];
-        return std::vector{a + b, a - b, a * b, at::relu(a), at::threshold_backward(b, a, 0)};
-      },
-      pairs({13, 11}, {13, 11}),
-      5);
-  check_same(
-      "a number",
-      [](const Batch& x) {
-        return std::vector{x["a"] * 0.1, x["b"] * 3};
-      },
-      pairs({37}, {5}),
-      2);
 }
 
 TEST_CASE("sums of columns keep LibTorch's order, however many rows and columns there are") {
@@ -367,33 +224,6 @@ TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
                      {"mask", at::ones({6, 6}, at::kBool).triu(1)}};
       },
       1);
-}
-
-TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat in special ways") {
-  const auto batch = [](int step) {
-    return Batch{{"a", with_odd_numbers(random({6, 32}, step) * 4)},
-                 {"b", random({6, 32}, step + 9)}};
-  };
-  const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> functions[] = {
-      [](const at::Tensor& a, const at::Tensor&) { return a.sigmoid(); },
-      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).narrow(1, 16, 16).sigmoid_(); },
-      [](const at::Tensor& a, const at::Tensor& b) { return at::sigmoid_backward(b, a); },
-      [](const at::Tensor& a, const at::Tensor&) { return a.tanh(); },
-      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).tanh_(); },
-      [](const at::Tensor& a, const at::Tensor& b) { return at::tanh_backward(b, a); },
-  };
-  for (const auto& function : functions) {
-    Recorded recorded([&](const Batch& x) { return std::vector{function(x["a"], x["b"])}; },
-                      batch(0));
-    PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
-    JitExecutor interpreter(recorded.program);
-    const int before = recorded.kernels_of_own(plan.plan());
-    for (int step = 0; step < 4; ++step) {
-      const at::Tensor expected = interpreter.run(batch(step), kAlwaysDue)[0].clone();
-      CHECK(equal_bytes(plan.run(batch(step), kAlwaysDue)[0], expected));
-    }
-    CHECK(recorded.kernels_of_own(plan.plan()) == before);
-  }
 }
 
 TEST_CASE("kernels that may round differently stay within their bounds") {

@@ -4,6 +4,7 @@
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
+#include "backends/plan/kernels/rows.h"
 #include "core/vector_loop.h"
 
 namespace rondo {
@@ -35,93 +36,98 @@ struct Multiply {
 template <class Function>
 class UnaryKernel final : public Kernel {
  public:
-  UnaryKernel(Operand input, Operand result, int64_t count)
-      : input_(input), result_(result), count_(count) {}
+  UnaryKernel(Operand input, Operand result, const Rows& rows)
+      : input_(input), result_(result), rows_(rows) {}
 
   void run() override {
-    const float* const x = input_.as<float>();
-    float* const y = result_.as<float>();
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i]); }, count_);
+    for_each_row(rows_, [this](int64_t plane, int64_t row) {
+      float* const y = result_.as<float>() + rows_.offset(0, plane, row);
+      const float* const x = input_.as<float>() + rows_.offset(1, plane, row);
+      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i]); }, rows_.width);
+    });
   }
 
  private:
   Operand input_;
   Operand result_;
-  int64_t count_;
+  Rows rows_;
 };
 
 template <class Function>
 class BinaryKernel final : public Kernel {
  public:
-  BinaryKernel(Operand a, Operand b, Operand result, int64_t count)
-      : a_(a), b_(b), result_(result), count_(count) {}
+  BinaryKernel(Operand a, Operand b, Operand result, const Rows& rows)
+      : a_(a), b_(b), result_(result), rows_(rows) {}
 
   void run() override {
-    const float* const a = a_.as<float>();
-    const float* const b = b_.as<float>();
-    float* const y = result_.as<float>();
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(a[i], b[i]); }, count_);
+    for_each_row(rows_, [this](int64_t plane, int64_t row) {
+      float* const y = result_.as<float>() + rows_.offset(0, plane, row);
+      const float* const a = a_.as<float>() + rows_.offset(1, plane, row);
+      const float* const b = b_.as<float>() + rows_.offset(2, plane, row);
+      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(a[i], b[i]); },
+                  rows_.width);
+    });
   }
 
  private:
   Operand a_;
   Operand b_;
   Operand result_;
-  int64_t count_;
+  Rows rows_;
 };
 
-// Tensor and host number, which LibTorch rounds to float first.
+// One number for all elements, rounded to float as LibTorch does it first: the host's, or what a
+// tensor of one element holds when the kernel runs.
+class Number {
+ public:
+  explicit Number(double value) : value_(static_cast<float>(value)) {}
+
+  Number(Operand tensor, at::ScalarType dtype)
+      : tensor_(tensor), is_double_(dtype == at::kDouble), is_tensor_(true) {}
+
+  float value() const {
+    if (!is_tensor_) {
+      return value_;
+    }
+    return is_double_ ? static_cast<float>(*tensor_.as<double>()) : *tensor_.as<float>();
+  }
+
+ private:
+  float value_ = 0.0F;
+  Operand tensor_;
+  bool is_double_ = false;
+  bool is_tensor_ = false;
+};
+
 template <class Function>
 class NumberKernel final : public Kernel {
  public:
-  NumberKernel(Operand input, float number, Operand result, int64_t count)
-      : input_(input), number_(number), result_(result), count_(count) {}
+  NumberKernel(Operand input, Number number, Operand result, const Rows& rows)
+      : input_(input), number_(number), result_(result), rows_(rows) {}
 
   void run() override {
-    const float* const x = input_.as<float>();
-    const float number = number_;
-    float* const y = result_.as<float>();
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], number); }, count_);
+    const float number = number_.value();
+    for_each_row(rows_, [this, number](int64_t plane, int64_t row) {
+      float* const y = result_.as<float>() + rows_.offset(0, plane, row);
+      const float* const x = input_.as<float>() + rows_.offset(1, plane, row);
+      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], number); },
+                  rows_.width);
+    });
   }
 
  private:
   Operand input_;
-  float number_;
+  Number number_;
   Operand result_;
-  int64_t count_;
+  Rows rows_;
 };
 
-// Elements are paired by their place in memory: shapes and strides must agree.
-bool same_layout(const Slot& a, const Slot& b) {
-  return a.sizes == b.sizes && a.strides == b.strides;
-}
-
-bool is_dense(const Slot& slot) {
-  return numel(slot) * static_cast<int64_t>(sizeof(float)) ==
-         extent_of(slot) - slot.offset * static_cast<int64_t>(sizeof(float));
-}
-
-bool accepts_floats(const StepProgram& program, const Instruction& instruction, size_t inputs) {
-  const Slot* const result = slot_at(program, instruction.results, 0);
-  if (result == nullptr || result->dtype != at::kFloat || !is_dense(*result) ||
-      !instruction.writes.empty()) {
-    return false;
-  }
-  for (size_t i = 0; i < inputs; ++i) {
-    const Slot* const input = slot_at(program, instruction.arguments, i);
-    if (input == nullptr || input->dtype != at::kFloat || !same_layout(*input, *result)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool accepts_one(const StepProgram& program, const Instruction& instruction) {
-  return accepts_floats(program, instruction, 1);
+  return float_rows(program, instruction, 1).has_value();
 }
 
 bool accepts_two(const StepProgram& program, const Instruction& instruction) {
-  return accepts_floats(program, instruction, 2);
+  return float_rows(program, instruction, 2).has_value();
 }
 
 // alpha = 1
@@ -135,7 +141,7 @@ bool accepts_relu_backward(const StepProgram& program, const Instruction& instru
 }
 
 // A number of the host: given as such, or as a constant tensor that counts as one.
-std::optional<double> number_of(const StepProgram& program, const Argument& argument) {
+std::optional<double> host_number(const StepProgram& program, const Argument& argument) {
   if (argument.kind == Argument::Kind::Constant) {
     const bool is_real = argument.constant.isDouble() || argument.constant.isInt();
     return is_real ? std::optional(argument.constant.toScalar().toDouble()) : std::nullopt;
@@ -147,12 +153,16 @@ std::optional<double> number_of(const StepProgram& program, const Argument& argu
   return is_number ? std::optional(slot->value.item().toDouble()) : std::nullopt;
 }
 
-bool accepts_number(const StepProgram& program, const Instruction& instruction) {
-  return accepts_floats(program, instruction, 1) && number_of(program, instruction.arguments[1]);
+bool is_single_number(const StepProgram& program, const Argument& argument) {
+  const Slot* const slot = slot_at(program, {argument}, 0);
+  return slot != nullptr && slot->sizes.empty() &&
+         (slot->dtype == at::kFloat || slot->dtype == at::kDouble);
 }
 
-int64_t count_of(const StepProgram& program, const Instruction& instruction) {
-  return numel(*slot_at(program, instruction.results, 0));
+bool accepts_number(const StepProgram& program, const Instruction& instruction) {
+  const Argument& number = instruction.arguments[1];
+  return accepts_one(program, instruction) &&
+         (host_number(program, number) || is_single_number(program, number));
 }
 
 template <class Function>
@@ -161,7 +171,7 @@ std::unique_ptr<Kernel> make_unary(const StepProgram& program,
                                    const PlanMemory& memory) {
   return std::make_unique<UnaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
                                                  memory.operand(id_at(instruction.results, 0)),
-                                                 count_of(program, instruction));
+                                                 *float_rows(program, instruction, 1));
 }
 
 template <class Function>
@@ -171,18 +181,22 @@ std::unique_ptr<Kernel> make_binary(const StepProgram& program,
   return std::make_unique<BinaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
                                                   memory.operand(id_at(instruction.arguments, 1)),
                                                   memory.operand(id_at(instruction.results, 0)),
-                                                  count_of(program, instruction));
+                                                  *float_rows(program, instruction, 2));
 }
 
 template <class Function>
 std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
                                          const Instruction& instruction,
                                          const PlanMemory& memory) {
-  const double number = *number_of(program, instruction.arguments[1]);
+  const Argument& argument = instruction.arguments[1];
+  const auto fixed = host_number(program, argument);
+  const Number number =
+      fixed ? Number(*fixed)
+            : Number(memory.operand(argument.slots[0]), slot_at(program, {argument}, 0)->dtype);
   return std::make_unique<NumberKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
-                                                  static_cast<float>(number),
+                                                  number,
                                                   memory.operand(id_at(instruction.results, 0)),
-                                                  count_of(program, instruction));
+                                                  *float_rows(program, instruction, 1));
 }
 
 }  // namespace
@@ -195,8 +209,13 @@ std::vector<OwnKernel> elementwise_kernels() {
       {"aten::add.Tensor", accepts_sum, make_binary<Add>, 0, kInPlace},
       {"aten::sub.Tensor", accepts_sum, make_binary<Subtract>, 0, kInPlace},
       {"aten::mul.Tensor", accepts_two, make_binary<Multiply>, 0, kInPlace},
+      {"aten::add_.Tensor", accepts_sum, make_binary<Add>},
+      {"aten::sub_.Tensor", accepts_sum, make_binary<Subtract>},
+      {"aten::mul_.Tensor", accepts_two, make_binary<Multiply>},
       {"aten::mul.Tensor", accepts_number, make_with_number<Multiply>, 0, kInPlace},
       {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>, 0, kInPlace},
+      {"aten::mul_.Tensor", accepts_number, make_with_number<Multiply>},
+      {"aten::mul_.Scalar", accepts_number, make_with_number<Multiply>},
   };
 }
 

@@ -13,6 +13,7 @@
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
+#include "backends/plan/kernels/rows.h"
 
 namespace rondo {
 
@@ -118,14 +119,6 @@ struct TanhBackward {
   }
 };
 
-/// Rows of elements that lie side by side, as a part of a wider matrix has them.
-struct Rows {
-  int64_t count;
-  int64_t width;
-  int64_t from;  ///< elements from one row to the next of the argument
-  int64_t to;    ///< of the result
-};
-
 template <class Function>
 class UnaryKernel final : public Kernel {
  public:
@@ -133,11 +126,13 @@ class UnaryKernel final : public Kernel {
       : input_(input), result_(result), rows_(rows) {}
 
   RONDO_AVX512 void run() override {
-    const float* x = input_.as<float>();
-    float* y = result_.as<float>();
-    for (int64_t r = 0; r < rows_.count; ++r, x += rows_.from, y += rows_.to) {
-      for (int64_t i = 0; i < rows_.width; i += kWidth) {
-        _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(x + i)));
+    for (int64_t plane = 0; plane < rows_.planes; ++plane) {
+      for (int64_t row = 0; row < rows_.count; ++row) {
+        float* const y = result_.as<float>() + rows_.offset(0, plane, row);
+        const float* const x = input_.as<float>() + rows_.offset(1, plane, row);
+        for (int64_t i = 0; i < rows_.width; i += kWidth) {
+          _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(x + i)));
+        }
       }
     }
   }
@@ -151,15 +146,19 @@ class UnaryKernel final : public Kernel {
 template <class Function>
 class BinaryKernel final : public Kernel {
  public:
-  BinaryKernel(Operand a, Operand b, Operand result, int64_t count)
-      : a_(a), b_(b), result_(result), count_(count) {}
+  BinaryKernel(Operand a, Operand b, Operand result, const Rows& rows)
+      : a_(a), b_(b), result_(result), rows_(rows) {}
 
   RONDO_AVX512 void run() override {
-    const float* const a = a_.as<float>();
-    const float* const b = b_.as<float>();
-    float* const y = result_.as<float>();
-    for (int64_t i = 0; i < count_; i += kWidth) {
-      _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(a + i), _mm512_loadu_ps(b + i)));
+    for (int64_t plane = 0; plane < rows_.planes; ++plane) {
+      for (int64_t row = 0; row < rows_.count; ++row) {
+        float* const y = result_.as<float>() + rows_.offset(0, plane, row);
+        const float* const a = a_.as<float>() + rows_.offset(1, plane, row);
+        const float* const b = b_.as<float>() + rows_.offset(2, plane, row);
+        for (int64_t i = 0; i < rows_.width; i += kWidth) {
+          _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(a + i), _mm512_loadu_ps(b + i)));
+        }
+      }
     }
   }
 
@@ -167,45 +166,23 @@ class BinaryKernel final : public Kernel {
   Operand a_;
   Operand b_;
   Operand result_;
-  int64_t count_;
+  Rows rows_;
 };
 
-// Row after row, in whole vectors: LibTorch computes what is left over by other functions.
-bool is_wide(const Slot* slot) {
-  return is_plain_float(slot) && numel(*slot) > 0 && numel(*slot) % kWidth == 0;
-}
-
-// Whole vectors in one row, or in each row of a matrix.
-std::optional<Rows> rows_of(const Slot* from, const Slot* to) {
-  if (is_wide(from) && is_wide(to)) {
-    return Rows{1, numel(*from), 0, 0};
-  }
-  const auto is_part = [](const Slot* slot) {
-    return slot != nullptr && slot->dtype == at::kFloat && slot->sizes.size() == 2 &&
-           slot->sizes[0] > 0 && slot->sizes[1] > 0 && slot->sizes[1] % kWidth == 0 &&
-           slot->strides[1] == 1;
-  };
-  if (!is_part(from) || !is_part(to)) {
-    return std::nullopt;
-  }
-  return Rows{from->sizes[0], from->sizes[1], from->strides[0], to->strides[0]};
+// In whole vectors: LibTorch computes what is left over by other functions.
+std::optional<Rows> wide_rows(const StepProgram& program,
+                              const Instruction& instruction,
+                              size_t inputs) {
+  const auto rows = float_rows(program, instruction, inputs);
+  return rows && rows->width % kWidth == 0 ? rows : std::nullopt;
 }
 
 bool accepts_one(const StepProgram& program, const Instruction& instruction) {
-  return can_run() && rows_of(slot_at(program, instruction.arguments, 0),
-                              slot_at(program, instruction.results, 0));
-}
-
-bool accepts_in_place(const StepProgram& program, const Instruction& instruction) {
-  const Slot* const x = slot_at(program, instruction.arguments, 0);
-  return can_run() && rows_of(x, x);
+  return can_run() && wide_rows(program, instruction, 1);
 }
 
 bool accepts_two(const StepProgram& program, const Instruction& instruction) {
-  const Slot* const a = slot_at(program, instruction.arguments, 0);
-  const Slot* const b = slot_at(program, instruction.arguments, 1);
-  return can_run() && is_wide(a) && is_wide(b) && a->sizes == b->sizes &&
-         is_wide(slot_at(program, instruction.results, 0));
+  return can_run() && wide_rows(program, instruction, 2);
 }
 
 // The last argument says which formula; "none" is the integral of the normal distribution.
@@ -226,31 +203,19 @@ template <class Function>
 std::unique_ptr<Kernel> make_one(const StepProgram& program,
                                  const Instruction& instruction,
                                  const PlanMemory& memory) {
-  return std::make_unique<UnaryKernel<Function>>(
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.results, 0)),
-      *rows_of(slot_at(program, instruction.arguments, 0),
-               slot_at(program, instruction.results, 0)));
-}
-
-template <class Function>
-std::unique_ptr<Kernel> make_in_place(const StepProgram& program,
-                                      const Instruction& instruction,
-                                      const PlanMemory& memory) {
-  const Operand x = memory.operand(id_at(instruction.arguments, 0));
-  const Slot* const slot = slot_at(program, instruction.arguments, 0);
-  return std::make_unique<UnaryKernel<Function>>(x, x, *rows_of(slot, slot));
+  return std::make_unique<UnaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
+                                                 memory.operand(id_at(instruction.results, 0)),
+                                                 *wide_rows(program, instruction, 1));
 }
 
 template <class Function>
 std::unique_ptr<Kernel> make_two(const StepProgram& program,
                                  const Instruction& instruction,
                                  const PlanMemory& memory) {
-  return std::make_unique<BinaryKernel<Function>>(
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.arguments, 1)),
-      memory.operand(id_at(instruction.results, 0)),
-      numel(*slot_at(program, instruction.arguments, 0)));
+  return std::make_unique<BinaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
+                                                  memory.operand(id_at(instruction.arguments, 1)),
+                                                  memory.operand(id_at(instruction.results, 0)),
+                                                  *wide_rows(program, instruction, 2));
 }
 
 }  // namespace
@@ -261,10 +226,10 @@ std::vector<OwnKernel> transcendental_kernels() {
       {"aten::gelu", accepts_gelu, make_one<Gelu>, kUlps, kInPlace},
       {"aten::gelu_backward", accepts_gelu_backward, make_two<GeluBackward>, kUlps, kInPlace},
       {"aten::sigmoid", accepts_one, make_one<Sigmoid>, 0, kInPlace},
-      {"aten::sigmoid_", accepts_in_place, make_in_place<Sigmoid>},
+      {"aten::sigmoid_", accepts_one, make_one<Sigmoid>},
       {"aten::sigmoid_backward", accepts_two, make_two<SigmoidBackward>, 0, kInPlace},
       {"aten::tanh", accepts_one, make_one<Tanh>, 0, kInPlace},
-      {"aten::tanh_", accepts_in_place, make_in_place<Tanh>},
+      {"aten::tanh_", accepts_one, make_one<Tanh>},
       {"aten::tanh_backward", accepts_two, make_two<TanhBackward>, 0, kInPlace},
   };
 }

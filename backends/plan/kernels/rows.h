@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "backends/program/step_program.h"
+
+namespace rondo {
+
+/// How tensors whose elements are paired lie in memory: planes of rows, the elements of a row side
+/// by side in each of them. A tensor that is repeated along a dimension has a step of 0 there.
+struct Rows {
+  static constexpr size_t kMostTensors = 3;
+  using Steps = std::array<int64_t, kMostTensors>;  ///< elements, one a tensor
+
+  int64_t planes = 1;
+  int64_t count = 1;  ///< rows of a plane
+  int64_t width = 1;  ///< elements of a row
+  Steps plane_steps = {};
+  Steps row_steps = {};
+
+  /// Elements from the first one of a tensor to a row's.
+  int64_t offset(size_t tensor, int64_t plane, int64_t row) const {
+    return plane * plane_steps[tensor] + row * row_steps[tensor];
+  }
+};
+
+/// Calls `use(plane, row)` for each row.
+template <class Use>
+void for_each_row(const Rows& rows, Use use) {
+  for (int64_t plane = 0; plane < rows.planes; ++plane) {
+    for (int64_t row = 0; row < rows.count; ++row) {
+      use(plane, row);
+    }
+  }
+}
+
+/// The order of dimensions and the fewest rows that suit all tensors, those of one block of memory
+/// being one row; none where no such order has elements side by side, or there are no elements.
+/// \param tensors  the first has the shape; the others have it too, or are repeated to it
+std::optional<Rows> common_rows(const std::vector<const Slot*>& tensors);
+
+/// The rows of an instruction's result and of its first arguments; none when one of them is not
+/// float32.
+std::optional<Rows> float_rows(const StepProgram& program,
+                               const Instruction& instruction,
+                               size_t inputs);
+
+}  // namespace rondo

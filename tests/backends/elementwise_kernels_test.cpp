@@ -1,0 +1,118 @@
+#include <functional>
+#include <vector>
+
+#include "backends/kernel_checks.h"
+#include "backends/plan/own_kernels.h"
+
+TEST_SUITE_BEGIN("backends/elementwise_kernels");
+
+using namespace rondo;
+using namespace rondo::test;
+
+TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN") {
+  check_same(
+      "two of a shape",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"];
+        const at::Tensor b = x["b"];
+        return std::vector{a + b, a - b, a * b, at::relu(a), at::threshold_backward(b, a, 0)};
+      },
+      pairs({13, 11}, {13, 11}),
+      5);
+  check_same(
+      "parts of matrices, and orders other than row after row",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"].narrow(1, 3, 5);
+        const at::Tensor b = x["b"].narrow(1, 2, 5);
+        return std::vector{a + b,
+                           at::relu(a),
+                           a.t() * b.t(),
+                           x["a"].narrow(0, 2, 4) - x["b"].narrow(0, 5, 4),
+                           a * 0.5};
+      },
+      pairs({13, 11}, {13, 11}),
+      5);
+  check_same(
+      "three dimensions whose rows cannot be joined",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"].narrow(1, 1, 3).narrow(2, 0, 5);
+        return std::vector{a * x["b"].narrow(1, 0, 3).narrow(2, 2, 5)};
+      },
+      pairs({4, 5, 7}, {4, 6, 9}),
+      1);
+  check_same(
+      "a row that is repeated",
+      [](const Batch& x) {
+        return std::vector{x["a"] + x["b"], x["a"] - x["b"].expand({13, 11})};
+      },
+      pairs({13, 11}, {11}),
+      2);
+  check_same(
+      "a column that is repeated is left to LibTorch",
+      [](const Batch& x) { return std::vector{x["a"] * x["b"]}; },
+      pairs({13, 11}, {13, 1}),
+      0);
+  check_same(
+      "in place",
+      [](const Batch& x) {
+        at::Tensor a = x["a"] + 1.5;
+        a.narrow(1, 3, 5).add_(x["b"].narrow(1, 1, 5));
+        a.sub_(x["b"]).mul_(x["b"]).mul_(x["c"]).mul_(0.3);
+        return std::vector{a};
+      },
+      [](int step) {
+        return Batch{{"a", with_odd_numbers(random({13, 11}, step))},
+                     {"b", random({13, 11}, step + 100)},
+                     {"c", random({}, step + 200)}};
+      },
+      5);
+  check_same(
+      "a tensor of one number, of another dtype too",
+      [](const Batch& x) {
+        return std::vector{x["a"] * x["b"], x["a"] * x["b"].to(at::kDouble)};
+      },
+      pairs({37}, {}),
+      2);
+  check_same(
+      "no elements",
+      [](const Batch& x) { return std::vector{x["a"].narrow(0, 0, 0) + x["b"].narrow(0, 0, 0)}; },
+      pairs({3, 4}, {3, 4}),
+      0);
+  check_same(
+      "a number",
+      [](const Batch& x) {
+        return std::vector{x["a"] * 0.1, x["b"] * 3};
+      },
+      pairs({37}, {5}),
+      2);
+}
+
+TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat in special ways") {
+  const auto batch = [](int step) {
+    return Batch{{"a", with_odd_numbers(random({6, 32}, step) * 4)},
+                 {"b", random({6, 32}, step + 9)}};
+  };
+  const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)> functions[] = {
+      [](const at::Tensor& a, const at::Tensor&) { return a.sigmoid(); },
+      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).narrow(1, 16, 16).sigmoid_(); },
+      [](const at::Tensor& a, const at::Tensor& b) { return at::sigmoid_backward(b, a); },
+      [](const at::Tensor& a, const at::Tensor&) { return a.tanh(); },
+      [](const at::Tensor& a, const at::Tensor&) { return (a - 1).tanh_(); },
+      [](const at::Tensor& a, const at::Tensor& b) { return at::tanh_backward(b, a); },
+      [](const at::Tensor& a, const at::Tensor& b) {
+        return at::tanh_backward(b.narrow(1, 16, 16), a.narrow(1, 0, 16));
+      },
+  };
+  for (const auto& function : functions) {
+    Recorded recorded([&](const Batch& x) { return std::vector{function(x["a"], x["b"])}; },
+                      batch(0));
+    PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
+    JitExecutor interpreter(recorded.program);
+    const int before = recorded.kernels_of_own(plan.plan());
+    for (int step = 0; step < 4; ++step) {
+      const at::Tensor expected = interpreter.run(batch(step), kAlwaysDue)[0].clone();
+      CHECK(equal_bytes(plan.run(batch(step), kAlwaysDue)[0], expected));
+    }
+    CHECK(recorded.kernels_of_own(plan.plan()) == before);
+  }
+}

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "backends/interpreter/jit_executor.h"
+#include "backends/numeric_environment.h"
+#include "backends/plan/planned_executor.h"
+#include "backends/recording/dispatcher.h"
+#include "backends/recording/recorder.h"
+#include "core/state_dict.h"
+
+namespace rondo::test {
+
+// What tests of rondo's own kernels share: steps of a few operators, run as a plan and as recorded.
+
+using Body = std::function<std::vector<at::Tensor>(const Batch&)>;
+
+/// Equal bytes are promised for any LibTorch, because a kernel that gives others is not used; that
+/// all are used only for the arithmetic that they were written after.
+inline bool uses_all_kernels() {
+  const NumericEnvironment here = current_environment();
+  return here.libtorch.rfind("1.13", 0) == 0 && here.cpu_capability == "AVX2";
+}
+
+struct Recorded {
+  StepProgram program;
+  CapturedState state;
+
+  Recorded(const Body& body, const Batch& batch, CapturedState captured = {})
+      : state(std::move(captured)) {
+    register_with_dispatcher();
+    const at::NoGradGuard no_grad;
+    Recorder recorder("test", batch, [this] { return state; });
+    Outputs outputs;
+    {
+      const RecordingScope scope(recorder);
+      size_t count = 0;
+      for (const at::Tensor& tensor : body(batch)) {
+        outputs.set("y" + std::to_string(count++), tensor);
+      }
+    }
+    program = recorder.finish(outputs);
+  }
+
+  int kernels_of_own(const Plan& plan) const {
+    int count = 0;
+    for (const PlannedInstruction& planned : plan.instructions) {
+      count += planned.lowering == Lowering::Own ? 1 : 0;
+    }
+    return count;
+  }
+};
+
+/// Runs what `body` does as a plan and by the interpreter on several batches.
+inline void check_same(const std::string& name,
+                       const Body& body,
+                       const std::function<Batch(int)>& batch_of,
+                       int kernels,
+                       CapturedState state = {}) {
+  CAPTURE(name);
+  Recorded recorded(body, batch_of(0), std::move(state));
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
+  JitExecutor interpreter(recorded.program);
+  const int used = recorded.kernels_of_own(plan.plan());
+  CHECK((used == kernels || !uses_all_kernels()));
+  for (int step = 0; step < 4; ++step) {
+    const Batch batch = batch_of(step);
+    std::vector<at::Tensor> before;
+    for (const auto& entry : recorded.state) {
+      before.push_back(entry.second.clone());
+    }
+    const std::vector<at::Tensor> expected = interpreter.run(batch, kAlwaysDue);
+    std::vector<at::Tensor> expected_state;
+    for (size_t i = 0; i < before.size(); ++i) {
+      expected_state.push_back(recorded.state[i].second.clone());
+      recorded.state[i].second.copy_(before[i]);
+    }
+    const std::vector<at::Tensor>& got = plan.run(batch, kAlwaysDue);
+    REQUIRE(got.size() == expected.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      CHECK(equal_bytes(got[i], expected[i]));
+    }
+    for (size_t i = 0; i < before.size(); ++i) {
+      CHECK(equal_bytes(recorded.state[i].second, expected_state[i]));
+    }
+  }
+  CHECK(recorded.kernels_of_own(plan.plan()) == used);
+}
+
+/// The same for a plan that need not be exact: near what `body` gives, and by its own kernels.
+inline void check_close(const Body& body,
+                        const std::function<Batch(int)>& batch_of,
+                        CapturedState state = {}) {
+  Recorded recorded(body, batch_of(0), std::move(state));
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
+  const int before = recorded.kernels_of_own(plan.plan());
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<at::Tensor> expected = body(batch_of(step));
+    const std::vector<at::Tensor>& got = plan.run(batch_of(step), kAlwaysDue);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
+    }
+  }
+  CHECK(recorded.kernels_of_own(plan.plan()) == before);
+}
+
+inline at::Tensor random(at::IntArrayRef sizes, int seed) {
+  return at::randn(sizes, at::detail::createCPUGenerator(static_cast<uint64_t>(seed) + 1));
+}
+
+/// With numbers that comparisons treat in special ways.
+inline at::Tensor with_odd_numbers(at::Tensor x) {
+  const at::Tensor flat = x.view({-1});
+  const std::vector<float> odd = {0.0F,
+                                  -0.0F,
+                                  std::numeric_limits<float>::quiet_NaN(),
+                                  std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity()};
+  for (size_t i = 0; i < odd.size(); ++i) {
+    flat[static_cast<int64_t>(i) * 3 % flat.numel()] = odd[i];
+  }
+  return x;
+}
+
+inline std::function<Batch(int)> pairs(at::IntArrayRef a, at::IntArrayRef b) {
+  return [a = a.vec(), b = b.vec()](int step) {
+    return Batch{{"a", with_odd_numbers(random(a, step))}, {"b", random(b, step + 100)}};
+  };
+}
+
+}  // namespace rondo::test
