@@ -12,6 +12,7 @@ const std::vector<Pass>& clean_up_passes() {
       {"needless_copies", &remove_needless_copies},
       {"dead_code", &remove_dead_code},
       {"constants", &fold_constants},
+      {"gradients_of_parts", &write_gradients_of_parts_once},
       {"products_in_place", &put_products_in_place},
   };
   return passes;

@@ -34,6 +34,11 @@ StepProgram fold_constants(StepProgram program);
 /// once: gradients that are kept from batch to batch.
 StepProgram put_products_in_place(StepProgram program);
 
+/// Writes the gradient of a tensor of which only parts were used, `x.select(0, i)` for some `i`, at
+/// once, in place of a sum of tensors that are each zero but for one part: `n` parts of one tensor
+/// cost its size then, not `n` times that.
+StepProgram write_gradients_of_parts_once(StepProgram program);
+
 struct Pass {
   const char* name;
   StepProgram (*run)(StepProgram);

@@ -14,12 +14,21 @@ bool has_name(const Instruction& instruction, const char* name) {
   return operator_name(instruction.op) == name;
 }
 
-// copy_(target, product) or add_(target, product), with both in one order of elements.
+bool is_sum(const Instruction& instruction) {
+  return has_name(instruction, "aten::add.Tensor");
+}
+
+bool adds(const Instruction& instruction) {
+  return is_sum(instruction) || has_name(instruction, "aten::add_.Tensor");
+}
+
+// copy_(target, product), add_(target, product) or add(target, product), with both in one order of
+// elements.
 bool takes_product(const StepProgram& program, const Instruction& instruction) {
-  const bool copies = has_name(instruction, "aten::copy_");
-  const bool adds = has_name(instruction, "aten::add_.Tensor") &&
-                    instruction.arguments[2].constant.toScalar().equal(1);
-  if ((!copies && !adds) || instruction.arguments[1].kind != Argument::Kind::Tensor) {
+  const bool is_plain_sum =
+      adds(instruction) && instruction.arguments[2].constant.toScalar().equal(1);
+  if ((!has_name(instruction, "aten::copy_") && !is_plain_sum) ||
+      instruction.arguments[1].kind != Argument::Kind::Tensor) {
     return false;
   }
   const Slot& target = slot_of(program, instruction.arguments[0].slots[0]);
@@ -96,7 +105,7 @@ Instruction into_place(const Instruction& product, const Instruction& taker) {
                    {Argument::tensor_of(target),
                     product.arguments[0],
                     product.arguments[1],
-                    Argument::constant_of(has_name(taker, "aten::add_.Tensor"))},
+                    Argument::constant_of(adds(taker))},
                    {},
                    {target}};
   made.location = taker.location;
@@ -104,10 +113,25 @@ Instruction into_place(const Instruction& product, const Instruction& taker) {
   return made;
 }
 
+// Whether nothing needs a term of a sum behind the sum, which may take its place then.
+bool dies_in_sum(const StepProgram& program, const StorageFacts& facts, SlotId term, size_t sum) {
+  const size_t storage = storage_of(program, term);
+  const Slot& result = slot_of(program, program.instructions[sum].results[0].slots[0]);
+  const Slot& slot = slot_of(program, term);
+  if (facts.is_external[storage] || facts.escapes[storage] || result.offset != slot.offset ||
+      result.sizes != slot.sizes || result.strides != slot.strides) {
+    return false;
+  }
+  const auto first = program.instructions.begin() + static_cast<std::ptrdiff_t>(sum) + 1;
+  return std::none_of(first, program.instructions.end(), [&](const Instruction& later) {
+    return touches(program, later, slot);
+  });
+}
+
 }  // namespace
 
 StepProgram put_products_in_place(StepProgram program) {
-  const StorageFacts facts(program);
+  StorageFacts facts(program);
   std::vector<bool> keep(program.instructions.size(), true);
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     if (!has_name(program.instructions[i], "aten::mm")) {
@@ -117,10 +141,19 @@ StepProgram put_products_in_place(StepProgram program) {
     if (!taker) {
       continue;
     }
-    const SlotId target = program.instructions[*taker].arguments[0].slots[0];
-    if (is_free_between(program, slot_of(program, target), i, *taker)) {
-      program.instructions[i] = into_place(program.instructions[i], program.instructions[*taker]);
-      keep[*taker] = false;
+    const Instruction sum_or_copy = program.instructions[*taker];
+    const SlotId target = sum_or_copy.arguments[0].slots[0];
+    const bool makes_sum = is_sum(sum_or_copy);
+    if (!is_free_between(program, slot_of(program, target), i, *taker) ||
+        (makes_sum && !dies_in_sum(program, facts, target, *taker))) {
+      continue;
+    }
+    program.instructions[i] = into_place(program.instructions[i], sum_or_copy);
+    keep[*taker] = false;
+    if (makes_sum) {
+      const SlotId sum = sum_or_copy.results[0].slots[0];
+      facts.escapes[storage_of(program, target)] = facts.escapes[storage_of(program, sum)];
+      replace_slot(program, sum, target);
     }
   }
   keep_instructions(program, keep);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "backends/recording/host_calls.h"
@@ -55,6 +56,19 @@ void mm_to_(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b, 
   adds ? target.add_(product) : target.copy_(product);
 }
 
+at::Tensor gradients_of_parts(at::TensorList gradients,
+                              at::IntArrayRef sizes,
+                              int64_t dim,
+                              at::IntArrayRef starts) {
+  at::Tensor whole = at::zeros(sizes, gradients[0].options());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const bool has_dim = gradients[i].dim() == whole.dim();
+    const at::Tensor part = has_dim ? gradients[i] : gradients[i].unsqueeze(dim);
+    whole.narrow(dim, starts[i], part.size(dim)).add_(part);
+  }
+  return whole;
+}
+
 }  // namespace
 
 void register_with_dispatcher() {
@@ -70,6 +84,11 @@ void register_with_dispatcher() {
     register_prepared_operator("rondo::host_call", &prepare_host_call);
     operators.def("mm_to_(Tensor(a!) target, Tensor a, Tensor b, bool adds) -> ()");
     operators.impl("mm_to_", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &mm_to_));
+    operators.def(
+        "gradients_of_parts(Tensor[] gradients, int[] sizes, int dim, int[] starts) -> Tensor");
+    operators.impl(
+        "gradients_of_parts",
+        torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &gradients_of_parts));
     operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
     operators.impl("view_dtype",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));

@@ -6,9 +6,9 @@ class HostCalls;
 class Recorder;
 
 /// Registers with LibTorch's dispatcher what recording and replaying need: the handler that hands
-/// operators to the recorder of the thread, the operator `rondo::host_call`, `rondo::mm_to_`, which
-/// a pass makes of a product and a copy, and `rondo::view_dtype`, which graphs have for
-/// `aten::view.dtype`. Does nothing when called again.
+/// operators to the recorder of the thread, the operator `rondo::host_call`, what passes make of
+/// several operators (`rondo::mm_to_`, `rondo::gradients_of_parts`), and `rondo::view_dtype`, which
+/// graphs have for `aten::view.dtype`. Does nothing when called again.
 /// One of the process-wide things of the project.
 void register_with_dispatcher();
 

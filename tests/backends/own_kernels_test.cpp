@@ -226,6 +226,31 @@ TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
       1);
 }
 
+TEST_CASE("gradients of parts, with gaps before, between and behind them") {
+  static const auto op =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("rondo::gradients_of_parts", "")
+          .typed<at::Tensor(at::TensorList, at::IntArrayRef, int64_t, at::IntArrayRef)>();
+  const auto batch = [](int step) {
+    return Batch{{"a", with_odd_numbers(random({4, 5}, step))}, {"b", random({4, 2, 5}, step + 9)}};
+  };
+  check_same(
+      "a row and two",
+      [](const Batch& x) {
+        return std::vector{op.call({x["b"], x["a"]}, {4, 9, 5}, 1, {6, 2})};
+      },
+      batch,
+      1);
+  check_same(
+      "columns of what lies in another order",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"].t().contiguous().t();
+        return std::vector{op.call({a, x["b"].select(1, 0)}, {2, 4, 5}, 0, {1, 0})};
+      },
+      batch,
+      0);
+}
+
 TEST_CASE("kernels that may round differently stay within their bounds") {
   const auto batch = [](int step) {
     return Batch{{"a", random({64, 96}, step) * 4}, {"b", random({64, 96}, step + 9)}};

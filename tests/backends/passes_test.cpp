@@ -213,6 +213,79 @@ TEST_CASE("a product stays where it is when it, or what it goes to, is used in b
   recorded.check_same(passed);
 }
 
+TEST_CASE("a sum of products is added up in the first of them, unless that is needed later") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    at::Tensor sum = x.t().mm(x);
+    sum = sum + x.t().mm(x.sin());
+    sum = sum + x.t().mm(x.cos());
+    const at::Tensor needed = x.t().mm(x.exp());
+    const at::Tensor other = needed + x.t().mm(x.tanh());
+    state.add_((sum + needed).sum(0));
+    return (other + sum).t();
+  });
+  const StepProgram passed = put_products_in_place(recorded.program);
+  CHECK(count(passed, "rondo::mm_to_") == 2);
+  CHECK(count(passed, "aten::mm") == 3);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("a sum that is the step's output may be added up in a product's place") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
+    const at::Tensor first = x.t().mm(x);
+    return first + x.t().mm(x.sin());
+  });
+  const StepProgram passed = put_products_in_place(recorded.program);
+  CHECK(count(passed, "rondo::mm_to_") == 1);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("gradients of parts of a tensor are written at once, -0 and repeated parts as before") {
+  const auto part = [](const at::Tensor& gradient, int64_t index) {
+    return at::select_backward(gradient, {8, 3, 6}, 1, index);
+  };
+  Recorded recorded([&](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor zeros = -torch::relu(x);  // some of them -0
+    const at::Tensor once = part(zeros, 2) + part(x.sin(), 0) + part(x.cos(), -2);
+    const at::Tensor twice = part(zeros, 1) + part(-zeros, 1);
+    const at::Tensor seen = part(x.exp(), 0);
+    const at::Tensor more = seen + part(x.tanh(), 1);
+    const at::Tensor slices = at::slice_backward(x.narrow(1, 0, 2), {8, 6}, 1, 1, 3, 1) +
+                              at::slice_backward(zeros.narrow(1, 0, 2), {8, 6}, -1, -2, 1 << 30, 1);
+    state.add_(twice.sum() + seen.sum());
+    return torch::cat({once.flatten(), more.flatten(), slices.flatten()});
+  });
+  const StepProgram passed = write_gradients_of_parts_once(recorded.program);
+  CHECK(count(passed, "rondo::gradients_of_parts") == 2);
+  CHECK(count(passed, "aten::select_backward") == 4);
+  CHECK(count(passed, "aten::slice_backward") == 0);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("gradients that change before the sum is done are left where they are") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
+    const at::Tensor gradient = x.clone();
+    const at::Tensor first = at::select_backward(gradient, {8, 3, 6}, 1, 0);
+    gradient.mul_(2);
+    return first + at::select_backward(gradient, {8, 3, 6}, 1, 1);
+  });
+  const StepProgram passed = write_gradients_of_parts_once(recorded.program);
+  CHECK(count(passed, "rondo::gradients_of_parts") == 0);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("gradients of parts that are added up in place") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
+    const at::Tensor sum = at::select_backward(x, {8, 3, 6}, 1, 0);
+    sum.add_(at::select_backward(x.sin(), {8, 3, 6}, 1, 2));
+    sum.add_(at::select_backward(x.cos(), {8, 3, 6}, 1, 1));
+    return sum;
+  });
+  const StepProgram passed = write_gradients_of_parts_once(recorded.program);
+  CHECK(count(passed, "rondo::gradients_of_parts") == 1);
+  CHECK(count(passed, "aten::add_") == 0);
+  recorded.check_same(passed);
+}
+
 TEST_CASE("what follows from shapes alone is computed once; what is written into is not") {
   Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
     const at::Tensor ones = torch::ones_like(x);

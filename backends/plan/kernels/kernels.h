@@ -16,6 +16,7 @@ std::vector<OwnKernel> batch_norm_kernels();
 std::vector<OwnKernel> batch_norm_backward_kernels();
 std::vector<OwnKernel> first_convolution_kernels();
 std::vector<OwnKernel> masked_fill_kernels();
+std::vector<OwnKernel> gradients_of_parts_kernels();
 std::vector<OwnKernel> transcendental_kernels();
 
 }  // namespace rondo
