@@ -8,17 +8,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "callbacks/reproducibility_callback.h"
-#include "configs/toml_file.h"
-#include "loops/fit_run.h"
-#include "support/temp_dir.h"
-#include "trainer/run_config.h"
-#include "trainer/trainer.h"
+#include "trainer/steady_fit.h"
 
 TEST_SUITE_BEGIN("trainer/allocations");
 
 using namespace rondo;
-using rondo::test::TempDir;
+using namespace rondo::test;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
@@ -105,35 +100,13 @@ void* aligned_alloc(size_t alignment, size_t size) {
 
 namespace {
 
-/// A recipe's own training, without what happens between steps: validation, saving, loggers.
-RunConfig recipe(const std::string& name, const TempDir& dir) {
-  static Registries registries;
-  static const bool is_filled = (register_builtins(registries), true);
-  static_cast<void>(is_filled);
-  const ConfigValue root =
-      read_toml_file(std::string(RONDO_SOURCE_DIR) + "/configs/recipes/" + name);
-  RunConfig run = read_run_config(root, registries);
-  run.init.model_dir = dir.path();
-  run.init.checkpoint.steps = 0;
-  run.init.loop.eval_frequency = 0;
-  run.init.logging.log_steps = 1000;
-  run.init.logging.log_level = "error";
-  run.init.loggers.clear();
-  return run;
-}
-
 /// Of some steps, once everything has been tried.
 Counter allocations_of(const RunConfig& run, int steps) {
-  Trainer trainer(run.init, TextLog(LogLevel::Error));
-  const auto fit = trainer.start_fit(run.fit->train, {}, LoadFrom::nothing());
-  const RngScope random(trainer);
-  for (int i = 0; i < 12; ++i) {
-    fit->advance();
-  }
+  SteadyFit fit(run);
   counter = Counter();
   counter.is_on = true;
   for (int i = 0; i < steps; ++i) {
-    fit->advance();
+    fit.step();
   }
   counter.is_on = false;
   return counter;
@@ -147,7 +120,7 @@ constexpr int kOfLogSoftmax = TORCH_VERSION_MAJOR >= 2 ? 2 : 0;
 TEST_CASE("a replayed step of the quickstart allocates nothing, what oneDNN needs aside") {
   const TempDir dir;
   constexpr int kSteps = 20;
-  const Counter counted = allocations_of(recipe("quickstart.toml", dir), kSteps);
+  const Counter counted = allocations_of(recipe_without_events("quickstart.toml", dir), kSteps);
   CHECK(counted.of[static_cast<int>(Owner::Rondo)] == 0);
   CHECK(counted.of[static_cast<int>(Owner::LibTorch)] <= kOfLogSoftmax * kSteps);
 }
@@ -160,7 +133,7 @@ TEST_CASE("around a replayed step nothing is allocated, what LibTorch's operator
   for (const char* name : {"mnist_cnn.toml", "shakespeare_gpt.toml"}) {
     CAPTURE(std::string(name));
     const TempDir dir;
-    CHECK(allocations_of(recipe(name, dir), 2).of[static_cast<int>(Owner::Rondo)] == 0);
+    CHECK(allocations_of(recipe_without_events(name, dir), 2).of[static_cast<int>(Owner::Rondo)] == 0);
   }
 }
 

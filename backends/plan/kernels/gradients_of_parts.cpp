@@ -41,10 +41,17 @@ class GradientsOfPartsKernel final : public Kernel {
  private:
   void write(const Piece& piece, Operand gradient) {
     const Rows& rows = piece.rows;
+    const int64_t step = rows.element_steps[1];
     for_each_row(rows, [&](int64_t plane, int64_t row) {
       float* const y = result_.as<float>() + piece.begin + rows.offset(0, plane, row);
       const float* const x = gradient.as<float>() + rows.offset(1, plane, row);
-      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = x[i] + 0.0F; }, rows.width);
+      if (step == 1) {
+        vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = x[i] + 0.0F; }, rows.width);
+      } else {
+        for (int64_t i = 0; i < rows.width; ++i) {
+          y[i] = x[i * step] + 0.0F;
+        }
+      }
     });
   }
 

@@ -94,13 +94,12 @@ std::optional<Rows> common_rows(const std::vector<const Slot*>& tensors) {
   if (fewest.empty()) {
     return Rows();
   }
-  const auto first = fewest.back().steps.begin();
-  const auto count = static_cast<std::ptrdiff_t>(tensors.size());
-  if (!std::all_of(first, first + count, [](int64_t step) { return step == 1; })) {
+  if (fewest.back().steps[0] != 1) {
     return std::nullopt;
   }
   Rows rows;
   rows.width = fewest.back().size;
+  rows.element_steps = fewest.back().steps;
   fewest.pop_back();
   if (!fewest.empty()) {
     rows.count = fewest.back().size;
@@ -125,8 +124,16 @@ std::optional<Rows> float_rows(const StepProgram& program,
   const auto is_float = [](const Slot* slot) {
     return slot != nullptr && slot->dtype == at::kFloat;
   };
-  return std::all_of(tensors.begin(), tensors.end(), is_float) ? common_rows(tensors)
-                                                               : std::nullopt;
+  if (!std::all_of(tensors.begin(), tensors.end(), is_float)) {
+    return std::nullopt;
+  }
+  const auto rows = common_rows(tensors);
+  for (size_t t = 0; rows && rows->width > 1 && t < tensors.size(); ++t) {
+    if (rows->element_steps[t] != 1) {
+      return std::nullopt;
+    }
+  }
+  return rows;
 }
 
 }  // namespace rondo

@@ -9,8 +9,9 @@
 
 namespace rondo {
 
-/// How tensors whose elements are paired lie in memory: planes of rows, the elements of a row side
-/// by side in each of them. A tensor that is repeated along a dimension has a step of 0 there.
+/// How tensors whose elements are paired lie in memory: planes of rows. The elements of a row lie
+/// side by side in the first tensor; the others may have steps between them. A tensor that is
+/// repeated along a dimension has a step of 0 there.
 struct Rows {
   static constexpr size_t kMostTensors = 3;
   using Steps = std::array<int64_t, kMostTensors>;  ///< elements, one a tensor
@@ -20,6 +21,7 @@ struct Rows {
   int64_t width = 1;  ///< elements of a row
   Steps plane_steps = {};
   Steps row_steps = {};
+  Steps element_steps = {};
 
   /// Elements from the first one of a tensor to a row's.
   int64_t offset(size_t tensor, int64_t plane, int64_t row) const {
@@ -37,13 +39,14 @@ void for_each_row(const Rows& rows, Use use) {
   }
 }
 
-/// The order of dimensions and the fewest rows that suit all tensors, those of one block of memory
-/// being one row; none where no such order has elements side by side, or there are no elements.
+/// The order of dimensions that suits the first tensor, and the fewest rows that suit all; none
+/// where its elements are never side by side, there are more than three dimensions that do not
+/// join, or no elements.
 /// \param tensors  the first has the shape; the others have it too, or are repeated to it
 std::optional<Rows> common_rows(const std::vector<const Slot*>& tensors);
 
 /// The rows of an instruction's result and of its first arguments; none when one of them is not
-/// float32.
+/// float32, or has elements of a row that are not side by side.
 std::optional<Rows> float_rows(const StepProgram& program,
                                const Instruction& instruction,
                                size_t inputs);

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "callbacks/reproducibility_callback.h"
+#include "configs/toml_file.h"
+#include "loops/fit_run.h"
+#include "support/temp_dir.h"
+#include "trainer/run_config.h"
+#include "trainer/trainer.h"
+
+namespace rondo::test {
+
+/// A recipe's own training, without what happens between steps: validation, saving, loggers.
+inline RunConfig recipe_without_events(const std::string& name, const TempDir& dir) {
+  static Registries registries;
+  static const bool is_filled = (register_builtins(registries), true);
+  static_cast<void>(is_filled);
+  const ConfigValue root =
+      read_toml_file(std::string(RONDO_SOURCE_DIR) + "/configs/recipes/" + name);
+  RunConfig run = read_run_config(root, registries);
+  run.init.model_dir = dir.path();
+  run.init.checkpoint.steps = 0;
+  run.init.loop.eval_frequency = 0;
+  run.init.logging.log_steps = 1000;
+  run.init.logging.log_level = "error";
+  run.init.loggers.clear();
+  return run;
+}
+
+/// A fit after its captures, comparisons and trials: every step is a replay.
+class SteadyFit {
+ public:
+  explicit SteadyFit(const RunConfig& run)
+      : trainer_(run.init, TextLog(LogLevel::Error)),
+        fit_(trainer_.start_fit(run.fit->train, {}, LoadFrom::nothing())),
+        random_(trainer_) {
+    for (int i = 0; i < 12; ++i) {
+      step();
+    }
+  }
+
+  void step() { fit_->advance(); }
+
+ private:
+  Trainer trainer_;
+  std::unique_ptr<FitRun> fit_;
+  RngScope random_;
+};
+
+}  // namespace rondo::test
