@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "data/internal/batch_streams.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kUsualDepth = 8;
 constexpr size_t kMostSmallBatches = 64;
 constexpr size_t kBytesOfSmallBatches = size_t{1} << 20;
+constexpr size_t kMostLent = 1024;
 
 /// Waking the thread costs as much as a small step: it should be rare for small batches.
 size_t depth_for(const Batch& batch) {
@@ -25,6 +27,31 @@ size_t depth_for(const Batch& batch) {
   }
   return std::clamp(kBytesOfSmallBatches / bytes, kUsualDepth, kMostSmallBatches);
 }
+
+/// Tensors of batches that the consumer may still use. Whoever drops a tensor last gives its memory
+/// back, which is slow where another thread allocated it, and asks the system to do something when
+/// it is large: that is to be the thread that makes batches, not the one that trains.
+class LentTensors {
+ public:
+  void add(const Batch& batch) {
+    for (const auto& [path, tensor] : batch.items()) {
+      tensors_.push_back(tensor);
+    }
+  }
+
+  /// Drops those that nobody else has any more, and the oldest beyond `most`: what a data set keeps
+  /// for itself never comes back.
+  void drop_returned(size_t most) {
+    const auto is_returned = [](const at::Tensor& tensor) { return tensor.use_count() == 1; };
+    tensors_.erase(std::remove_if(tensors_.begin(), tensors_.end(), is_returned), tensors_.end());
+    if (tensors_.size() > most) {
+      tensors_.erase(tensors_.begin(), tensors_.end() - static_cast<std::ptrdiff_t>(most));
+    }
+  }
+
+ private:
+  std::vector<at::Tensor> tensors_;
+};
 
 class PrefetchStream final : public BatchStream {
  public:
@@ -73,6 +100,7 @@ class PrefetchStream final : public BatchStream {
   };
 
   void run() {
+    LentTensors lent;
     std::exception_ptr error;
     try {
       // Room comes first: no more than `depth_` batches ever exist ahead of the consumer.
@@ -81,6 +109,8 @@ class PrefetchStream final : public BatchStream {
         if (!batch) {
           break;
         }
+        lent.drop_returned(kMostLent);
+        lent.add(*batch);
         push({std::move(*batch), source_->position()});
       }
     } catch (...) {

@@ -120,7 +120,8 @@ constexpr int kOfLogSoftmax = TORCH_VERSION_MAJOR >= 2 ? 2 : 0;
 TEST_CASE("a replayed step of the quickstart allocates nothing, what oneDNN needs aside") {
   const TempDir dir;
   constexpr int kSteps = 20;
-  const Counter counted = allocations_of(recipe_without_events("quickstart.toml", dir), kSteps);
+  const Counter counted =
+      allocations_of(recipe_without_events("quickstart.toml", dir, /*prefetch=*/8), kSteps);
   CHECK(counted.of[static_cast<int>(Owner::Rondo)] == 0);
   CHECK(counted.of[static_cast<int>(Owner::LibTorch)] <= kOfLogSoftmax * kSteps);
 }
@@ -133,7 +134,8 @@ TEST_CASE("around a replayed step nothing is allocated, what LibTorch's operator
   for (const char* name : {"mnist_cnn.toml", "shakespeare_gpt.toml"}) {
     CAPTURE(std::string(name));
     const TempDir dir;
-    CHECK(allocations_of(recipe_without_events(name, dir), 2).of[static_cast<int>(Owner::Rondo)] == 0);
+    CHECK(allocations_of(recipe_without_events(name, dir, /*prefetch=*/8), 2)
+              .of[static_cast<int>(Owner::Rondo)] == 0);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "callbacks/reproducibility_callback.h"
+#include "configs/overrides.h"
 #include "configs/toml_file.h"
 #include "loops/fit_run.h"
 #include "support/temp_dir.h"
@@ -13,12 +14,13 @@
 namespace rondo::test {
 
 /// A recipe's own training, without what happens between steps: validation, saving, loggers.
-inline RunConfig recipe_without_events(const std::string& name, const TempDir& dir) {
+/// \param prefetch  batches that the loader makes ahead
+inline RunConfig recipe_without_events(const std::string& name, const TempDir& dir, int prefetch) {
   static Registries registries;
   static const bool is_filled = (register_builtins(registries), true);
   static_cast<void>(is_filled);
-  const ConfigValue root =
-      read_toml_file(std::string(RONDO_SOURCE_DIR) + "/configs/recipes/" + name);
+  ConfigValue root = read_toml_file(std::string(RONDO_SOURCE_DIR) + "/configs/recipes/" + name);
+  apply_override(root, "trainer.fit.train_dataloader.prefetch=" + std::to_string(prefetch));
   RunConfig run = read_run_config(root, registries);
   run.init.model_dir = dir.path();
   run.init.checkpoint.steps = 0;

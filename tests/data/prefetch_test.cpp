@@ -1,0 +1,73 @@
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "data/internal/batch_streams.h"
+
+TEST_SUITE_BEGIN("data/prefetch");
+
+using namespace rondo;
+
+namespace {
+
+/// Who gave the memory of batches back.
+struct Returns {
+  std::atomic<int> by_consumer{0};
+  std::atomic<int> by_others{0};
+  std::thread::id consumer = std::this_thread::get_id();
+};
+
+/// Endless batches of one number whose end is seen.
+class Watched final : public BatchStream {
+ public:
+  explicit Watched(std::shared_ptr<Returns> returns) : returns_(std::move(returns)) {}
+
+  std::optional<Batch> next() override {
+    auto* const number = new float(static_cast<float>(made_++));
+    const auto give_back = [returns = returns_](void* memory) {
+      const bool is_consumer = std::this_thread::get_id() == returns->consumer;
+      ++(is_consumer ? returns->by_consumer : returns->by_others);
+      delete static_cast<float*>(memory);
+    };
+    return Batch{{"x", torch::from_blob(number, {1}, give_back)}};
+  }
+
+  LoaderPosition position() const override { return {0, made_}; }
+
+ private:
+  std::shared_ptr<Returns> returns_;
+  int64_t made_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the memory of batches is given back by the thread that made them") {
+  const auto returns = std::make_shared<Returns>();
+  const auto stream = rondo::detail::prefetched(std::make_unique<Watched>(returns), 2);
+  for (int i = 0; i < 50; ++i) {
+    CHECK((*stream->next())["x"].item<float>() == static_cast<float>(i));
+  }
+  CHECK(returns->by_consumer == 0);
+  CHECK(returns->by_others > 0);
+}
+
+TEST_CASE("a batch that the consumer keeps stays, and keeps no other") {
+  const auto returns = std::make_shared<Returns>();
+  at::Tensor kept;
+  {
+    const auto stream = rondo::detail::prefetched(std::make_unique<Watched>(returns), 2);
+    kept = (*stream->next())["x"];
+    for (int i = 0; i < 50; ++i) {
+      stream->next();
+    }
+    CHECK(returns->by_others >= 40);
+  }
+  const int before = returns->by_consumer;
+  CHECK(kept.item<float>() == 0.0F);
+  kept.reset();
+  CHECK(returns->by_consumer == before + 1);
+}
