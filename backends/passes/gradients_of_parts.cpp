@@ -189,7 +189,8 @@ Instruction written_once(const StepProgram& program, const Parts& parts) {
                     ints(whole.sizes),
                     Argument::constant_of(static_cast<int64_t>(parts.dim)),
                     ints(parts.starts)},
-                   last.results};
+                   last.results,
+                   /*writes=*/{}};
   made.location = last.location;
   made.origin = last.origin;
   return made;
