@@ -17,14 +17,11 @@ struct Parts {
   std::vector<int64_t> starts;
   std::vector<int64_t> lengths;
   std::vector<size_t> made_by;  ///< instructions; the last one has the result
+  size_t reads = 0;             ///< of the memory that has the result, by those
 };
 
 bool has_name(const Instruction& instruction, const char* name) {
   return operator_name(instruction.op) == name;
-}
-
-int64_t from_begin(int64_t index, int64_t size) {
-  return std::min(index < 0 ? index + size : index, size);
 }
 
 bool is_row_after_row(const Slot& slot) {
@@ -38,6 +35,29 @@ bool is_row_after_row(const Slot& slot) {
   return true;
 }
 
+// As slicing has it: a start before the beginning is the beginning.
+int64_t from_begin(int64_t index, int64_t size) {
+  return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
+}
+
+// Complex numbers are left alone: LibTorch multiplies what it adds by one, which turns an infinite
+// part into NaN.
+bool is_plain(const Slot& whole) {
+  return is_row_after_row(whole) && !c10::isComplexType(whole.dtype);
+}
+
+// Along a dimension, which `select` removed; none when the gradient is repeated over the part.
+std::optional<int64_t> length_of_part(const Slot& gradient, const Slot& whole, size_t dim) {
+  std::vector<int64_t> others = whole.sizes;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(dim));
+  if (gradient.sizes == others) {
+    return 1;
+  }
+  std::vector<int64_t> sizes = whole.sizes;
+  sizes[dim] = dim < gradient.sizes.size() ? gradient.sizes[dim] : 0;
+  return gradient.sizes == sizes ? std::optional(sizes[dim]) : std::nullopt;
+}
+
 /// Of select_backward(gradient, sizes, dim, index) and slice_backward(gradient, sizes, dim, start,
 /// end, step = 1).
 std::optional<Parts> part_of(const StepProgram& program, size_t index) {
@@ -48,16 +68,20 @@ std::optional<Parts> part_of(const StepProgram& program, size_t index) {
   }
   const auto number = [&](size_t i) { return instruction.arguments[i].constant.toInt(); };
   const Slot& whole = slot_of(program, instruction.results[0].slots[0]);
-  if (!is_row_after_row(whole) || (is_slice && number(5) != 1)) {
+  if (!is_plain(whole) || (is_slice && number(5) != 1)) {
     return std::nullopt;
   }
   const SlotId gradient = instruction.arguments[0].slots[0];
   Parts parts;
   parts.dim = static_cast<size_t>(
       number(2) < 0 ? number(2) + static_cast<int64_t>(whole.sizes.size()) : number(2));
+  const auto length = length_of_part(slot_of(program, gradient), whole, parts.dim);
+  if (!length) {
+    return std::nullopt;
+  }
   parts.gradients = {gradient};
   parts.starts = {from_begin(number(3), whole.sizes[parts.dim])};
-  parts.lengths = {is_slice ? slot_of(program, gradient).sizes[parts.dim] : 1};
+  parts.lengths = {*length};
   parts.made_by = {index};
   return parts;
 }
@@ -133,6 +157,7 @@ class SumsOfParts {
     append(sum.lengths, second->second.lengths);
     append(sum.made_by, second->second.made_by);
     sum.made_by.push_back(index);
+    sum.reads = is_in_place ? sum.reads + 1 : 0;
     sums_.erase(first);
     sums_.erase(second);
     sums_[instruction.results[0].slots[0]] = std::move(sum);
@@ -144,13 +169,9 @@ class SumsOfParts {
   bool is_free(const Sum& sum, size_t index, bool goes_on) const {
     const size_t storage = storage_of(program_, sum.first);
     const std::vector<size_t>& readers = readers_[storage];
-    const auto is_own = [&](size_t reader) {
-      const std::vector<size_t>& own = sum.second.made_by;
-      return std::find(own.begin(), own.end(), reader) != own.end();
-    };
-    const auto other = std::find_if_not(readers.begin(), readers.end(), is_own);
-    const bool is_next = other != readers.end() && *other == index;
-    const bool is_last = is_next && other + 1 == readers.end();
+    const size_t reads = sum.second.reads;
+    const bool is_next = reads < readers.size() && readers[reads] == index;
+    const bool is_last = is_next && reads + 1 == readers.size();
     return goes_on ? is_next : is_last && !facts_.escapes[storage];
   }
 

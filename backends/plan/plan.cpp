@@ -155,10 +155,26 @@ class Planner {
       const Instruction& instruction = program().instructions[i];
       if (owns_[i] != nullptr && owns_[i]->in_place) {
         for_each_slot(instruction.arguments, [&](SlotId argument) {
-          replace(argument, instruction.results[0].slots[0], i);
+          if (is_alone_in_memory(instruction, argument)) {
+            replace(argument, instruction.results[0].slots[0], i);
+          }
         });
       }
     }
+  }
+
+  // Another part of the argument, or another order of its elements, would be read after it was
+  // written over: a - a.select(0, 0).
+  bool is_alone_in_memory(const Instruction& instruction, SlotId argument) const {
+    const Slot& slot = slot_of(program(), argument);
+    bool is_alone = true;
+    for_each_slot(instruction.arguments, [&](SlotId id) {
+      const Slot& other = slot_of(program(), id);
+      const bool is_same =
+          other.offset == slot.offset && other.sizes == slot.sizes && other.strides == slot.strides;
+      is_alone = is_alone && (other.storage != slot.storage || is_same);
+    });
+    return is_alone;
   }
 
   void replace(SlotId argument, SlotId result, size_t moment) {

@@ -35,7 +35,9 @@ class LentTensors {
  public:
   void add(const Batch& batch) {
     for (const auto& [path, tensor] : batch.items()) {
-      tensors_.push_back(tensor);
+      if (tensor.defined()) {
+        tensors_.push_back(tensor);
+      }
     }
   }
 
@@ -105,11 +107,11 @@ class PrefetchStream final : public BatchStream {
     try {
       // Room comes first: no more than `depth_` batches ever exist ahead of the consumer.
       while (wait_for_room()) {
+        lent.drop_returned(kMostLent);  // first: the next batch may have their memory
         auto batch = source_->next();
         if (!batch) {
           break;
         }
-        lent.drop_returned(kMostLent);
         lent.add(*batch);
         push({std::move(*batch), source_->position()});
       }

@@ -87,6 +87,30 @@ TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN"
       2);
 }
 
+TEST_CASE("a result is not put over an argument that another argument is a part of") {
+  // Zeros hide it from the trials of the first three steps.
+  const auto batch = [](int step) {
+    return Batch{{"a", step < 3 ? at::zeros({6, 6}) : random({6, 6}, step)}};
+  };
+  check_same(
+      "the first row",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"] * x["a"];
+        return std::vector{a - a.select(0, 0)};
+      },
+      batch,
+      2);
+  check_same(
+      "another order",
+      [](const Batch& x) {
+        const at::Tensor a = (x["a"] * x["a"]).view({2, 3, 6});
+        const at::Tensor b = a.narrow(1, 0, 2).narrow(2, 0, 2);
+        return std::vector{b + b.transpose(0, 1)};
+      },
+      batch,
+      2);
+}
+
 TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat in special ways") {
   const auto batch = [](int step) {
     return Batch{{"a", with_odd_numbers(random({6, 32}, step) * 4)},

@@ -251,13 +251,16 @@ TEST_CASE("gradients of parts of a tensor are written at once, -0 and repeated p
     const at::Tensor more = seen + part(x.tanh(), 1);
     const at::Tensor slices = at::slice_backward(x.narrow(1, 0, 2), {8, 6}, 1, 1, 3, 1) +
                               at::slice_backward(zeros.narrow(1, 0, 2), {8, 6}, -1, -2, 1 << 30, 1);
+    // Starts before the beginning, where the second part lies as well.
+    const at::Tensor all = at::slice_backward(x, {8, 6}, 0, -20, 1 << 30, 1);
+    const at::Tensor over_all = all + at::select_backward(x[0], {8, 6}, 0, 0);
     state.add_(twice.sum() + seen.sum());
-    return torch::cat({once.flatten(), more.flatten(), slices.flatten()});
+    return torch::cat({once.flatten(), more.flatten(), slices.flatten(), over_all.flatten()});
   });
   const StepProgram passed = write_gradients_of_parts_once(recorded.program);
   CHECK(count(passed, "rondo::gradients_of_parts") == 2);
-  CHECK(count(passed, "aten::select_backward") == 4);
-  CHECK(count(passed, "aten::slice_backward") == 0);
+  CHECK(count(passed, "aten::select_backward") == 5);
+  CHECK(count(passed, "aten::slice_backward") == 1);
   recorded.check_same(passed);
 }
 

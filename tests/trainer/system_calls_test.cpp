@@ -92,6 +92,10 @@ TEST_CASE("a replayed step of the quickstart asks the system for nothing, with t
     MESSAGE("skipped: this kernel does not tell of system calls");
     return;
   }
+  if (calls.seen_in([] { std::chrono::steady_clock::now(); })) {
+    MESSAGE("skipped: here asking for the time is a system call");
+    return;
+  }
   CHECK(calls.seen_in([] { ::syscall(SYS_getppid); }));
   const auto steps_without_calls = [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));  // for the loader

@@ -131,9 +131,42 @@ std::optional<std::vector<Piece>> pieces_of(const StepProgram& program,
   return pieces;
 }
 
+// What a pass makes of a step is so; a file may say anything.
+bool is_consistent(const StepProgram& program, const Instruction& instruction) {
+  const std::vector<int64_t>& sizes = slot_at(program, instruction.results, 0)->sizes;
+  const std::vector<SlotId>& gradients = instruction.arguments[0].slots;
+  const std::vector<int64_t> starts = instruction.arguments[3].constant.toIntVector();
+  const size_t dim = dim_of(instruction);
+  if (dim >= sizes.size() || starts.size() != gradients.size() ||
+      instruction.arguments[1].constant.toIntVector() != sizes) {
+    return false;
+  }
+  std::vector<Part> parts;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    if (gradients[i] == kNoTensor) {
+      return false;
+    }
+    const Slot& gradient = program.slots[static_cast<size_t>(gradients[i])];
+    const bool has_dim = gradient.sizes.size() == sizes.size();
+    if (!has_dim && gradient.sizes.size() + 1 != sizes.size()) {
+      return false;
+    }
+    parts.push_back({starts[i], has_dim ? gradient.sizes[dim] : 1});
+  }
+  std::sort(parts.begin(), parts.end(), [](Part a, Part b) { return a.start < b.start; });
+  int64_t end = 0;
+  for (const Part part : parts) {
+    if (part.start < end || part.length > sizes[dim] - part.start) {
+      return false;
+    }
+    end = part.start + part.length;
+  }
+  return true;
+}
+
 bool accepts(const StepProgram& program, const Instruction& instruction) {
   return is_plain_float(slot_at(program, instruction.results, 0)) &&
-         pieces_of(program, instruction).has_value();
+         is_consistent(program, instruction) && pieces_of(program, instruction).has_value();
 }
 
 std::unique_ptr<Kernel> make(const StepProgram& program,

@@ -68,6 +68,11 @@ std::optional<GemmShape> product_of(const Slot* result, const Slot* a, const Slo
   if (!is_matrix(result) || !is_matrix(a) || !is_matrix(b) || !is_contiguous(*result)) {
     return std::nullopt;
   }
+  const bool fits = a->sizes[1] == b->sizes[0] && result->sizes[0] == a->sizes[0] &&
+                    result->sizes[1] == b->sizes[1];
+  if (!fits) {  // only a file can say so
+    return std::nullopt;
+  }
   const Matrix left = Matrix(*b).transposed();
   const Matrix right = Matrix(*a).transposed();
   const bool is_degenerate = left.rows < 2 || right.columns < 2 || left.columns < 2;
