@@ -11,6 +11,7 @@ const std::vector<OwnKernel>& own_kernels() {
     for (const auto& family : {matrix_product_kernels(),
                                elementwise_kernels(),
                                column_sum_kernels(),
+                               softmax_rows_kernels(),
                                softmax_kernels(),
                                nll_loss_kernels(),
                                max_pool_kernels(),

@@ -123,6 +123,33 @@ TEST_CASE("softmax forward and backward") {
       2);
 }
 
+TEST_CASE("softmax over rows of any width, with infinities and NaN, and over other dimensions") {
+  for (const int64_t width : {1, 3, 7, 8, 9, 16, 33, 130, 2100}) {
+    check_same(
+        "rows of " + std::to_string(width),
+        [](const Batch& x) {
+          const at::Tensor logs = at::log_softmax(x["x"], -1);
+          const at::Tensor shares = at::softmax(x["x"], -1);
+          return std::vector{logs,
+                             shares,
+                             at::_log_softmax_backward_data(x["g"], logs, -1, at::kFloat),
+                             at::_softmax_backward_data(x["g"], shares, -1, at::kFloat)};
+        },
+        [=](int step) {
+          const at::Tensor x = random({5, width}, step) * 8;
+          return Batch{{"x", step == 3 ? with_odd_numbers(x) : x}, {"g", random({5, width}, step)}};
+        },
+        4);
+  }
+  check_same(
+      "the first dimension",
+      [](const Batch& x) { return std::vector{at::softmax(x["x"], 0)}; },
+      [](int step) {
+        return Batch{{"x", random({9, 4}, step)}};
+      },
+      1);
+}
+
 TEST_CASE("a label out of bounds is an error that names the row") {
   const Body body = [](const Batch& x) {
     const auto [loss, weight] = at::nll_loss_forward(x["x"], x["label"], {}, 1, -100);

@@ -9,6 +9,7 @@ namespace rondo {
 std::vector<OwnKernel> matrix_product_kernels();
 std::vector<OwnKernel> elementwise_kernels();
 std::vector<OwnKernel> column_sum_kernels();
+std::vector<OwnKernel> softmax_rows_kernels();
 std::vector<OwnKernel> softmax_kernels();
 std::vector<OwnKernel> nll_loss_kernels();
 std::vector<OwnKernel> max_pool_kernels();

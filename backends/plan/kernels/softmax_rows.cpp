@@ -1,0 +1,332 @@
+// Softmax and its logarithm over rows, many rows at a time: what LibTorch does row by row, with
+// vectors that are mostly empty where rows are short. Each number goes through the same functions
+// of Sleef, each sum in LibTorch's order. Which of its bits a NaN gets depends on more than that:
+// where there is one, LibTorch's kernel has the last word. Compiled with -ffp-contract=off
+// (backends/CMakeLists.txt).
+
+#if defined(__x86_64__)
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "backends/plan/kernels/arguments.h"
+#include "backends/plan/kernels/kernels.h"
+#include "backends/plan/kernels/lanes.h"
+
+namespace rondo {
+
+namespace {
+
+#define RONDO_AVX512 __attribute__((target("avx512f,avx512dq,avx2,fma")))
+
+constexpr int64_t kWidth = 16;
+constexpr int64_t kBlock = 2048;         // elements that are worked on at a time: they stay in L1
+constexpr int64_t kGrain = 16 * kBlock;  // elements for a thread, at least
+
+using SleefFunction = __m512 (*)(__m512);
+
+SleefFunction find(const char* name) {
+  return reinterpret_cast<SleefFunction>(::dlsym(RTLD_DEFAULT, name));
+}
+
+SleefFunction exponential() {
+  static const SleefFunction found = find("Sleef_expf16_u10");
+  return found;
+}
+
+SleefFunction logarithm() {
+  static const SleefFunction found = find("Sleef_logf16_u10");
+  return found;
+}
+
+bool can_run() {
+  static const bool is_there = __builtin_cpu_supports("avx512f") != 0 &&
+                               __builtin_cpu_supports("avx512dq") != 0 &&
+                               exponential() != nullptr && logarithm() != nullptr;
+  return is_there;
+}
+
+/// \param to  has room for whole vectors
+RONDO_AVX512 void apply(SleefFunction function, const float* from, float* to, int64_t count) {
+  int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) {
+    _mm512_storeu_ps(to + i, function(_mm512_loadu_ps(from + i)));
+  }
+  if (i < count) {
+    const auto left = static_cast<__mmask16>((1U << (count - i)) - 1);
+    _mm512_storeu_ps(to + i, function(_mm512_maskz_loadu_ps(left, from + i)));
+  }
+}
+
+/// Source: reduce_all, ATen/cpu/vec/functional_base.h.
+RONDO_AVX2 float sum_of(const float* x, int64_t count) {
+  if (count < kLanes) {
+    float sum = x[0];
+    for (int64_t i = 1; i < count; ++i) {
+      sum = sum + x[i];
+    }
+    return sum;
+  }
+  Lanes sums = load(x);
+  int64_t i = kLanes;
+  for (; i + kLanes <= count; i += kLanes) {
+    sums = sums + load(x + i);
+  }
+  // Lanes beyond the end stay as they are: adding zero would turn -0 into 0.
+  alignas(32) static constexpr int32_t kMasks[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  const __m256i left =
+      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks + kLanes - (count - i)));
+  const Lanes more = sums + _mm256_maskload_ps(x + i, left);
+  return added_up(_mm256_blendv_ps(sums, more, _mm256_castsi256_ps(left)));
+}
+
+RONDO_AVX2 bool has_nan(const float* x, int64_t count) {
+  int32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    found |= x[i] != x[i] ? 1 : 0;
+  }
+  return found != 0;
+}
+
+/// Of those that are numbers: where one is not, a NaN comes out of the row in any case.
+RONDO_AVX2 float largest_of(const float* x, int64_t count) {
+  float largest = x[0];
+  int64_t i = 1;
+  if (count >= kLanes) {
+    __m256 all = _mm256_loadu_ps(x);
+    for (i = kLanes; i + kLanes <= count; i += kLanes) {
+      all = _mm256_max_ps(all, _mm256_loadu_ps(x + i));
+    }
+    alignas(32) float lanes[kLanes];
+    _mm256_store_ps(lanes, all);
+    largest = largest_of(lanes, kLanes - 1);
+    largest = lanes[kLanes - 1] > largest ? lanes[kLanes - 1] : largest;
+  }
+  for (; i < count; ++i) {
+    largest = x[i] > largest ? x[i] : largest;
+  }
+  return largest;
+}
+
+// Each function: what becomes of some rows that lie one after another.
+// Source: ATen/native/cpu/SoftMaxKernel.cpp.
+
+struct Rows2d {
+  int64_t count;
+  int64_t width;
+
+  int64_t elements() const { return count * width; }
+};
+
+struct Arguments {
+  const float* first;
+  const float* second;  ///< of backward: what forward gave
+  float* result;
+};
+
+struct Scratch {
+  alignas(64) float elements[kBlock + kWidth];
+  alignas(64) float of_rows[kBlock + kWidth];
+};
+
+/// result = x - largest
+RONDO_AVX2 void shift(const Arguments& at, Rows2d rows, float* result) {
+  for (int64_t row = 0; row < rows.count; ++row) {
+    const float* const x = at.first + row * rows.width;
+    float* const y = result + row * rows.width;
+    const float largest = largest_of(x, rows.width);
+    for (int64_t i = 0; i < rows.width; ++i) {
+      y[i] = x[i] - largest;
+    }
+  }
+}
+
+RONDO_AVX2 void sum_rows(const float* x, Rows2d rows, float* sums) {
+  for (int64_t row = 0; row < rows.count; ++row) {
+    sums[row] = sum_of(x + row * rows.width, rows.width);
+  }
+}
+
+struct LogSoftmax {
+  RONDO_AVX2 static void of(const Arguments& at, Rows2d rows, Scratch& scratch) {
+    shift(at, rows, at.result);
+    apply(exponential(), at.result, scratch.elements, rows.elements());
+    sum_rows(scratch.elements, rows, scratch.of_rows);
+    apply(logarithm(), scratch.of_rows, scratch.of_rows, rows.count);
+    for (int64_t row = 0; row < rows.count; ++row) {
+      float* const y = at.result + row * rows.width;
+      const float logarithm_of_sum = scratch.of_rows[row];
+      for (int64_t i = 0; i < rows.width; ++i) {
+        y[i] = y[i] - logarithm_of_sum;
+      }
+    }
+  }
+};
+
+struct Softmax {
+  RONDO_AVX2 static void of(const Arguments& at, Rows2d rows, Scratch& scratch) {
+    shift(at, rows, at.result);
+    apply(exponential(), at.result, scratch.elements, rows.elements());
+    sum_rows(scratch.elements, rows, scratch.of_rows);
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const float* const x = scratch.elements + row * rows.width;
+      float* const y = at.result + row * rows.width;
+      const float share = 1.0F / scratch.of_rows[row];
+      for (int64_t i = 0; i < rows.width; ++i) {
+        y[i] = x[i] * share;
+      }
+    }
+  }
+};
+
+/// \tparam kIsFused  whether a product and its difference are rounded once
+template <bool kIsFused>
+struct LogSoftmaxBackward {
+  RONDO_AVX2 static void of(const Arguments& at, Rows2d rows, Scratch& scratch) {
+    sum_rows(at.first, rows, scratch.of_rows);
+    apply(exponential(), at.second, scratch.elements, rows.elements());
+    for (int64_t row = 0; row < rows.count; ++row) {
+      const float* const grad = at.first + row * rows.width;
+      const float* const share = scratch.elements + row * rows.width;
+      float* const y = at.result + row * rows.width;
+      const float sum = scratch.of_rows[row];
+      for (int64_t i = 0; i < rows.width; ++i) {
+        y[i] = kIsFused ? __builtin_fmaf(-share[i], sum, grad[i]) : grad[i] - share[i] * sum;
+      }
+    }
+  }
+};
+
+template <class Function>
+class RowsKernel final : public Kernel {
+ public:
+  RowsKernel(Operand first,
+             Operand second,
+             Operand result,
+             Rows2d rows,
+             std::unique_ptr<Kernel> of_libtorch)
+      : first_(first),
+        second_(second),
+        result_(result),
+        rows_(rows),
+        of_libtorch_(std::move(of_libtorch)) {}
+
+  void run() override {
+    std::atomic<bool> is_odd{false};
+    const int64_t grain = std::max<int64_t>(kGrain / rows_.width, 1);
+    at::parallel_for(0, rows_.count, grain, [&](int64_t begin, int64_t end) {
+      if (run_rows(begin, end)) {
+        is_odd = true;
+      }
+    });
+    if (is_odd) {
+      of_libtorch_->run();
+    }
+  }
+
+ private:
+  /// \return whether a NaN came out
+  bool run_rows(int64_t begin, int64_t end) {
+    Scratch scratch;
+    bool is_odd = false;
+    const int64_t rows_of_block = kBlock / rows_.width;
+    for (int64_t row = begin; row < end; row += rows_of_block) {
+      const int64_t at = row * rows_.width;
+      const Rows2d rows = {std::min(rows_of_block, end - row), rows_.width};
+      const Arguments block = {
+          first_.as<float>() + at, second_.as<float>() + at, result_.as<float>() + at};
+      Function::of(block, rows, scratch);
+      is_odd = is_odd || has_nan(block.result, rows.elements());
+    }
+    return is_odd;
+  }
+
+  Operand first_;
+  Operand second_;
+  Operand result_;
+  Rows2d rows_;
+  std::unique_ptr<Kernel> of_libtorch_;
+};
+
+std::unique_ptr<Kernel> kernel_of_libtorch(const StepProgram& program,
+                                           const Instruction& instruction,
+                                           const PlanMemory& memory) {
+  for (const OwnKernel& own : softmax_kernels()) {
+    if (operator_name(instruction.op) == own.op) {
+      return own.make(program, instruction, memory);
+    }
+  }
+  return nullptr;
+}
+
+Rows2d rows_of(const Slot& slot) {
+  return {numel(slot) / slot.sizes.back(), slot.sizes.back()};
+}
+
+// (x, dim, half_to_float)
+bool accepts_forward(const StepProgram& program, const Instruction& instruction) {
+  const Slot* const x = slot_at(program, instruction.arguments, 0);
+  const Slot* const y = slot_at(program, instruction.results, 0);
+  if (!can_run() || !is_plain_float(x) || !is_plain_float(y) || numel(*x) == 0 ||
+      x->sizes.empty() || x->sizes.back() > kBlock) {
+    return false;
+  }
+  const auto rank = static_cast<int64_t>(x->sizes.size());
+  const int64_t dim = instruction.arguments[1].constant.toInt();
+  return dim == -1 || dim == rank - 1;
+}
+
+// (grad, output, dim, input_dtype)
+bool accepts_backward(const StepProgram& program, const Instruction& instruction) {
+  Instruction forward = instruction;
+  forward.arguments.erase(forward.arguments.begin());
+  return is_plain_float(slot_at(program, instruction.arguments, 0)) &&
+         accepts_forward(program, forward);
+}
+
+/// \tparam kSecond  which argument forward gave; its only one where there is no backward
+template <class Function, size_t kSecond>
+std::unique_ptr<Kernel> make(const StepProgram& program,
+                             const Instruction& instruction,
+                             const PlanMemory& memory) {
+  return std::make_unique<RowsKernel<Function>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.arguments, kSecond)),
+      memory.operand(id_at(instruction.results, 0)),
+      rows_of(*slot_at(program, instruction.arguments, 0)),
+      kernel_of_libtorch(program, instruction, memory));
+}
+
+}  // namespace
+
+std::vector<OwnKernel> softmax_rows_kernels() {
+  return {{"aten::_log_softmax", accepts_forward, make<LogSoftmax, 0>},
+          {"aten::_softmax", accepts_forward, make<Softmax, 0>},
+          {"aten::_log_softmax_backward_data",
+           accepts_backward,
+           make<LogSoftmaxBackward</*kIsFused=*/true>, 1>},
+          {"aten::_log_softmax_backward_data",
+           accepts_backward,
+           make<LogSoftmaxBackward</*kIsFused=*/false>, 1>}};
+}
+
+}  // namespace rondo
+
+#else
+
+#include "backends/plan/kernels/kernels.h"
+
+namespace rondo {
+
+std::vector<OwnKernel> softmax_rows_kernels() {
+  return {};
+}
+
+}  // namespace rondo
+
+#endif
