@@ -12,6 +12,7 @@
 #include <iostream>
 #include <thread>
 
+#include "cli/exit_codes.h"
 #include "core/error.h"
 
 namespace rondo {
@@ -28,6 +29,7 @@ ChildEnd end_of(int status) {
   try {
     code = work();
   } catch (...) {
+    code = exit_code_of(std::current_exception());
     std::cerr << describe(std::current_exception()) << std::endl;
   }
   std::cout << std::flush;

@@ -1,11 +1,13 @@
 #include "cli/cli_main.h"
 
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <variant>
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/exit_codes.h"
 #include "core/error.h"
 #include "trainer/registries.h"
 
@@ -43,15 +45,16 @@ int run(const CommandLine& line, Registries& registries) {
   throw UsageError("the command line names no command");
 }
 
-/// Tells what was thrown. \return `code`
-int failed(int code) {
-  std::cerr << describe(std::current_exception()) << std::endl;
-  return code;
+/// Tells what was thrown. \return the exit code
+int failed(const std::exception_ptr& error) {
+  std::cerr << describe(error) << std::endl;
+  return exit_code_of(error);
 }
 
 }  // namespace
 
 int cli_main(int argc, char** argv, const std::function<void(Registries&)>& register_components) {
+  std::signal(SIGUSR1, SIG_IGN);  // asks a run to save: until there is one, there is nothing to do
   try {
     const auto parsed = parse_command_line(argc, argv);
     if (const auto* exit = std::get_if<Exit>(&parsed)) {
@@ -64,12 +67,8 @@ int cli_main(int argc, char** argv, const std::function<void(Registries&)>& regi
       register_components(registries);
     }
     return run(std::get<CommandLine>(parsed), registries);
-  } catch (const ConfigError&) {
-    return failed(2);
-  } catch (const UsageError&) {
-    return failed(2);
   } catch (...) {
-    return failed(1);
+    return failed(std::current_exception());
   }
 }
 

@@ -60,8 +60,11 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
     const ConfigValue path = line.checkpoint == "none" ? ConfigValue(false, kCommandLine)
                                                        : ConfigValue(line.checkpoint, kCommandLine);
     set_in_sections(root, "ckpt_path", path, {"fit", "validate", "predict"});
-    set_in_sections(
-        root, "ckpt_paths", ConfigValue(ConfigArray{path}, kCommandLine), {"validate_all"});
+    if (line.checkpoint != "none") {  // it evaluates files
+
+      set_in_sections(
+          root, "ckpt_paths", ConfigValue(ConfigArray{path}, kCommandLine), {"validate_all"});
+    }
   }
   for (const std::filesystem::path& plugin : plugins_of(root)) {
     load_plugin(plugin, registries);

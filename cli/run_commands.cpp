@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <vector>
 
 #include "checkpoint/checkpoint_index.h"
@@ -19,14 +23,19 @@ namespace rondo {
 
 namespace {
 
+bool has_scope(const std::string& name, const std::vector<std::string>& scopes) {
+  return std::any_of(scopes.begin(), scopes.end(), [&](const std::string& scope) {
+    return name.rfind(scope + "/", 0) == 0;
+  });
+}
+
 /// "val/accuracy 0.9812, val/loss 0.0734": the metrics of validations, else the training loss.
-std::string headline(const Metrics& metrics) {
+std::string headline(const Metrics& metrics, const std::vector<std::string>& validations) {
   std::string text;
   for (const Metrics::Item& item : metrics.items()) {
-    const bool is_validation = item.first.find('/') != std::string::npos &&
-                               item.first.find("lr/") != 0 &&
-                               item.first.find("/val_loss") == std::string::npos;
-    if (const auto number = metrics.number(item.first); is_validation && number) {
+    const bool is_meant =
+        has_scope(item.first, validations) && item.first.find("/val_loss") == std::string::npos;
+    if (const auto number = metrics.number(item.first); is_meant && number) {
       text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", item.first, *number);
     }
   }
@@ -36,7 +45,7 @@ std::string headline(const Metrics& metrics) {
   return text;
 }
 
-void print_summary(const FitResult& result) {
+void print_summary(const FitResult& result, const std::vector<std::string>& validations) {
   std::string text = result.was_already_done
                          ? fmt::format("this run is done already: {} updates", result.steps)
                          : fmt::format("{}: {} updates in {:.1f} s ({:.0f} per second)",
@@ -44,7 +53,7 @@ void print_summary(const FitResult& result) {
                                        result.steps_now,
                                        result.seconds,
                                        result.steps_per_s);
-  const std::string metrics = headline(result.metrics);
+  const std::string metrics = headline(result.metrics, validations);
   text += metrics.empty() ? "" : ", " + metrics;
   if (result.saves.written > 0) {
     text += fmt::format("; {} saves, {:.3f} s standing still for each",
@@ -61,16 +70,25 @@ void print_summary(const FitResult& result) {
   std::cerr << text << std::endl;
 }
 
-std::string json_of(const FitResult& result) {
-  std::string metrics;
-  for (const Metrics::Item& item : result.metrics.items()) {
-    metrics += fmt::format(
-        "{}{}: {}", metrics.empty() ? "" : ", ", json_string(item.first), json_value(item.second));
+/// {"val/accuracy": 0.98, …}
+std::string json_of(const Metrics& metrics) {
+  std::string text;
+  for (const Metrics::Item& item : metrics.items()) {
+    text += fmt::format(
+        "{}{}: {}", text.empty() ? "" : ", ", json_string(item.first), json_value(item.second));
   }
+  return "{" + text + "}";
+}
+
+std::string json_of(const std::optional<std::filesystem::path>& path) {
+  return path ? json_string(path->string()) : "null";
+}
+
+std::string json_of(const FitResult& result) {
   return fmt::format(
       "{{\"steps\": {}, \"steps_now\": {}, \"seconds\": {:.3f}, \"steps_per_s\": {:.3f}, "
       "\"already_done\": {}, \"saves\": {}, \"failed_saves\": {}, \"save_pause_s\": {:.6f}, "
-      "\"metrics\": {{{}}}, \"artifact_dir\": {}, \"last_checkpoint\": {}}}",
+      "\"metrics\": {}, \"artifact_dir\": {}, \"last_checkpoint\": {}}}",
       result.steps,
       result.steps_now,
       result.seconds,
@@ -79,9 +97,27 @@ std::string json_of(const FitResult& result) {
       result.saves.written,
       result.saves.failed,
       result.saves.pause_s,
-      metrics,
+      json_of(result.metrics),
       json_string(result.artifact_dir.string()),
-      result.last_checkpoint ? json_string(result.last_checkpoint->string()) : std::string("null"));
+      json_of(result.last_checkpoint));
+}
+
+/// Of evaluations: what a fit says, about the last of them, and a row for each.
+std::string json_of(const ValidationTable& table, const Trainer& trainer, double seconds) {
+  const ValidationRow last = table.rows.empty() ? ValidationRow{} : table.rows.back();
+  return fmt::format(
+      "{{\"steps\": {}, \"seconds\": {:.3f}, \"steps_per_s\": null, \"metrics\": {}, "
+      "\"artifact_dir\": {}, \"last_checkpoint\": {}, {}",
+      last.step,
+      seconds,
+      json_of(last.metrics),
+      json_string(trainer.state().artifact_dir.string()),
+      json_of(last.checkpoint),
+      table.to_json_line().substr(1));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 [[noreturn]] void missing_section(const CommandLine& line, const char* section) {
@@ -92,32 +128,42 @@ std::string json_of(const FitResult& result) {
   throw ConfigError(std::move(fault));
 }
 
+/// What a command does with a phase, and what it has to say as JSON.
+struct PhaseEnd {
+  int code = 0;
+  std::string json = "";  ///< empty when another process has said it
+};
+
 /// Runs each phase of the file, which must have the section that the command needs. One that does
-/// not end well is the last.
+/// not end well is the last; of the last one the JSON line is printed.
 template <class Section>
 int run_phases(const CommandLine& line,
                Registries& registries,
                std::optional<Section> RunConfig::*section,
                const char* name,
-               const std::function<int(RunConfig&)>& run_one) {
+               const std::function<PhaseEnd(RunConfig&, bool is_last)>& run_one) {
   std::vector<RunConfig> phases = load_run(line, registries);
   for (const RunConfig& phase : phases) {
     if (!(phase.*section)) {
       missing_section(line, name);
     }
   }
-  for (size_t i = 0; i < phases.size(); ++i) {
+  std::ostream& text = line.dry_run && !line.json ? std::cout : std::cerr;
+  PhaseEnd end{0, fmt::format("{{\"dry_run\": true, \"phases\": {}}}", phases.size())};
+  for (size_t i = 0; i < phases.size() && end.code == 0; ++i) {
     if (phases.size() > 1) {
-      (line.dry_run ? std::cout : std::cerr)
-          << fmt::format("# phase {} of {}", i + 1, phases.size()) << std::endl;
+      text << fmt::format("# phase {} of {}", i + 1, phases.size()) << std::endl;
     }
     if (line.dry_run) {
-      std::cout << phases[i].init.config_text;
-    } else if (const int code = run_one(phases[i]); code != 0) {
-      return code;
+      text << phases[i].init.config_text;
+    } else {
+      end = run_one(phases[i], i + 1 == phases.size());
     }
   }
-  return 0;
+  if (line.json && !end.json.empty()) {
+    std::cout << end.json << std::endl;
+  }
+  return end.code;
 }
 
 /// The options of a Trainer that only evaluates.
@@ -127,26 +173,63 @@ TrainerOptions without_training(TrainerOptions options) {
   return options;
 }
 
-int fit_once(const CommandLine& line, const RunConfig& run) {
+/// The scopes of the loaders that a fit validates with.
+std::vector<std::string> validations_of(Trainer& trainer, const Loaders& loaders) {
+  std::vector<std::string> scopes;
+  for (const DataLoader& loader : loaders) {
+    scopes.push_back(trainer.scope_of(loader));
+  }
+  return scopes;
+}
+
+PhaseEnd fit_once(const RunConfig& run) {
   Trainer trainer(run.init);
   const StopOnSignal signals(trainer);
   const FitResult result = trainer.fit(run.fit->train, run.fit->val, run.fit->from);
-  print_summary(result);
-  if (line.json) {
-    std::cout << json_of(result) << std::endl;
-  }
-  return signals.exit_code();
+  print_summary(result, validations_of(trainer, run.fit->val));
+  return {signals.exit_code(), json_of(result)};
+}
+
+CheckpointIndex index_of(const RunConfig& run) {
+  const CheckpointOptions& options = run.init.checkpoint;
+  return CheckpointIndex(real_file_system(),
+                         run.init.model_dir,
+                         CheckpointName(options.checkpoint_name),
+                         options.checkpoint_root);
+}
+
+/// The checkpoint that was published last; none when there is none.
+std::optional<std::filesystem::path> last_published(const RunConfig& run) {
+  const auto listed = index_of(run).listed();
+  return listed.empty() ? std::nullopt : std::optional(listed.back());
 }
 
 /// The update of the newest checkpoint of a run; 0 when there is none.
 int64_t newest_update(const RunConfig& run) {
-  const CheckpointOptions& options = run.init.checkpoint;
-  const CheckpointName name(options.checkpoint_name);
-  const CheckpointIndex index(
-      real_file_system(), run.init.model_dir, name, options.checkpoint_root);
-  const auto newest = index.newest();
+  const auto newest = index_of(run).newest();
+  const CheckpointName name(run.init.checkpoint.checkpoint_name);
   const auto step = newest ? name.match(newest->filename().string()) : std::nullopt;
   return step ? step->step : 0;
+}
+
+/// Trains in a process of its own. One that is started again goes on from what its predecessors
+/// saved, also when the first one was told what to load.
+PhaseEnd fit_supervised(const CommandLine& line, RunConfig& run, bool is_last) {
+  run.init.autorestart.max_num_restarts = line.max_restarts;
+  const auto before = last_published(run);
+  const auto attempt = [&](int64_t restarts) {
+    const auto saved = last_published(run);
+    const bool was_told = run.fit->from.path() || run.fit->from.is_nothing();
+    if (restarts > 0 && was_told && saved && saved != before) {
+      run.fit->from = LoadFrom(*saved);
+    }
+    const PhaseEnd end = fit_once(run);
+    if (line.json && (is_last || end.code != 0)) {
+      std::cout << end.json << std::endl;
+    }
+    return end.code;
+  };
+  return {supervise(line.max_restarts, attempt, [&] { return newest_update(run); })};
 }
 
 /// 3 when some checkpoints had to be left out, 1 when all had to.
@@ -161,35 +244,29 @@ int exit_code_of(const ValidationTable& table) {
 }  // namespace
 
 int run_fit(const CommandLine& line, Registries& registries) {
-  return run_phases(line, registries, &RunConfig::fit, "fit", [&](RunConfig& run) {
-    if (line.max_restarts == 0) {
-      return fit_once(line, run);
-    }
-    run.init.autorestart.max_num_restarts = line.max_restarts;
-    return supervise(
-        line.max_restarts, [&] { return fit_once(line, run); }, [&] { return newest_update(run); });
+  return run_phases(line, registries, &RunConfig::fit, "fit", [&](RunConfig& run, bool is_last) {
+    return line.max_restarts == 0 ? fit_once(run) : fit_supervised(line, run, is_last);
   });
 }
 
 int run_validate(const CommandLine& line, Registries& registries) {
-  return run_phases(line, registries, &RunConfig::validate, "validate", [&](RunConfig& run) {
+  return run_phases(line, registries, &RunConfig::validate, "validate", [&](RunConfig& run, bool) {
+    const auto start = std::chrono::steady_clock::now();
     Trainer trainer(without_training(run.init));
     const StopOnSignal signals(trainer);
-    const Metrics metrics = trainer.validate(run.validate->loader, run.validate->from);
-    std::cerr << headline(metrics) << std::endl;
-    if (line.json) {
-      ValidationTable table;
-      table.rows.push_back(
-          {trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
-      std::cout << table.to_json_line() << std::endl;
-    }
-    return signals.exit_code();
+    const DataLoader& loader = run.validate->loader;
+    ValidationTable table;
+    const Metrics metrics = trainer.validate(loader, run.validate->from);
+    table.rows.push_back({trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
+    std::cerr << headline(metrics, {trainer.scope_of(loader)}) << std::endl;
+    return PhaseEnd{signals.exit_code(), json_of(table, trainer, seconds_since(start))};
   });
 }
 
 int run_validate_all(const CommandLine& line, Registries& registries) {
   return run_phases(
-      line, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run) {
+      line, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run, bool) {
+        const auto start = std::chrono::steady_clock::now();
         Trainer trainer(without_training(run.init));
         const StopOnSignal signals(trainer);
         const RunConfig::ValidateAll& all = *run.validate_all;
@@ -198,15 +275,13 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
             all.checkpoints ? trainer.validate_all(all.loaders, *all.checkpoints, options)
                             : trainer.validate_all_indexed(all.loaders, options);
         (line.json ? std::cerr : std::cout) << table;
-        if (line.json) {
-          std::cout << table.to_json_line() << std::endl;
-        }
-        return signals.exit_code() != 0 ? signals.exit_code() : exit_code_of(table);
+        return PhaseEnd{signals.exit_code() != 0 ? signals.exit_code() : exit_code_of(table),
+                        json_of(table, trainer, seconds_since(start))};
       });
 }
 
 int run_predict(const CommandLine& line, Registries& registries) {
-  return run_phases(line, registries, &RunConfig::predict, "predict", [&](RunConfig& run) {
+  return run_phases(line, registries, &RunConfig::predict, "predict", [&](RunConfig& run, bool) {
     Trainer trainer(without_training(run.init));
     const StopOnSignal signals(trainer);
     const Outputs outputs = trainer.predict(run.predict->loader, run.predict->from);
@@ -218,11 +293,9 @@ int run_predict(const CommandLine& line, Registries& registries) {
       shapes += fmt::format("{}{}: {}", shapes.empty() ? "" : ", ", json_string(item.first), shape);
     }
     std::cerr << "written to " << file << std::endl;
-    if (line.json) {
-      std::cout << fmt::format("{{\"file\": {}, \"outputs\": {{{}}}}}", json_string(file), shapes)
-                << std::endl;
-    }
-    return signals.exit_code();
+    return PhaseEnd{
+        signals.exit_code(),
+        fmt::format("{{\"file\": {}, \"outputs\": {{{}}}}}", json_string(file), shapes)};
   });
 }
 

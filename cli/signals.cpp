@@ -43,7 +43,7 @@ StopOnSignal::StopOnSignal(Trainer& trainer) {
 StopOnSignal::~StopOnSignal() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGUSR1, SIG_DFL);
+  std::signal(SIGUSR1, SIG_IGN);
   stopped_trainer = nullptr;
 }
 

@@ -51,13 +51,40 @@ class HandOnSignals {
   }
 };
 
+/// Keeps the signals that are handed on waiting.
+class HoldSignals {
+ public:
+  HoldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : kHandedOn) {
+      sigaddset(&held, signal);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+
+  HoldSignals(const HoldSignals&) = delete;
+  HoldSignals& operator=(const HoldSignals&) = delete;
+
+  ~HoldSignals() { release(); }
+
+  void release() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_ = {};
+};
+
 ChildEnd attempt(const std::function<int()>& work) {
-  ChildProcess child([&work] {
+  const HoldSignals until_there_is_a_child;
+  ChildProcess child([&] {
     ::setpgid(0, 0);  // a Ctrl-C of the terminal comes through the supervisor, once
     HandOnSignals::set(SIG_DFL);
+    std::signal(SIGUSR1, SIG_IGN);  // until there is a run to save
+    until_there_is_a_child.release();
     return work();
   });
   child_at_work = &child;
+  until_there_is_a_child.release();
   const ChildEnd end = child.wait();
   child_at_work = nullptr;
   return end;
@@ -79,13 +106,13 @@ void wait_before(int64_t fruitless) {
 }  // namespace
 
 int supervise(int64_t max_restarts,
-              const std::function<int()>& work,
+              const std::function<int(int64_t restarts)>& work,
               const std::function<int64_t()>& progress) {
   const HandOnSignals signals;
   int64_t before = progress();
   int64_t fruitless = 0;
   for (int64_t restarts = 0;; ++restarts) {
-    const ChildEnd end = attempt(work);
+    const ChildEnd end = attempt([&] { return work(restarts); });
     const int code = end.signal != 0 ? 128 + end.signal : end.code;
     const bool has_failed = end.signal != 0 || end.code == 1;
     if (!has_failed || stop_signal != 0) {
@@ -108,6 +135,9 @@ int supervise(int64_t max_restarts,
                              now,
                              restarts + 1);
     wait_before(fruitless);
+    if (stop_signal != 0) {
+      return 128 + stop_signal;
+    }
   }
 }
 

@@ -9,11 +9,12 @@ namespace rondo {
 /// than `max_restarts` times in a row without a step forward. The first restart after progress
 /// comes at once, each further one waits twice as long as the one before, a minute at most. SIGINT,
 /// SIGTERM and SIGUSR1 are handed on to the process. To be called before this process has threads.
-/// \param work      returns an exit code; 1 is a failure, any other is final
+/// \param work      gets how often it was started again; returns an exit code; 1 is a failure, any
+///                  other is final
 /// \param progress  how far the run has come, asked between two attempts
 /// \return the exit code of the last attempt; 128 + the signal that it died of
 int supervise(int64_t max_restarts,
-              const std::function<int()>& work,
+              const std::function<int(int64_t restarts)>& work,
               const std::function<int64_t()>& progress);
 
 }  // namespace rondo

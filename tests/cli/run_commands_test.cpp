@@ -113,6 +113,12 @@ TEST_CASE("T134: only what is typed overrides the file; a checkpoint reaches eve
   CHECK(typed.validate->from.path() == "some.pt");
   CHECK(typed.predict->from.path() == "some.pt");
   CHECK(typed.validate_all->checkpoints == std::vector<std::string>{"some.pt"});
+  const RunConfig none = loaded([&](CommandLine& line) {
+    line.config = file;
+    line.checkpoint = "none";
+  });
+  CHECK(none.fit->from.is_nothing());
+  CHECK_FALSE(none.validate_all->checkpoints);
 }
 
 TEST_CASE("T134: fit builds an optimizer, validate, validate_all and predict build none") {
