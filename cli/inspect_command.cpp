@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <vector>
 
 #include "backends/timeline.h"
 #include "checkpoint/checkpoint_file.h"
@@ -9,6 +11,7 @@
 #include "cli/load_run.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/glob.h"
 #include "trainer/rehearsal.h"
 
 namespace rondo {
@@ -28,19 +31,58 @@ void print_entries(const StateDict& state, int indent) {
   }
 }
 
-/// `steps/` of a run directory, of its newest logs, or of an artifact directory itself.
+bool holds_training(const fs::path& steps) {
+  const std::vector<std::string> names = real_file_system()->list(steps);
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.rfind("train", 0) == 0;
+  });
+}
+
+/// `steps/` of an artifact directory, or of the newest logs of a run directory that have recorded
+/// steps; those of a training come before those of a validation.
 fs::path steps_directory(const fs::path& target) {
-  for (const fs::path& candidate : {target / "steps", target / "logs" / "latest" / "steps"}) {
-    if (fs::is_directory(candidate)) {
-      return candidate;
+  std::vector<fs::path> candidates = {target / "steps"};
+  if (fs::is_directory(target / "logs")) {
+    std::vector<std::string> stamps = real_file_system()->list(target / "logs");
+    std::sort(stamps.rbegin(), stamps.rend());
+    for (const std::string& stamp : stamps) {
+      if (!fs::is_symlink(target / "logs" / stamp)) {
+        candidates.push_back(target / "logs" / stamp / "steps");
+      }
     }
   }
-  throw IoError(
-      fmt::format(
-          "{} holds no recorded steps: expected steps/ or logs/latest/steps/ in it (an eager "
-          "run records none)",
-          target.string()),
-      0);
+  const auto is_missing = [](const fs::path& path) { return !fs::is_directory(path); };
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_missing),
+                   candidates.end());
+  if (candidates.empty()) {
+    throw IoError(
+        fmt::format("{} holds no recorded steps: expected steps/ or logs/<stamp>/steps/ in it (an "
+                    "eager run records none)",
+                    target.string()),
+        0);
+  }
+  const auto training = std::find_if(candidates.begin(), candidates.end(), holds_training);
+  return training != candidates.end() ? *training : candidates.front();
+}
+
+/// The steps that were recorded, by name.
+std::vector<std::string> names_of_steps(const fs::path& steps) {
+  std::vector<std::string> names;
+  for (const std::string& file : real_file_system()->list(steps)) {
+    if (fs::path(file).extension() == ".json" && file.find(".trace.") == std::string::npos) {
+      names.push_back(fs::path(file).stem().string());
+    }
+  }
+  return names;
+}
+
+void print_graph(const fs::path& steps, const std::string& name) {
+  const std::vector<std::string> known = names_of_steps(steps);
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    throw UsageError(
+        fmt::format("there is no recorded step \"{}\"{}", name, suggestion(name, known)));
+  }
+  std::cout << real_file_system()->read(steps / (name + ".txt"));
 }
 
 /// Trains the run of an artifact directory for a few updates and writes a trace of each step there.
@@ -72,13 +114,12 @@ int run_inspect(const CommandLine& line, Registries& registries) {
     return 0;
   }
   if (!line.graph.empty()) {
-    std::cout << real_file_system()->read(steps / (line.graph + ".txt"));
+    print_graph(steps, line.graph);
     return 0;
   }
-  for (const std::string& name : real_file_system()->list(steps)) {
-    if (fs::path(name).extension() == ".json") {
-      std::cout << fs::path(name).stem().string() << ": " << real_file_system()->read(steps / name);
-    }
+  std::cout << "recorded in " << steps.string() << '\n';
+  for (const std::string& name : names_of_steps(steps)) {
+    std::cout << name << ": " << real_file_system()->read(steps / (name + ".json"));
   }
   return 0;
 }

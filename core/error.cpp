@@ -1,5 +1,6 @@
 #include "core/error.h"
 
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,6 +41,8 @@ std::exception_ptr nested_in(const std::exception_ptr& error) {
 std::string message_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const c10::Error& e) {
+    return e.what_without_backtrace();  // addresses of LibTorch's functions help nobody
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {

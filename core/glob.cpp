@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <utility>
 
 namespace rondo {
 
@@ -15,20 +16,26 @@ char lower(char c) {
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
-/// Levenshtein distance without regard to case.
+/// Insertions, deletions, replacements and swaps of neighbours that make one word of the other,
+/// without regard to case. Source: Damerau 1964, doi:10.1145/363958.363994.
 size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before_last(b.size() + 1);
+  std::vector<size_t> last(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  std::iota(last.begin(), last.end(), size_t{0});
+  const auto same = [&](size_t i, size_t j) { return lower(a[i]) == lower(b[j]); };
   for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
     row[0] = i + 1;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substituted = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+      row[j + 1] = std::min({last[j] + (same(i, j) ? 0 : 1), row[j] + 1, last[j + 1] + 1});
+      if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j)) {
+        row[j + 1] = std::min(row[j + 1], before_last[j - 1] + 1);
+      }
     }
+    std::swap(before_last, last);
+    std::swap(last, row);
   }
-  return row[b.size()];
+  return last[b.size()];
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <map>
@@ -16,6 +17,8 @@ namespace rondo {
 
 namespace {
 
+// On a terminal a line of progress may stand where a message goes.
+constexpr const char* kTerminalPattern = "\r\033[K%H:%M:%S %l: %v";
 constexpr const char* kConsolePattern = "%H:%M:%S %l: %v";
 constexpr const char* kFilePattern = "%Y-%m-%d %H:%M:%S.%e %l: %v";
 
@@ -76,7 +79,7 @@ struct TextLog::Sinks {
 TextLog::TextLog(LogLevel least) {
   auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   sinks_ = std::make_shared<Sinks>(std::move(console));
-  sinks_->console->set_pattern(kConsolePattern);
+  sinks_->console->set_pattern(::isatty(STDERR_FILENO) == 1 ? kTerminalPattern : kConsolePattern);
   set_level(least);
 }
 

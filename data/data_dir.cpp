@@ -55,9 +55,9 @@ bool is_file(const fs::path& path) {
     message += places.origin.empty() ? "" : " (from " + places.origin + ")";
   }
   message +=
-      ". Set data_dir of the data set in the config, or on the command line "
-      "(trainer.fit.train_dataloader.data_dir=DIR), or the environment variable RONDO_DATA, to the "
-      "directory that holds it";
+      ". Set data_dir of this loader in the config or on the command line (such as "
+      "trainer.fit.train_dataloader.data_dir=DIR), or the environment variable RONDO_DATA for all "
+      "loaders, to the directory that holds it";
   message += file.folder.empty() ? "" : fmt::format(" or holds the folder {}", file.folder);
   message += file.source.empty() ? "" : ". Get it from " + file.source;
   throw DataError(message);

@@ -83,7 +83,7 @@ DataFile file_of(const IdxImages::Options& options, const std::string& name, con
     base.resize(base.size() - 3);
   }
   const std::string source =
-      options.folder == "mnist" && name.empty()
+      options.folder == "mnist"
           ? base +
                 ".gz of the MNIST database of handwritten digits (yann.lecun.com/exdb/mnist, "
                 "mirrored at ossci-datasets.s3.amazonaws.com/mnist)"

@@ -23,6 +23,26 @@ ConfigTable take_loader_keys(ConfigTable& table, const KeyList& batching) {
   return taken;
 }
 
+/// Names the keys that neither the data set nor its loader has, and takes them out.
+void take_unknown_keys(ConfigTable& table,
+                       const KeyList& dataset,
+                       const KeyList& batching,
+                       FaultSink& faults) {
+  std::vector<std::string> known = {"dataset", "label"};
+  for (const KeyList* keys : {&dataset, &batching}) {
+    for (const OptionKey& key : keys->keys()) {
+      known.push_back(key.name);
+    }
+  }
+  refuse_unknown(table, known, faults);
+  const ConfigTable all = table;
+  for (const ConfigEntry& entry : all.entries()) {
+    if (std::find(known.begin(), known.end(), entry.key) == known.end()) {
+      table.erase(entry.key);
+    }
+  }
+}
+
 /// A loader as a config with every default would have it.
 ConfigValue resolved_loader(const std::string& label,
                             const Factory<DataSource>& source,
@@ -104,6 +124,9 @@ std::optional<DataLoader> SectionReader::loader(const ConfigValue& value,
   }
   own.erase("label");
   own.erase("dataset");
+  if (const auto* entry = registries_.datasets.find(*name)) {
+    take_unknown_keys(own, *entry->keys, batching, faults);
+  }
   const Factory<DataSource> source =
       registries_.datasets.read_named(*name, dataset->position(), own, faults);
   if (!source) {

@@ -181,14 +181,16 @@ struct VerifyOption {
 
 /// "auto", which is 0 in the options, or a number of threads.
 struct ThreadsOption {
-  static std::string name() { return "\"auto\" or an integer >= 1"; }
+  static constexpr int64_t kMost = 1024;  // beyond, a machine without as many cores never ends
+
+  static std::string name() { return fmt::format("\"auto\" or an integer from 1 to {}", kMost); }
 
   static std::optional<int> read(const ConfigValue& value, FaultSink& faults) {
     if (const std::string* word = value.get_if<std::string>(); word != nullptr && *word == "auto") {
       return 0;
     }
     if (const int64_t* threads = value.get_if<int64_t>();
-        threads != nullptr && *threads >= 1 && *threads <= std::numeric_limits<int>::max()) {
+        threads != nullptr && *threads >= 1 && *threads <= kMost) {
       return static_cast<int>(*threads);
     }
     return detail::mismatch(value, name(), faults);

@@ -19,6 +19,8 @@ TEST_CASE("a star matches any run, a question mark one character, the rest itsel
 
 TEST_CASE("the nearest candidate is one that may have been meant") {
   CHECK(rondo::nearest("lrr", {"betas", "lr", "params"}) == "lr");
+  CHECK(rondo::nearest("stpes", {"seed", "steps", "max_steps"}) == "steps");
+  CHECK(rondo::nearest("Mpl", {"Gpt", "Mlp"}) == "Mlp");
   CHECK(rondo::nearest("adamw", {"SGD", "AdamW"}) == "AdamW");
   CHECK(rondo::nearest("zzz", {"betas", "lr"}).empty());
 }

@@ -154,6 +154,16 @@ TEST_CASE("all faults of a file come at once, with their places and a suggestion
 }
 
 TEST_CASE(
+    "a key of a loader that is mistyped is compared with the loader's keys and its data set's") {
+  const std::vector<Fault> faults = faults_of(
+      "[trainer.init]\nmodel_dir = \"x\"\nmodel = { name = \"Mlp\", sizes = [784, 10] }\n"
+      "[trainer.fit]\ntrain_dataloader = { dataset = \"Glyphs\", batch_sise = 3, nosie = 1.0 }\n");
+  REQUIRE(faults.size() == 2);
+  CHECK(faults[0].message.find("\"batch_size\"?") != std::string::npos);
+  CHECK(faults[1].message.find("\"noise\"?") != std::string::npos);
+}
+
+TEST_CASE(
     "T131, T132: entries of lists name one component each, whatever its case; false takes a "
     "default away") {
   CHECK(faults_with("trainer.init.callbacks=[{KeepNCheckpoints={n=2}, Other=true}]").size() == 1);
