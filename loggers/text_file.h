@@ -14,16 +14,20 @@ class TextFile {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Appends `line` and a newline.
-  /// \throws IoError  naming the file
+  /// Appends `line` and a newline, on a line of its own also behind one that a crash cut short.
+  /// \throws IoError  naming the file, once until something can be written again
   void append(std::string_view line);
 
-  /// \throws IoError  when what was appended cannot be written
+  /// \throws IoError  as `append`
   void flush();
 
  private:
+  void open();
+  void check();
+
   std::filesystem::path path_;
   std::ofstream out_;
+  bool is_failing_ = false;
 };
 
 }  // namespace rondo

@@ -34,6 +34,11 @@ Metrics with_tensors(Metrics values, const std::vector<at::Tensor>& tensors) {
   return values;
 }
 
+/// A full disk must not end a run for its metrics.
+void warn_of_lost_metrics(const TextLog& log, const IoError& error) {
+  log.warning(fmt::format("{}; the run goes on, what cannot be written is lost", error.what()));
+}
+
 }  // namespace
 
 void Trainer::log_metrics(const Metrics& values, const LogOptions& options) {
@@ -74,7 +79,11 @@ void Trainer::give_to_loggers(const Metrics& values,
     const bool is_meant =
         names.empty() || std::find(names.begin(), names.end(), entry.class_name) != names.end();
     if (auto* logger = dynamic_cast<Logger*>(entry.callback.get()); logger != nullptr && is_meant) {
-      logger->log(values, step);
+      try {
+        logger->log(values, step);
+      } catch (const IoError& error) {
+        warn_of_lost_metrics(log_, error);
+      }
     }
   }
   for (const std::string& name : names) {
@@ -118,7 +127,11 @@ std::vector<Logger*> Trainer::loggers() const {
 
 void Trainer::flush_loggers() {
   for (Logger* logger : loggers()) {
-    logger->flush();
+    try {
+      logger->flush();
+    } catch (const IoError& error) {
+      warn_of_lost_metrics(log_, error);
+    }
   }
 }
 

@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "core/error.h"
 #include "core/file_system.h"
+#include "loggers/text_file.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -60,3 +63,36 @@ TEST_CASE("TensorBoard: an event file in its directory; a run that logs nothing 
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("a line that a crash cut short stays alone") {
+  const TempDir dir;
+  const std::filesystem::path path = dir / "metrics.jsonl";
+  std::ofstream(path) << "{\"step\":1}\n{\"st";
+  TextFile file;
+  file.set_path(path);
+  file.append("{\"step\":2}");
+  file.flush();
+  CHECK(real_file_system()->read(path) == "{\"step\":1}\n{\"st\n{\"step\":2}\n");
+}
+
+TEST_CASE("a full disk is told once, and a run goes on without its metrics") {
+  TextFile full;
+  full.set_path("/dev/full");
+  full.append("lost");
+  CHECK_THROWS_AS(full.flush(), IoError);
+  full.append("lost");
+  CHECK_NOTHROW(full.flush());
+
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loggers = {use<JsonlLogger>({"/dev/full"})};
+  options.loop.max_steps = 2;
+  std::string warnings;
+  Trainer trainer(options, TextLog::to([&](LogLevel level, std::string_view message) {
+                    if (level == LogLevel::Warning) {
+                      warnings += message;
+                    }
+                  }));
+  CHECK(trainer.fit(tiny_loader("train")).steps == 2);
+  CHECK(contains(warnings, "/dev/full"));
+}
