@@ -74,7 +74,7 @@ void warn_unmatched(const Trainer& trainer,
 
 /// Leaves of another run's state what the options ask for, in this run's names.
 void choose(Trainer& trainer, const LoadOptions& options, StateDict& state) {
-  adopt_module_state(state);
+  adopt_module_state(state);  // first: names are chosen among those of a run
   std::vector<std::pair<std::string, std::string>> names;
   for (const std::vector<std::string>& pair : options.rename) {
     names.emplace_back(pair.at(0), pair.at(1));
@@ -160,6 +160,7 @@ void CheckpointCallback::load_newest(Trainer& trainer, const Paths& by_step) {
 }
 
 void CheckpointCallback::distribute(Trainer& trainer, const fs::path& path, StateDict& state) {
+  adopt_module_state(state);
   trainer.call(hooks::preprocess_checkpoint, state);
   const StateDict& checked = state;
   check_version(trainer, checked);

@@ -39,6 +39,8 @@ void ModelCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
 void ModelCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
   if (const StateValue* saved = state.find("model")) {
     check_model_state(trainer.state().model->module(), saved->as_dict(), is_strict(trainer));
+  } else if (trainer.state().optimizer == nullptr) {
+    throw CheckpointError("the checkpoint holds no model: there is nothing to evaluate");
   }
 }
 

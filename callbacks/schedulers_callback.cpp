@@ -70,7 +70,8 @@ void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
   const StateValue* saved = state.find("schedulers");
   const size_t now = trainer.state().schedulers.size();
   const size_t then = saved != nullptr ? saved->as_list().size() : 0;
-  if (saved != nullptr && then != now) {
+  const bool trains = trainer.state().optimizer != nullptr;
+  if (saved != nullptr && then != now && trains) {
     trainer.log().warning(fmt::format(
         "the checkpoint was saved with {} schedulers, this run has {}; each follows from the "
         "count of updates alone",

@@ -201,7 +201,13 @@ void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to
   read_any(to);
 }
 
-void delete_checkpoint(const std::shared_ptr<FileSystem>& files, const fs::path& path) {
+void delete_checkpoint(const std::shared_ptr<FileSystem>& files, const fs::path& given) {
+  if (fs::is_symlink(given)) {
+    throw CheckpointError(fmt::format("{} is a link to {}: name the checkpoint itself",
+                                      given.string(),
+                                      fs::read_symlink(given).string()));
+  }
+  const fs::path path = fs::absolute(given);
   CheckpointIndex index(files, path.parent_path(), CheckpointName());
   if (files->exists(index.file())) {
     index.remove(path);
@@ -210,7 +216,8 @@ void delete_checkpoint(const std::shared_ptr<FileSystem>& files, const fs::path&
     throw CheckpointError(fmt::format("there is no file {}", path.string()));
   }
   const std::vector<fs::path> left = index.listed();
-  if (!left.empty() && files->exists(left.back())) {
+  const bool has_link = fs::is_symlink(path.parent_path() / "latest");
+  if (has_link && !left.empty() && files->exists(left.back())) {
     update_latest_link(*files, left.back());
   }
 }

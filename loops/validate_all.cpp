@@ -157,17 +157,24 @@ ValidationTable validate_all(Trainer& trainer, const Loaders& loaders) {
   return table;
 }
 
-int64_t step_in_name(const fs::path& path) {
+int64_t step_in_name(const fs::path& path, const CheckpointName& run) {
   const std::string name = path.filename().string();
-  const size_t begin = name.find_first_of("0123456789");
-  if (begin == std::string::npos) {
+  if (const auto step = run.match(name)) {
+    return step->step;
+  }
+  constexpr const char* kDigits = "0123456789";
+  constexpr size_t kMost = 18;  // digits that fit
+  const std::string stem = name.substr(0, name.find('.'));
+  const size_t last = stem.find_last_of(kDigits);
+  if (last == std::string::npos) {
     return -1;
   }
-  const size_t end = std::min(name.find_first_not_of("0123456789", begin), begin + 18);
-  return std::stoll(name.substr(begin, end - begin));
+  const size_t before = stem.find_last_not_of(kDigits, last);
+  const size_t first = before == std::string::npos ? 0 : before + 1;
+  return std::stoll(stem.substr(first, std::min(last + 1 - first, kMost)));
 }
 
-Paths matching_checkpoints(const std::vector<std::string>& globs) {
+Paths matching_checkpoints(const std::vector<std::string>& globs, const CheckpointName& run) {
   Paths found;
   for (const std::string& glob : globs) {
     const fs::path pattern(glob);
@@ -185,9 +192,9 @@ Paths matching_checkpoints(const std::vector<std::string>& globs) {
           0);
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
-    const int64_t x = step_in_name(a);
-    const int64_t y = step_in_name(b);
+  std::stable_sort(found.begin(), found.end(), [&](const fs::path& a, const fs::path& b) {
+    const int64_t x = step_in_name(a, run);
+    const int64_t y = step_in_name(b, run);
     return x != y ? x < y : a < b;
   });
   found.erase(std::unique(found.begin(), found.end()), found.end());

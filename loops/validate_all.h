@@ -6,6 +6,7 @@
 
 #include "callbacks/callback.h"
 #include "callbacks/checkpoint_options.h"
+#include "checkpoint/checkpoint_name.h"
 #include "loops/loop.h"
 #include "trainer/results.h"
 
@@ -37,10 +38,12 @@ ValidationTable validate_checkpoints(Trainer& trainer,
 /// The files that match the globs, each once, by the number in their name, then by name. Wildcards
 /// stand in the last component of a path only.
 /// \throws IoError  naming the pattern that matches nothing
-Paths matching_checkpoints(const std::vector<std::string>& globs);
+/// \param run  how the run names its checkpoints
+Paths matching_checkpoints(const std::vector<std::string>& globs, const CheckpointName& run);
 
-/// The first number in a file's name, taken for its update; -1 when there is none.
-int64_t step_in_name(const std::filesystem::path& path);
+/// The update that a file's name tells, as the run names its checkpoints; of another name the last
+/// number before the extension; -1 when there is none.
+int64_t step_in_name(const std::filesystem::path& path, const CheckpointName& run);
 
 /// \name Parts of a `validate_all`
 /// @{

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <map>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "callbacks/checkpoint_callback.h"
@@ -36,6 +36,7 @@ class CheckpointEvaluation {
       : trainer_(trainer),
         loaders_(loaders),
         options_(options),
+        name_(trainer.options().checkpoint.checkpoint_name),
         results_(trainer.options().model_dir,
                  scopes_of(trainer, loaders),
                  trainer.options().config_text) {}
@@ -64,7 +65,7 @@ class CheckpointEvaluation {
   Paths select(const Paths& paths) {
     Paths selected;
     for (const fs::path& path : paths) {
-      if (!is_meant(step_in_name(path)) || !seen_.insert(path).second) {
+      if (!is_meant(step_in_name(path, name_)) || is_seen(path)) {
         continue;
       }
       if (const auto known = options_.force ? std::nullopt : results_.find(path)) {
@@ -74,6 +75,22 @@ class CheckpointEvaluation {
       }
     }
     return selected;
+  }
+
+  /// One that was left out is looked at again when it has changed: it may have been half written.
+  bool is_seen(const fs::path& path) {
+    const auto [seen, is_new] = seen_.emplace(path, "");
+    if (is_new) {
+      return false;
+    }
+    if (seen->second.empty() || seen->second == results_.key_of(path)) {
+      return true;
+    }
+    seen->second.clear();
+    const auto is_it = [&](const SkippedCheckpoint& skipped) { return skipped.checkpoint == path; };
+    table_.skipped.erase(std::remove_if(table_.skipped.begin(), table_.skipped.end(), is_it),
+                         table_.skipped.end());
+    return false;
   }
 
   /// Files without a number in their names are meant as long as nobody asks for numbers.
@@ -89,16 +106,24 @@ class CheckpointEvaluation {
     return std::async(std::launch::async, [path = paths[i]] { return read_checkpoint(path); });
   }
 
-  void evaluate(const fs::path& path, std::future<StateDict>& state) {
+  void evaluate(const fs::path& path, std::future<StateDict>& read) {
+    const std::string as_it_is = results_.key_of(path);
+    bool knows_update = false;
     try {
-      trainer_.slot<CheckpointCallback>("checkpoint").load(trainer_, path, state.get());
+      StateDict state = read.get();
+      knows_update = state.find("global_step") != nullptr;
+      trainer_.slot<CheckpointCallback>("checkpoint").load(trainer_, path, std::move(state));
     } catch (const Error&) {
       table_.skipped.push_back({path, describe(std::current_exception())});
       trainer_.log().error(
           fmt::format("left out {}: {}", path.string(), table_.skipped.back().reason));
+      seen_[path] = as_it_is;
       return;
     }
     ValidationRow row = evaluate_loaders(trainer_, loaders_);
+    if (!knows_update) {  // weights alone, from elsewhere
+      row.step = step_in_name(path, name_);
+    }
     if (!trainer_.stops_now()) {  // else it may not have seen every batch
       results_.add(row);
       table_.rows.push_back(std::move(row));
@@ -108,9 +133,10 @@ class CheckpointEvaluation {
   Trainer& trainer_;
   const Loaders& loaders_;
   const ValidateAllOptions& options_;
+  const CheckpointName name_;
   ValidationResults results_;
   ValidationTable table_;
-  std::set<fs::path> seen_;
+  std::map<fs::path, std::string> seen_;  // what those that were left out were like, else ""
 };
 
 /// \return false when the run is stopped meanwhile

@@ -128,13 +128,13 @@ void ValidationResults::add(const ValidationRow& row) {
     }
   }
   append_line(lines, line);
-  entries_[checkpoint.string()] = std::move(entry);
-  append_csv(row);
+  const bool is_new = entries_.insert_or_assign(checkpoint.string(), std::move(entry)).second;
+  append_csv(row, is_new);
 }
 
-void ValidationResults::append_csv(const ValidationRow& row) {
+void ValidationResults::append_csv(const ValidationRow& row, bool is_new) {
   const fs::path path = directory_ / "validate_all.csv";
-  if (!columns_.empty() && columns_ == names_of(row)) {
+  if (is_new && !columns_.empty() && columns_ == names_of(row)) {
     ValidationTable one;
     one.rows.push_back(row);
     const std::string text = one.to_csv();
@@ -142,7 +142,7 @@ void ValidationResults::append_csv(const ValidationRow& row) {
     append_line(path, text.substr(header + 1, text.size() - header - 2));
     return;
   }
-  ValidationTable all;  // other columns than before: the file is written anew
+  ValidationTable all;  // other columns, or another row of a checkpoint: the file is written anew
   for (const auto& entry : entries_) {
     all.rows.push_back(entry.second.row);
   }

@@ -27,6 +27,9 @@ class ValidationResults {
   /// Adds a row to both files.
   void add(const ValidationRow& row);
 
+  /// What a row of the file as it is now would be known by; "" when there is no such file.
+  std::string key_of(const std::filesystem::path& checkpoint) const;
+
  private:
   struct Entry {
     std::string key;  // what the row was found with
@@ -34,8 +37,7 @@ class ValidationResults {
   };
 
   void read();
-  void append_csv(const ValidationRow& row);
-  std::string key_of(const std::filesystem::path& checkpoint) const;
+  void append_csv(const ValidationRow& row, bool is_new);
 
   std::filesystem::path directory_;
   std::string loaders_;

@@ -136,7 +136,12 @@ ValidationTable Trainer::validate_all(const Loaders& loaders,
                                       const ValidateAllOptions& options) {
   const RngScope rng(*this);
   return validate_checkpoints(
-      *this, loaders, [&globs] { return matching_checkpoints(globs); }, options);
+      *this,
+      loaders,
+      [&] {
+        return matching_checkpoints(globs, CheckpointName(options_.checkpoint.checkpoint_name));
+      },
+      options);
 }
 
 ValidationTable Trainer::validate_all_indexed(const Loaders& loaders,

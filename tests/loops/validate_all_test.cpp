@@ -24,14 +24,25 @@ TEST_CASE(
        {"checkpoint_100.pt", "checkpoint_20.pt", "checkpoint_3.pt", "notes.txt"}) {
     std::ofstream(dir / name) << "x";
   }
-  const Paths found = matching_checkpoints({(dir / "checkpoint_*.pt").string()});
+  const Paths found = matching_checkpoints({(dir / "checkpoint_*.pt").string()}, CheckpointName());
   REQUIRE(found.size() == 3);
   CHECK(found[0].filename() == "checkpoint_3.pt");
   CHECK(found[1].filename() == "checkpoint_20.pt");
   CHECK(found[2].filename() == "checkpoint_100.pt");
   CHECK_THROWS_AS(
-      matching_checkpoints({(dir.path().parent_path() / "*" / "checkpoint_3.pt").string()}),
+      matching_checkpoints({(dir.path().parent_path() / "*" / "checkpoint_3.pt").string()},
+                           CheckpointName()),
       IoError);
+}
+
+TEST_CASE("the update of a file is what the run's names say, else the last number in its name") {
+  const CheckpointName usual;
+  const CheckpointName own("gpt2_{step}.e{epoch}.pt");
+  CHECK(step_in_name("runs/a7/checkpoint_20.pt", usual) == 20);
+  CHECK(step_in_name("checkpoint_20_20261121_222000.pt", usual) == 20);
+  CHECK(step_in_name("gpt2_150.e3.pt", own) == 150);
+  CHECK(step_in_name("m5_100.mp4", usual) == 100);
+  CHECK(step_in_name("weights.pt", usual) == -1);
 }
 
 TEST_CASE("T51: a glob without a match is an error that names it, before anything is validated") {

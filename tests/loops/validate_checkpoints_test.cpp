@@ -116,8 +116,10 @@ TEST_CASE("rows are kept as they come, and known again until something changes")
 
   CHECK(steps_of(run.validate({0, 1, /*force=*/true})) == Steps{2, 4, 6, 8, 10});
   CHECK(run.batches == 25);
+  CHECK(lines_of(run.dir / "run/validate_all.csv") == 6);  // a row a checkpoint, not one a call
   run.validate({}, "another config");
   CHECK(run.batches == 25);
+  CHECK(lines_of(run.dir / "run/validate_all.csv") == 6);
   run.validate({}, "");  // built in code: what it does is not known
   CHECK(run.batches == 25);
 
@@ -171,6 +173,45 @@ TEST_CASE("every row is what its checkpoint alone gives") {
     const Metrics alone = trainer.validate(tiny_loader("val"), *row.checkpoint);
     CHECK(*row.metrics.number("val/loss") == *alone.number("val/loss"));
   }
+}
+
+TEST_CASE(
+    "a file with weights alone, as Python saves them, is evaluated under the update of its name") {
+  Run run;
+  const StateDict state = read_checkpoint(run.dir / "run/checkpoint_8.pt");
+  write_checkpoint(
+      *real_file_system(), run.dir / "run/weights_9.pt", state.find("model")->as_dict());
+  Trainer trainer(run.options(), quiet_log());
+  const ValidationTable table =
+      trainer.validate_all({tiny_loader("val")}, {(run.dir / "run/*_?.pt").string()});
+  CHECK(steps_of(table) == Steps{2, 4, 6, 8, 9});
+  CHECK(*table.rows[4].metrics.number("val/loss") == *table.rows[3].metrics.number("val/loss"));
+}
+
+TEST_CASE("watching: a file that was first seen half written is evaluated when it is whole") {
+  Run run;
+  const fs::path late = run.dir / "run/checkpoint_12.pt";
+  const fs::path whole = run.dir / "run/checkpoint_10.pt";
+  fs::copy_file(whole, late);
+  run.damage("run/checkpoint_12.pt");
+  TrainerOptions options = run.options();
+  bool was_told = false;
+  CountBatches::Options callback{&run.batches, [&](Trainer& trainer) {
+                                   if (run.batches == 30) {
+                                     trainer.request_stop("stopped by the test");
+                                   }
+                                 }};
+  options.callbacks = {use<CountBatches>(callback)};
+  Trainer trainer(options, TextLog::to([&](LogLevel level, std::string_view) {
+                    if (level == LogLevel::Error && !std::exchange(was_told, true)) {
+                      fs::copy_file(whole, late, fs::copy_options::overwrite_existing);
+                    }
+                  }));
+  const ValidationTable table = trainer.validate_all(
+      {tiny_loader("val")}, {(run.dir / "run/checkpoint_*.pt").string()}, {0, 1, false, true});
+  CHECK(was_told);
+  CHECK(run.batches == 30);
+  CHECK(table.skipped.empty());
 }
 
 TEST_CASE("watching goes on with checkpoints that appear, until the run is stopped") {
