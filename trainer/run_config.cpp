@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "checkpoint/checkpoint_name.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
 #include "core/glob.h"
@@ -69,6 +70,48 @@ void check_tables(const ConfigValue& trainer, FaultSink& faults) {
   }
 }
 
+/// Where `init` has a key of a section, or the section, or begins.
+SourcePosition place_of(const ConfigTable& init,
+                        const SourcePosition& begin,
+                        const char* section,
+                        const char* key) {
+  const ConfigEntry* entry = init.find_entry(section);
+  if (entry == nullptr) {
+    return begin;
+  }
+  const auto* table = entry->value.get_if<ConfigTable>();
+  const ConfigEntry* inner = table != nullptr ? table->find_entry(key) : nullptr;
+  return inner != nullptr ? inner->value.position() : entry->key_position;
+}
+
+/// Keys that exclude each other, texts with rules of their own: found by making what the Trainer
+/// will make of them.
+void check_together(const ConfigTable& init,
+                    const SourcePosition& begin,
+                    const TrainerOptions& options,
+                    FaultSink& faults) {
+  const auto check = [&](const char* section, const char* key, const auto& make) {
+    try {
+      make();
+    } catch (const UsageError& error) {
+      FaultSink inside = faults.inside(section);
+      inside.add(place_of(init, begin, section, key), error.what());
+    }
+  };
+  check("loop", "", [&] { static_cast<void>(TrainingLoop(options.loop)); });
+  check("checkpoint", "checkpoint_name", [&] {
+    static_cast<void>(CheckpointName(options.checkpoint.checkpoint_name));
+  });
+  if (options.precision.max_gradient_norm && options.precision.max_gradient_value) {
+    faults.add(place_of(init, begin, "precision", "max_gradient_value"),
+               "max_gradient_norm and max_gradient_value exclude each other; give one of them");
+  }
+  if (init.find("model_dir") != nullptr && options.model_dir.empty()) {
+    faults.add(place_of(init, begin, "model_dir", ""),
+               "model_dir is empty: it is the directory for checkpoints and logs");
+  }
+}
+
 TrainerOptions read_init(const ConfigTable& trainer,
                          const Registries& registries,
                          FaultSink& faults) {
@@ -86,6 +129,7 @@ TrainerOptions read_init(const ConfigTable& trainer,
     }
   }
   trainer_keys(registries).read(init, given->position(), &options, inside);
+  check_together(init, given->position(), options, inside);
   return options;
 }
 
@@ -98,6 +142,10 @@ void read_sections(const ConfigTable& trainer,
   };
   if (const ConfigValue* fit = trainer.find("fit")) {
     run.fit = sections.fit(section("fit"), fit->position());
+    if (table_at(trainer, "init", faults).find("optimizer") == nullptr) {
+      faults.add(fit->position(),
+                 "[trainer.fit] needs an optimizer, such as [trainer.init.optimizer.AdamW]");
+    }
   }
   if (const ConfigValue* validate = trainer.find("validate")) {
     run.validate = sections.validate(section("validate"), validate->position());

@@ -153,11 +153,27 @@ TEST_CASE("all faults of a file come at once, with their places and a suggestion
   CHECK(faults[1].message.find("\"lr\"") != std::string::npos);
 }
 
+TEST_CASE("what only several keys together say is a fault of the file as well, with its place") {
+  const std::vector<Fault> faults = faults_of(
+      "[trainer.init]\nmodel_dir = \"\"\nmodel = { name = \"Mlp\", sizes = [784, 10] }\n"
+      "loop = { num_epochs = 1, num_steps = 2 }\n"
+      "precision = { max_gradient_norm = 1.0, max_gradient_value = 1.0 }\n"
+      "checkpoint = { checkpoint_name = \"x_{spet}.pt\", nonsense = 1 }\n"
+      "[trainer.fit]\ntrain_dataloader = { dataset = \"Glyphs\" }\n");
+  std::vector<int> lines;
+  for (const Fault& fault : faults) {
+    lines.push_back(fault.position.line);
+  }
+  std::sort(lines.begin(), lines.end());
+  CHECK(lines == std::vector<int>{2, 4, 5, 6, 6, 7});
+}
+
 TEST_CASE(
     "a key of a loader that is mistyped is compared with the loader's keys and its data set's") {
   const std::vector<Fault> faults = faults_of(
       "[trainer.init]\nmodel_dir = \"x\"\nmodel = { name = \"Mlp\", sizes = [784, 10] }\n"
-      "[trainer.fit]\ntrain_dataloader = { dataset = \"Glyphs\", batch_sise = 3, nosie = 1.0 }\n");
+      "[trainer.init.optimizer.SGD]\n[trainer.fit]\ntrain_dataloader = { dataset = \"Glyphs\", "
+      "batch_sise = 3, nosie = 1.0 }\n");
   REQUIRE(faults.size() == 2);
   CHECK(faults[0].message.find("\"batch_size\"?") != std::string::npos);
   CHECK(faults[1].message.find("\"noise\"?") != std::string::npos);
