@@ -216,9 +216,14 @@ void delete_checkpoint(const std::shared_ptr<FileSystem>& files, const fs::path&
     throw CheckpointError(fmt::format("there is no file {}", path.string()));
   }
   const std::vector<fs::path> left = index.listed();
-  const bool has_link = fs::is_symlink(path.parent_path() / "latest");
-  if (has_link && !left.empty() && files->exists(left.back())) {
+  const fs::path link = path.parent_path() / "latest";
+  if (!fs::is_symlink(link)) {
+    return;
+  }
+  if (!left.empty() && files->exists(left.back())) {
     update_latest_link(*files, left.back());
+  } else if (!fs::exists(link)) {
+    files->remove(link);  // it led to what was deleted
   }
 }
 

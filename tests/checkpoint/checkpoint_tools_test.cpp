@@ -120,6 +120,21 @@ TEST_CASE("deleting takes a file out of its index, and `latest` leads to what is
   CHECK(index.listed() == std::vector<fs::path>{dir / "checkpoint_1.pt"});
   CHECK(fs::read_symlink(dir / "latest") == "checkpoint_1.pt");
   CHECK_THROWS_AS(delete_checkpoint(real_file_system(), dir / "checkpoint_2.pt"), CheckpointError);
+  CHECK_THROWS_AS(delete_checkpoint(real_file_system(), dir / "latest"), CheckpointError);
+  CHECK(fs::exists(dir / "checkpoint_1.pt"));
+  delete_checkpoint(real_file_system(), dir / "checkpoint_1.pt");
+  CHECK_FALSE(fs::is_symlink(dir / "latest"));
+}
+
+TEST_CASE("deleting a file makes no link where there was none") {
+  const TempDir dir;
+  CheckpointIndex index(real_file_system(), dir.path(), CheckpointName());
+  for (const char* name : {"checkpoint_1.pt", "checkpoint_2.pt"}) {
+    write_checkpoint(files(), dir / name, run_state(1.0F, 3));
+    index.append(dir / name);
+  }
+  delete_checkpoint(real_file_system(), dir / "checkpoint_2.pt");
+  CHECK_FALSE(fs::is_symlink(dir / "latest"));
 }
 
 TEST_CASE("a manifest says what wrote the file") {
