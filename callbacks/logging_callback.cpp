@@ -40,9 +40,11 @@ void flush_at_end(Trainer& trainer, Cleanup& cleanup) {
 
 void LoggingCallback::pre_setup(Trainer& trainer) {
   const LoggingOptions& options = trainer.options().logging;
-  if (options.log_steps < 0) {
-    throw UsageError(
-        fmt::format("logging.log_steps: expected an integer >= 0, got {}", options.log_steps));
+  if (options.log_steps.value() < 0.0 || options.log_steps.unit() == TimeUnit::Second) {
+    throw UsageError(fmt::format(
+        "logging.log_steps: expected updates >= 0, a fraction or a Time like \"2ep\" that is no "
+        "wall-clock time, got {}",
+        options.log_steps.to_string()));
   }
   log_steps_ = options.log_steps;
   trainer.log().set_level(level_of(options.log_level));
@@ -84,14 +86,16 @@ void LoggingCallback::on_validate_exception(Trainer& trainer, std::exception_ptr
 }
 
 bool LoggingCallback::is_log_update(const Trainer& trainer, const Timestamp& time) const {
-  const bool is_last = trainer.state().plan != nullptr && trainer.state().plan->is_over(time);
-  return is_last || (log_steps_ > 0 && time.update % log_steps_ == 0);
+  const State& state = trainer.state();
+  return state.plan != nullptr && (state.plan->is_over(time) ||
+                                   crosses(log_steps_, state.previous, time, state.plan->length()));
 }
 
 bool LoggingCallback::is_log_batch(const Trainer& trainer) const {
   const DataExecutor& executor = *trainer.state().executor;
+  const bool counts_batches = log_steps_.unit() == TimeUnit::Update && !log_steps_.is_zero();
   return executor.is_final_iteration() ||
-         (log_steps_ > 0 && (executor.iteration() + 1) % log_steps_ == 0);
+         (counts_batches && (executor.iteration() + 1) % log_steps_.count() == 0);
 }
 
 void LoggingCallback::tell_no_logger(const Trainer& trainer) {

@@ -22,17 +22,18 @@ class LoggingCallback : public CoreCallback {
   void on_fit_exception(Trainer& trainer, std::exception_ptr error) override;
   void on_validate_exception(Trainer& trainer, std::exception_ptr error) override;
 
-  /// True for every `log_steps`-th update and the last one of the run.
+  /// True for an update that crosses a multiple of `log_steps`, and for the last one of the run.
   bool is_log_update(const Trainer& trainer, const Timestamp& time) const;
 
-  /// True for every `log_steps`-th batch of a validation and its last one.
+  /// True for every `log_steps`-th batch of a validation, where that counts updates, and its last
+  /// one.
   bool is_log_batch(const Trainer& trainer) const;
 
   /// Warns, the first time, of metrics that nobody gets.
   void tell_no_logger(const Trainer& trainer);
 
  private:
-  int64_t log_steps_ = 1;
+  Time log_steps_ = 1;
   bool told_no_logger_ = false;
   Trainer* trainer_ = nullptr;  // whose log file is open; it owns this callback
   std::filesystem::path file_;

@@ -357,7 +357,7 @@ KeyTable<LoggingOptions> logging_keys() {
   keys.key("log_steps",
            &LoggingOptions::log_steps,
            at_least(0),
-           "updates between two log steps; 0: only the last")
+           "between two log steps: updates, a fraction or a Time; 0: only the last")
       .key("log_level",
            &LoggingOptions::log_level,
            one_of({"debug", "info", "warning", "error"}),

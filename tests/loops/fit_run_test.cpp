@@ -59,6 +59,31 @@ TEST_CASE("T93: log_steps 3 over 7 updates logs at 3, 6 and 7; 0 logs only at 7"
   }
 }
 
+TEST_CASE("log_steps in other units logs at the update that crosses them; seconds are refused") {
+  const TempDir dir;
+  Entries entries;
+  TrainerOptions options = logged_options(dir, entries);
+  options.loop.max_steps = 8;
+  options.logging.log_steps = 0.25;
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  CHECK(updates_of(entries, "loss") == Updates{2, 4, 6, 8});
+  entries.clear();
+  options.model_dir = dir / "epochs";
+  options.logging.log_steps = "1ep";
+  options.loop.grad_accum_steps = 2;
+  Trainer by_epochs(options, quiet_log());
+  const int64_t batches = *tiny_loader("train").size();
+  by_epochs.fit(tiny_loader("train"));
+  Updates expected;
+  for (int64_t update = (batches + 1) / 2; update < 8; update += (batches + 1) / 2) {
+    expected.push_back(update);
+  }
+  expected.push_back(8);
+  CHECK(updates_of(entries, "loss") == expected);
+  options.logging.log_steps = "3sec";
+  CHECK_THROWS_AS(Trainer(options, quiet_log()), HookError);
+}
+
 TEST_CASE("T66: a run longer than its data begins the next epoch") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
