@@ -151,6 +151,32 @@ std::vector<Pattern> arithmetic_patterns() {
   };
 }
 
+std::vector<Pattern> image_patterns() {
+  return {
+      {"bilinear interpolate",
+       [](const auto& x, const auto&, const auto& w, const auto& b) {
+         const at::Tensor image = logits(x, w, b).view({2, 1, -1, 3});
+         const auto twice = F::InterpolateFuncOptions()
+                                .scale_factor(std::vector<double>{2.0, 2.0})
+                                .mode(torch::kBilinear)
+                                .align_corners(false);
+         const auto sized = F::InterpolateFuncOptions()
+                                .size(std::vector<int64_t>{3, 5})
+                                .mode(torch::kBilinear)
+                                .align_corners(true);
+         return F::interpolate(image, twice).square().mean() +
+                F::interpolate(image, sized).sin().sum();
+       }},
+      {"adaptive pooling",
+       [](const auto& x, const auto&, const auto& w, const auto& b) {
+         const at::Tensor image = logits(x, w, b).view({2, 1, -1, 3});
+         return torch::adaptive_avg_pool2d(image, {3, 2}).square().mean() +
+                torch::adaptive_avg_pool2d(image, {1, 1}).sum() +
+                std::get<0>(torch::adaptive_max_pool2d(image, {2, 2})).sin().sum();
+       }},
+  };
+}
+
 std::vector<Pattern> autograd_patterns() {
   return {
       {"a function of one's own",
@@ -216,7 +242,49 @@ std::vector<Pattern> random_patterns() {
   };
 }
 
+/// Descent with gradients that `clip` changes in place after the backward.
+StepProbe clipped_descent(const std::function<void(const std::vector<at::Tensor>&)>& clip) {
+  const at::Tensor w = torch::randn({6, 3}).set_requires_grad(true);
+  const at::Tensor b = torch::randn({3}).set_requires_grad(true);
+  const at::Tensor lr = torch::full({}, 0.05, at::kDouble);
+  StepProbe probe;
+  probe.state = {{"w", w}, {"b", b}, {"lr", lr}};
+  probe.body = [=](Backend&, const Batch& batch) {
+    w.mutable_grad().reset();
+    b.mutable_grad().reset();
+    const at::Tensor loss = logits(batch["x"], w, b).square().mean();
+    loss.backward();
+    clip({w, b});
+    descend({w, b}, lr);
+    return Outputs{{"loss", loss}};
+  };
+  return probe;
+}
+
 }  // namespace
+
+TEST_CASE("clipping by norm replays bit for bit when its result is not read on the host") {
+  const auto clip = [](const std::vector<at::Tensor>& parameters) {
+    const torch::NoGradGuard no_grad;
+    std::vector<at::Tensor> norms;
+    for (const at::Tensor& parameter : parameters) {
+      norms.push_back(parameter.grad().norm());
+    }
+    const at::Tensor norm = torch::stack(norms).norm();
+    for (const at::Tensor& parameter : parameters) {
+      parameter.grad().mul_((0.01 / (norm + 1e-6)).clamp_max(1.0));
+    }
+  };
+  CHECK(traced_against_eager([&] { return clipped_descent(clip); }) == "");
+}
+
+TEST_CASE("clip_grad_norm_ of LibTorch reads its norm on the host, used or not, and is refused") {
+  const auto clip = [](const std::vector<at::Tensor>& parameters) {
+    torch::nn::utils::clip_grad_norm_(parameters, 0.01);
+  };
+  const std::string message = capture_error([&] { return clipped_descent(clip); });
+  CHECK(message.find("aten::_local_scalar_dense") != std::string::npos);
+}
 
 TEST_CASE("what a step may do replays as it was written, bit for bit") {
   std::vector<Pattern> patterns;
@@ -225,6 +293,9 @@ TEST_CASE("what a step may do replays as it was written, bit for bit") {
   }
   SUBCASE("arithmetic") {
     patterns = arithmetic_patterns();
+  }
+  SUBCASE("images") {
+    patterns = image_patterns();
   }
   SUBCASE("autograd") {
     patterns = autograd_patterns();

@@ -1,13 +1,17 @@
 // The program `rondo` under signals. The configs run for seconds at most.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "support/campaign.h"
 #include "support/process.h"
@@ -57,6 +61,22 @@ bool has_checkpoint(const fs::path& run) {
   return false;
 }
 
+/// Holds the lock of a file while it lives.
+class HeldLock {
+ public:
+  explicit HeldLock(const fs::path& path) : fd_(::open(path.c_str(), O_RDWR | O_CREAT, 0644)) {
+    REQUIRE(::flock(fd_, LOCK_EX | LOCK_NB) == 0);
+  }
+
+  HeldLock(const HeldLock&) = delete;
+  HeldLock& operator=(const HeldLock&) = delete;
+
+  ~HeldLock() { ::close(fd_); }
+
+ private:
+  int fd_;
+};
+
 /// Kills a run at random moments; what the program says of it.
 int verify_resume(const TempDir& dir, const std::string& extra, int kills) {
   Process process({RONDO_LAUNCHER,
@@ -99,6 +119,25 @@ TEST_CASE("SIGINT and SIGTERM end the current update, save, and exit with 130 an
     CHECK(process.wait() == 128 + signal);
     CHECK(has_checkpoint(dir / "run"));
   }
+}
+
+TEST_CASE("a second Ctrl-C ends the run at once, also in the middle of its last save") {
+  const TempDir dir;
+  Process process({RONDO_LAUNCHER,
+                   "fit",
+                   config(dir).string(),
+                   "trainer.init.loop.max_steps=1000000",
+                   "trainer.init.checkpoint.steps=900000"},
+                  dir / "out");
+  REQUIRE(process.wait_for_output("Loss="));
+  const HeldLock lock(dir / "run/checkpoints_index.toml.lock");  // the save waits for it for ever
+  process.send(SIGINT);
+  while (!has_checkpoint(dir / "run")) {
+    std::this_thread::yield();
+  }
+  process.send(SIGINT);
+  CHECK(process.wait() == 128 + SIGINT);
+  CHECK_FALSE(fs::exists(dir / "run/checkpoints_index.toml"));
 }
 
 TEST_CASE("SIGUSR1 saves and the run goes on") {

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -61,86 +63,204 @@ struct FailingDataloader final : DataloaderCallback {
   }
 };
 
-Names expected_fit(bool in_step) {
-  Names all = {"on_enter_fit", "on_before_load_checkpoint", "on_fit_start"};
-  for (int loop = 0; loop < 2; ++loop) {
-    append(all, {"on_enter_train", "on_train_start"});
-    for (int batch = 0; batch < 2; ++batch) {
-      all.push_back("on_train_batch_start");
-      if (in_step) {
-        append(all, kUpdateStep);
-      }
-      all.push_back("on_train_batch_end");
-    }
-    append(all,
-           {"on_train_end",
-            "on_enter_validate_all",
-            "on_before_load_checkpoint",
-            "on_enter_validate",
-            "on_before_load_checkpoint",
-            "on_validate_start"});
-    for (int batch = 0; batch < 2; ++batch) {
-      all.push_back("on_validate_batch_start");
-      if (in_step) {
-        append(all, kValidateStep);
-      }
-      all.push_back("on_validate_batch_end");
-    }
-    append(all, {"on_validate_end", "run_validation"});
-  }
-  all.push_back("on_fit_end");
-  return all;
+constexpr int64_t kUpdates = 6;
+constexpr int64_t kCadence = 3;  // updates from one validation, and from one save, to the next
+constexpr int64_t kValBatches = 4;
+
+DataLoader val_loader() {
+  return tiny_loader("val", 2 * kValBatches);
 }
 
-bool is_step_hook(const std::string& name) {
-  for (const HookInfo& hook : all_hooks()) {
-    if (name == hook.name) {
-      return hook.site == HookSite::Step;
-    }
+/// The hooks that are expected, in order.
+class Order {
+ public:
+  /// \param bodies  how often the body of a step runs; after that the step is replayed
+  explicit Order(int64_t bodies) : bodies_(bodies) {}
+
+  const Names& names() const { return names_; }
+
+  void add(const Names& more) { append(names_, more); }
+
+  void load() {
+    add({"on_before_load_checkpoint",
+         "preprocess_checkpoint",
+         "check_checkpoint",
+         "on_load_checkpoint"});
   }
-  return false;
+
+  /// A stretch of training with a save at its last update.
+  void stretch() {
+    add({"on_enter_train", "on_train_start"});
+    for (int64_t batch = 0; batch < kCadence; ++batch) {
+      add({"on_train_batch_start"});
+      add(train_steps_++ < bodies_ ? kUpdateStep : Names{});
+      add({"on_train_batch_end"});
+    }
+    add({"on_save_checkpoint", "postprocess_checkpoint", "on_after_save_checkpoint"});
+    add({"on_train_end"});
+  }
+
+  /// The batches of a validation loader.
+  void validate_loader() {
+    add({"on_validate_start"});
+    for (int64_t batch = 0; batch < kValBatches; ++batch) {
+      add({"on_validate_batch_start"});
+      add(validate_steps_++ < bodies_ ? kValidateStep : Names{});
+      add({"on_validate_batch_end"});
+    }
+    add({"on_validate_end"});
+  }
+
+  /// A loader that is validated with the model as it is.
+  void loader() {
+    add({"on_enter_validate", "on_before_load_checkpoint"});
+    validate_loader();
+  }
+
+  /// The validation between two stretches.
+  void validation() {
+    add({"on_enter_validate_all", "on_before_load_checkpoint"});
+    loader();
+    add({"run_validation"});
+  }
+
+ private:
+  Names names_;
+  int64_t bodies_;
+  int64_t train_steps_ = 0;
+  int64_t validate_steps_ = 0;
+};
+
+/// One thing to ask of a Trainer, and the hooks that it shall fire.
+struct Task {
+  const char* name;
+  int64_t saved_updates;  ///< of the run that the directory holds already
+  std::function<void(Trainer&)> run;
+  std::function<void(Order&)> expect;
+};
+
+std::vector<Task> tasks() {
+  const auto fit = [](Trainer& trainer) { trainer.fit(tiny_loader("train"), {val_loader()}); };
+  return {{"a fit",
+           0,
+           fit,
+           [](Order& order) {
+             order.add({"on_enter_fit", "on_before_load_checkpoint", "on_fit_start"});
+             for (int64_t loop = 0; loop < kUpdates / kCadence; ++loop) {
+               order.stretch();
+               order.validation();
+             }
+             order.add({"on_fit_end"});
+           }},
+          {"a fit that resumes where a validation is due",
+           kCadence,
+           fit,
+           [](Order& order) {
+             order.add({"on_enter_fit"});
+             order.load();
+             order.add({"on_fit_start"});
+             order.validation();
+             order.stretch();
+             order.validation();
+             order.add({"on_fit_end"});
+           }},
+          {"validate with the newest checkpoint",
+           kUpdates,
+           [](Trainer& trainer) { trainer.validate(val_loader()); },
+           [](Order& order) {
+             order.add({"on_enter_validate"});
+             order.load();
+             order.validate_loader();
+           }},
+          {"validate_all over two checkpoints",
+           kUpdates,
+           [](Trainer& trainer) { trainer.validate_all_indexed({val_loader()}); },
+           [](Order& order) {
+             order.add({"on_enter_validate_all"});
+             for (int64_t checkpoint = 0; checkpoint < kUpdates / kCadence; ++checkpoint) {
+               order.load();
+               order.loader();
+               order.add({"run_validation"});
+             }
+           }}};
 }
 
-Names without_step_hooks(Names names) {
-  names.erase(std::remove_if(names.begin(), names.end(), is_step_hook), names.end());
-  return names;
+/// A backend's mode, and how often it runs the body of a step that it meets again and again.
+struct Bodies {
+  const char* mode;
+  const char* verify;
+  int64_t times;
+};
+
+constexpr Bodies kBodies[] = {{"eager", "off", std::numeric_limits<int64_t>::max()},
+                              {"traced", "off", 2},     // both captures
+                              {"traced", "first", 3}};  // and the check of the first replay
+
+/// The hooks that a Trainer fires from the end of its construction on, in a run of which some
+/// updates are done.
+Names recorded_hooks(const Task& task, const Bodies& bodies) {
+  Recorded run;
+  run.options.backend.mode = bodies.mode;
+  run.options.backend.verify = bodies.verify;
+  run.options.loop.eval_frequency = kCadence;
+  run.options.checkpoint.steps = kCadence;
+  if (task.saved_updates > 0) {
+    run.options.loop.max_steps = task.saved_updates;
+    Trainer(run.options, quiet_log()).fit(tiny_loader("train"), {val_loader()});
+  }
+  run.options.loop.max_steps = kUpdates;
+  Trainer trainer(run.options, quiet_log());
+  run.hooks.clear();
+  task.run(trainer);
+  return run.hooks;
 }
 
 }  // namespace
 
 TEST_SUITE_BEGIN("loops/hook_order");
 
-TEST_CASE(
-    "T10: each set-up hook comes after the one before it; T11: finalize comes once at the end") {
+TEST_CASE("T10: each set-up hook finishes for all callbacks before the next one begins") {
   Recorded run;
+  run.options.callbacks.push_back(run.options.callbacks.front());
+  const Trainer trainer(run.options, quiet_log());
+  CHECK(run.hooks == Names{"pre_setup", "pre_setup", "setup", "setup", "post_setup", "post_setup"});
+}
+
+TEST_CASE("T11: finalize comes once for each callback, at the end") {
+  Recorded run;
+  run.options.callbacks.push_back(run.options.callbacks.front());
   { const Trainer trainer(run.options, quiet_log()); }
-  CHECK(run.hooks == Names{"pre_setup", "setup", "post_setup", "finalize"});
-}
-
-TEST_CASE("T32, T33: a fit with interleaved validation fires every hook in the stated order") {
-  Recorded run;
-  run.options.loop.max_steps = 4;
-  run.options.loop.eval_frequency = 2;
-  Trainer trainer(run.options, quiet_log());
-  run.hooks.clear();
-  trainer.fit(tiny_loader("train"), {tiny_loader("val", 4)});
-  CHECK(run.hooks == expected_fit(/*in_step=*/true));
+  CHECK(std::count(run.hooks.begin(), run.hooks.end(), "finalize") == 2);
+  CHECK(Names(run.hooks.end() - 2, run.hooks.end()) == Names{"finalize", "finalize"});
 }
 
 TEST_CASE(
-    "host hooks are the same under both backends; in-step hooks fire in captures only under "
+    "T32, T33, T44: fit, validate and validate_all fire every hook in the stated order; host hooks "
+    "are the same under both backends, in-step hooks fire in captures and checks only under "
     "traced") {
-  Recorded run;
-  run.options.backend.mode = "traced";
-  run.options.backend.verify = "off";
-  run.options.loop.max_steps = 4;
-  run.options.loop.eval_frequency = 2;
-  Trainer trainer(run.options, quiet_log());
-  run.hooks.clear();
-  trainer.fit(tiny_loader("train"), {tiny_loader("val", 4)});
-  CHECK(without_step_hooks(run.hooks) == expected_fit(/*in_step=*/false));
-  CHECK(std::count(run.hooks.begin(), run.hooks.end(), "on_train_step_start") == 2);
-  CHECK(std::count(run.hooks.begin(), run.hooks.end(), "on_validate_step_start") == 2);
+  for (const Task& task : tasks()) {
+    for (const Bodies& bodies : kBodies) {
+      CAPTURE(std::string(task.name));
+      CAPTURE(std::string(bodies.mode));
+      CAPTURE(std::string(bodies.verify));
+      Order order(bodies.times);
+      task.expect(order);
+      CHECK(recorded_hooks(task, bodies) == order.names());
+    }
+  }
+}
+
+TEST_CASE("the hooks in the step are those that the table of hooks says") {
+  Order every(std::numeric_limits<int64_t>::max());
+  every.stretch();
+  every.validate_loader();
+  const Names& fired = every.names();
+  for (const HookInfo& hook : all_hooks()) {
+    if (hook.site == HookSite::Step) {
+      CAPTURE(std::string(hook.name));
+      CHECK(std::count(fired.begin(), fired.end(), hook.name) > 0);
+    }
+  }
 }
 
 TEST_CASE("T72: batches within a group fire no optimizer, zero_grad or scheduler hook") {

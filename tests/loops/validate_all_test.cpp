@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -47,14 +48,28 @@ TEST_CASE("the update of a file is what the run's names say, else the last numbe
 
 TEST_CASE("T51: a glob without a match is an error that names it, before anything is validated") {
   const TempDir dir;
-  Trainer trainer(tiny_options(dir / "run"), quiet_log());
-  const std::string glob = (dir / "nothing_*.pt").string();
-  try {
-    trainer.validate_all({tiny_loader("val")}, {glob});
-    FAIL("nothing was thrown");
-  } catch (const IoError& error) {
-    CHECK(std::string(error.what()).find(glob) != std::string::npos);
+  std::vector<std::string> hooks;
+  RecordingCallback::Options recording;
+  recording.hooks = &hooks;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 2;
+  options.checkpoint.steps = 1;
+  options.callbacks = {use<RecordingCallback>(recording)};
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  const std::string two = (dir / "run/checkpoint_*.pt").string();
+  for (const char* missing : {"run/nothing_*.pt", "run/checkpoint_7.pt"}) {
+    hooks.clear();
+    const std::string glob = (dir / missing).string();
+    try {
+      trainer.validate_all({tiny_loader("val")}, {two, glob});
+      FAIL("nothing was thrown");
+    } catch (const IoError& error) {
+      CHECK(std::string(error.what()).find(glob) != std::string::npos);
+    }
+    CHECK(hooks.empty());
   }
+  CHECK(trainer.validate_all({tiny_loader("val")}, {two}).rows.size() == 2);
 }
 
 TEST_CASE("T52: two checkpoints and two loaders make two rows with the metrics of both loaders") {

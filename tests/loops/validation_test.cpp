@@ -89,7 +89,7 @@ TEST_CASE("T42: after a fit a validation takes the model as it is") {
   CHECK(*trainer.validate(tiny_loader("val")).number("val/loss") != doctest::Approx(expected));
 }
 
-TEST_CASE("T43: every validation begins at the loader's first batch") {
+TEST_CASE("T43, P15: every validation begins at the loader's first batch") {
   const TempDir dir;
   std::vector<at::Tensor> seen;
   ProbeCallback::Options probe;
@@ -100,12 +100,12 @@ TEST_CASE("T43: every validation begins at the loader's first batch") {
   const DataLoader loader = tiny_loader("val");
   trainer.validate(loader);
   trainer.validate(loader);
-  REQUIRE(seen.size() == 4);  // P15: no more than eval_steps batches
+  REQUIRE(seen.size() == 4);  // no more than eval_steps batches
   CHECK(seen[0].equal(seen[2]));
   CHECK(seen[1].equal(seen[3]));
 }
 
-TEST_CASE("T67: without eval_steps a validation is one full pass; P15: with them it stops there") {
+TEST_CASE("T67, P15: a validation is one full pass; with eval_steps it stops there") {
   for (const bool is_capped : {false, true}) {
     const TempDir dir;
     int batches = 0;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "callbacks/checkpoint_callback.h"
-#include "callbacks/keep_n_checkpoints.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
@@ -185,12 +184,12 @@ void try_every_operation(bool async) {
 }  // namespace
 
 TEST_CASE(
-    "whichever operation of a save fails, dies or loses power, the run goes on from a whole "
+    "T104: whichever operation of a save fails, dies or loses power, the run goes on from a whole "
     "checkpoint") {
   try_every_operation(/*async=*/false);
 }
 
-TEST_CASE("the same when it is written in the background") {
+TEST_CASE("T104: the same when it is written in the background") {
   try_every_operation(/*async=*/true);
 }
 
@@ -316,22 +315,6 @@ TEST_CASE(
   CHECK(resumed.fit(tiny_loader("train"), {tiny_loader("val")}).steps_now == 3);
   CHECK(batches == 10);  // both validations, five batches each
   CHECK(first_difference(straight_run(), bits_of(resumed)).empty());
-}
-
-TEST_CASE("T114: after a resume KeepNCheckpoints goes on with the files of its run") {
-  const TempDir dir;
-  TrainerOptions options = run_options(dir / "run", false);
-  options.callbacks = {use<KeepNCheckpoints>({1})};
-  options.loop.max_steps = 4;
-  Trainer(options, quiet_log()).fit(tiny_loader("train"));
-  options.loop.max_steps = 8;
-  Trainer(options, quiet_log()).fit(tiny_loader("train"));
-  int files = 0;
-  for (const std::string& name : real_file_system()->list(dir / "run")) {
-    files += name.find("checkpoint_") == 0 ? 1 : 0;
-  }
-  CHECK(files == 1);
-  CHECK(fs::exists(dir / "run/checkpoint_8.pt"));
 }
 
 TEST_SUITE_END();

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "callbacks/keep_n_checkpoints.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/random.h"
 #include "loops/fit_run.h"
@@ -106,6 +106,31 @@ StateDict run_to(const Drawn& drawn, const std::filesystem::path& model_dir, int
   }
   return bits_of(trainer);
 }
+
+/// Writes down every hook of a load.
+class LoadSpy final : public Callback {
+ public:
+  struct Options {
+    std::vector<std::string>* loads = nullptr;
+  };
+
+  explicit LoadSpy(const Options& options) : options_(options) {}
+
+  void on_before_load_checkpoint(Trainer&, const std::filesystem::path* path) override {
+    note("before " + (path == nullptr ? "null" : path->filename().string()));
+  }
+
+  void preprocess_checkpoint(Trainer&, StateDict&) override { note("preprocess"); }
+
+  void check_checkpoint(Trainer&, const StateDict&) override { note("check"); }
+
+  void on_load_checkpoint(Trainer&, const StateDict&) override { note("load"); }
+
+ private:
+  void note(const std::string& load) { options_.loads->push_back(load); }
+
+  Options options_;
+};
 
 }  // namespace
 
@@ -214,19 +239,31 @@ TEST_CASE("T102: a checkpoint holds the keys of what the run has, and no others"
             "__metadata__", "dataloader", "global_step", "model", "optimizer", "rng", "timestamp"});
 }
 
-TEST_CASE("T108: loading nothing fires only on_before_load_checkpoint and starts afresh") {
-  const TempDir dir;
-  TrainerOptions options = tiny_options(dir / "run");
-  options.loop.max_steps = 2;
-  options.checkpoint.steps = 2;
-  {
-    Trainer trainer(options, quiet_log());
-    trainer.fit(tiny_loader("train"));
+TEST_CASE(
+    "T108: loading nothing, by request or with autoload off, fires on_before_load_checkpoint with "
+    "null only, and starts afresh") {
+  for (const bool is_request : {true, false}) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = 2;
+    options.loop.eval_frequency = 0;  // a validation tells that it loads nothing as well
+    options.checkpoint.steps = 2;
+    Trainer(options, quiet_log()).fit(tiny_loader("train"));
+    std::vector<std::string> loads;
+    options.callbacks = {use<LoadSpy>({&loads})};
+    options.checkpoint.autoload_last_checkpoint = is_request;
+    Trainer again(options, quiet_log());
+    const LoadFrom from = is_request ? LoadFrom::nothing() : LoadFrom{};
+    CHECK(again.fit(tiny_loader("train"), {}, from).steps_now == 2);
+    CHECK(loads == std::vector<std::string>{"before null"});
+
+    loads.clear();
+    options.checkpoint.autoload_last_checkpoint = true;
+    Trainer resumed(options, quiet_log());
+    CHECK(resumed.fit(tiny_loader("train")).was_already_done);
+    REQUIRE(loads.size() == 4);
+    CHECK(loads.front().find("before checkpoint_2") == 0);
   }
-  Trainer again(options, quiet_log());
-  CHECK(again.fit(tiny_loader("train"), {}, LoadFrom::nothing()).steps_now == 2);
-  Trainer resumed(options, quiet_log());
-  CHECK(resumed.fit(tiny_loader("train")).was_already_done);
 }
 
 TEST_CASE("T110: a model with other parameters is refused, and left as it was") {
@@ -247,24 +284,6 @@ TEST_CASE("T110: a model with other parameters is refused, and left as it was") 
   CHECK_THROWS_AS(other.load_checkpoint({}), Error);
   CHECK(
       first_difference(before.at("model").as_dict(), bits_of(other).at("model").as_dict()).empty());
-}
-
-TEST_CASE("T114: KeepNCheckpoints leaves the newest ones, also across a resume") {
-  const TempDir dir;
-  TrainerOptions options = tiny_options(dir / "run");
-  options.loop.max_steps = 5;
-  options.checkpoint.steps = 1;
-  options.callbacks = {use<KeepNCheckpoints>({2})};
-  Trainer trainer(options, quiet_log());
-  trainer.fit(tiny_loader("train"));
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(dir / "run")) {
-    files += entry.path().extension() == ".pt" ? 1 : 0;
-  }
-  CHECK(files == 2);
-  CHECK(std::filesystem::exists(dir / "run/checkpoint_4.pt"));
-  CHECK(std::filesystem::exists(dir / "run/checkpoint_5.pt"));
-  CHECK(trainer.validate_all_indexed({tiny_loader("val")}).rows.size() == 2);
 }
 
 TEST_CASE("T112: save_initial_checkpoint writes one file before the first batch of a fit") {

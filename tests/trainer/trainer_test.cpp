@@ -3,12 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <vector>
 
+#include "callbacks/checkpoint_callback.h"
+#include "callbacks/early_exit_callback.h"
 #include "callbacks/global_callbacks.h"
 #include "callbacks/keep_n_checkpoints.h"
 #include "core/error.h"
+#include "loops/run_schedule_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -30,6 +34,29 @@ struct Custom final : Callback {
   }
 };
 
+/// A callback that writes its name down in post_setup.
+template <class Base>
+struct Noted final : Base {
+  struct Options {
+    std::vector<std::string>* order = nullptr;
+    std::string name;
+  };
+
+  explicit Noted(const Options& options) : options_(options) {}
+
+  void post_setup(Trainer& trainer) override {
+    Base::post_setup(trainer);
+    options_.order->push_back(options_.name);
+  }
+
+ private:
+  Options options_;
+};
+
+struct SilentLogger : Logger {
+  void log(const Metrics&, int64_t) override {}
+};
+
 std::vector<std::string> names_of(const Trainer& trainer) {
   std::vector<std::string> names;
   for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
@@ -45,11 +72,22 @@ TEST_SUITE_BEGIN("trainer/trainer");
 TEST_CASE(
     "T1: a missing model_dir or model is an error that names it, before anything is written") {
   const TempDir dir;
+  const auto message = [](const TrainerOptions& options) -> std::string {
+    try {
+      const Trainer trainer(options, quiet_log());
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto names = [](const std::string& text, const char* option) {
+    return std::regex_search(text, std::regex("\\b" + std::string(option) + "\\b"));
+  };
   TrainerOptions no_model = tiny_options(dir / "run");
   no_model.model = {};
-  CHECK_THROWS_AS(Trainer(no_model, quiet_log()), UsageError);
-  TrainerOptions no_directory = tiny_options("");
-  CHECK_THROWS_AS(Trainer(no_directory, quiet_log()), UsageError);
+  CHECK(names(message(no_model), "model"));
+  CHECK_FALSE(names(message(no_model), "model_dir"));
+  CHECK(names(message(tiny_options("")), "model_dir"));
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
@@ -71,20 +109,53 @@ TEST_CASE(
             "Plain_3",     "MemoryLogger", "run_schedule",    "checkpoint"});
 }
 
+TEST_CASE("T5: hooks reach core slots, users, loggers, schedule, checkpoint and globals in turn") {
+  const TempDir dir;
+  std::vector<std::string> order;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.slots["checkpoint"] = use<Noted<CheckpointCallback>>({&order, "checkpoint"});
+  options.slots["run_schedule"] = use<Noted<RunScheduleCallback>>({&order, "run_schedule"});
+  options.slots["early_exit"] = use<Noted<EarlyExitCallback>>({&order, "early_exit"});
+  options.loggers = {use<Noted<SilentLogger>>({&order, "logger"})};
+  options.callbacks = {use<Noted<Callback>>({&order, "A"}), use<Noted<Callback>>({&order, "B"})};
+  Noted<Callback> first({&order, "global"});
+  Noted<Callback> second({&order, "another"});
+  const GlobalCallbackScope scope(first);
+  const GlobalCallbackScope scope_of_another(second);
+  const Trainer trainer(options, quiet_log());
+  CHECK(order ==
+        std::vector<std::string>{
+            "early_exit", "A", "B", "logger", "run_schedule", "checkpoint", "global", "another"});
+}
+
 TEST_CASE(
-    "T12: a global callback gets hooks of every Trainer, after checkpoint, while its scope lives") {
+    "T12, T11: a global callback gets hooks of every Trainer while its scope lives, no finalize") {
   const TempDir dir;
   std::vector<std::string> hooks;
   RecordingCallback::Options recording;
   recording.hooks = &hooks;
   RecordingCallback callback(recording);
+  GlobalCallbackScope scope(callback);
+  Trainer first(tiny_options(dir / "a"), quiet_log());
+  const std::vector<std::string> construction = {"pre_setup", "setup", "post_setup"};
+  CHECK(hooks == construction);
+  hooks.clear();
   {
-    const GlobalCallbackScope scope(callback);
-    const Trainer trainer(tiny_options(dir / "a"), quiet_log());
-    CHECK(hooks == std::vector<std::string>{"pre_setup", "setup", "post_setup"});
+    Trainer second(tiny_options(dir / "b"), quiet_log());
+    CHECK(hooks == construction);
+    for (Trainer* trainer : {&first, &second}) {
+      hooks.clear();
+      trainer->validate(tiny_loader("val"));
+      CHECK(hooks.front() == "on_enter_validate");
+      CHECK(hooks.back() == "on_validate_end");
+    }
+    hooks.clear();
   }
-  const Trainer trainer(tiny_options(dir / "b"), quiet_log());
-  CHECK(hooks.size() == 3);  // T11: no finalize for a global one
+  CHECK(hooks.empty());  // of the second one's end
+  scope.remove();
+  first.validate(tiny_loader("val"));
+  const Trainer later(tiny_options(dir / "c"), quiet_log());
+  CHECK(hooks.empty());
 }
 
 TEST_CASE("T18: a hook of a user's own must be there, unless it was allowed to be missing") {
