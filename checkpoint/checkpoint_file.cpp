@@ -37,7 +37,7 @@ void write_archive(WritableFile& file, const detail::PickledState& state) {
   zip.add("data.pkl", state.pickle);
   zip.add("version", kArchiveVersion);
   zip.add("byteorder", "little");
-  zip.add(detail::kManifestRecord, detail::make_manifest());
+  zip.add(detail::kManifestRecord, detail::make_manifest(state.step));
   for (size_t i = 0; i < state.records.size(); ++i) {
     const at::Tensor bytes = state.records[i].cpu().contiguous();
     zip.add("data/" + std::to_string(i), bytes.data_ptr(), bytes.nbytes());
