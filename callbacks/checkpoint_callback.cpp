@@ -150,8 +150,7 @@ fs::path CheckpointCallback::save(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
-  const fs::path path = next_path(trainer);
-  write_checkpoint(*files_, path, state);
+  const fs::path path = write_new_checkpoint(*files_, free_path(trainer), state);
   publish(path);
   saved_update_ = trainer.state().timestamp.update;
   finish_save(trainer, path, pause.seconds());
@@ -162,14 +161,15 @@ void CheckpointCallback::save_in_run(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
-  const fs::path path = next_path(trainer);
   saved_update_ = trainer.state().timestamp.update;
+  fs::path path;
   try {
     if (options_.async) {
-      background_->begin(path, state, [this](const fs::path& written) { publish(written); });
+      background_->begin(
+          free_path(trainer), state, [this](const fs::path& written) { publish(written); });
       return;
     }
-    write_checkpoint(*files_, path, state);
+    path = write_new_checkpoint(*files_, free_path(trainer), state);
     publish(path);
   } catch (const Error&) {
     fail_save(trainer, std::current_exception());
@@ -214,7 +214,7 @@ void CheckpointCallback::publish(const fs::path& path) const {
   update_latest_link(*files_, path);
 }
 
-fs::path CheckpointCallback::next_path(const Trainer& trainer) const {
+FreePath CheckpointCallback::free_path(const Trainer& trainer) const {
   const Timestamp& time = trainer.state().timestamp;
   CheckpointNameValues values;
   values.step = time.update;
@@ -223,7 +223,9 @@ fs::path CheckpointCallback::next_path(const Trainer& trainer) const {
   values.sample = time.sample;
   values.run_name =
       fs::absolute(trainer.options().model_dir).lexically_normal().filename().string();
-  return free_checkpoint_path(*files_, options_.checkpoint_root, *name_, values);
+  return [files = files_, root = options_.checkpoint_root, name = *name_, values] {
+    return free_checkpoint_path(*files, root, name, values);
+  };
 }
 
 StateDict CheckpointCallback::gather(Trainer& trainer) {

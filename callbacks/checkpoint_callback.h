@@ -70,7 +70,7 @@ class CheckpointCallback : public CoreCallback {
   void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
   void fail_save(Trainer& trainer, const std::exception_ptr& error);
   void publish(const std::filesystem::path& path) const;
-  std::filesystem::path next_path(const Trainer& trainer) const;
+  FreePath free_path(const Trainer& trainer) const;
   StateDict gather(Trainer& trainer);
 
   void load_file(Trainer& trainer, const std::filesystem::path& path, const LoadOptions* options);
