@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "backends/numeric_environment.h"
@@ -54,6 +55,19 @@ bool is_one_of_ours(const std::exception_ptr& error) {
   }
 }
 
+/// True when a file could not be read or written, in whatever hook that was.
+bool is_about_files(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(root_cause(error));
+  } catch (const IoError&) {
+    return true;
+  } catch (const CheckpointError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 void check(const CheckpointOptions& options) {
   if (options.steps.value() < 0.0) {
     throw UsageError(
@@ -93,7 +107,8 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
     options_.checkpoint_root = trainer.options().model_dir;
   }
   files_->create_directories(options_.checkpoint_root);
-  for (const fs::path& directory : {options_.checkpoint_root, trainer.options().model_dir}) {
+  for (const fs::path& directory :
+       {options_.checkpoint_root, options_.checkpoint_root / "best", trainer.options().model_dir}) {
     for (const fs::path& stale : remove_stale_temporaries(*files_, directory)) {
       trainer.log().info(
           fmt::format("removed {}, which a save that died had left", stale.string()));
@@ -102,24 +117,23 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
   remove_stale_latest_links(*files_, options_.checkpoint_root);
   index_ = std::make_unique<CheckpointIndex>(
       files_, trainer.options().model_dir, *name_, options_.checkpoint_root);
-  for (const fs::path& vanished : index_->drop_vanished()) {
-    trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
-  }
   background_ = std::make_unique<BackgroundSave>(files_);
 }
 
 void CheckpointCallback::on_enter_fit(
     Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
-  saved_initial_ = false;
+  for (const fs::path& vanished : index_->drop_vanished()) {
+    trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
+  }
   cleanup.push([this, &trainer](const std::exception_ptr&) { settle(trainer, /*waits=*/true); });
 }
 
 void CheckpointCallback::on_train_start(
     Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) {
-  if (options_.save_initial_checkpoint && !saved_initial_) {
+  // A restart must not save it again: callbacks count saves.
+  if (options_.save_initial_checkpoint && trainer.state().timestamp.update == 0 && !has_initial()) {
     save_in_run(trainer);
   }
-  saved_initial_ = true;
 }
 
 void CheckpointCallback::on_train_batch_end(
@@ -175,7 +189,18 @@ void CheckpointCallback::save_in_run(Trainer& trainer) {
     fail_save(trainer, std::current_exception());
     return;
   }
-  finish_save(trainer, path, pause.seconds());
+  attempt(trainer, [&] { finish_save(trainer, path, pause.seconds()); });
+}
+
+void CheckpointCallback::attempt(Trainer& trainer, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error&) {
+    if (!is_about_files(std::current_exception())) {
+      throw;
+    }
+    fail_save(trainer, std::current_exception());
+  }
 }
 
 void CheckpointCallback::settle(Trainer& trainer, bool waits) {
@@ -187,15 +212,15 @@ void CheckpointCallback::settle(Trainer& trainer, bool waits) {
   if (done->error) {
     fail_save(trainer, done->error);
   } else {
-    finish_save(trainer, done->path, done->seconds);
+    attempt(trainer, [&] { finish_save(trainer, done->path, done->seconds); });
   }
 }
 
 void CheckpointCallback::finish_save(Trainer& trainer, const fs::path& path, double seconds) {
-  ++trainer.state().saves.written;
   trainer.state().last_checkpoint = path;
   trainer.log().info(fmt::format("saved {} in {:.2f} s", path.string(), seconds));
   trainer.call(hooks::on_after_save_checkpoint, path);
+  ++trainer.state().saves.written;
 }
 
 void CheckpointCallback::fail_save(Trainer& trainer, const std::exception_ptr& error) {
@@ -228,6 +253,13 @@ FreePath CheckpointCallback::free_path(const Trainer& trainer) const {
   };
 }
 
+bool CheckpointCallback::has_initial() const {
+  const Paths all = index_->all();
+  return std::any_of(all.begin(), all.end(), [this](const fs::path& path) {
+    return name_->match(path.filename().string())->step == 0;
+  });
+}
+
 StateDict CheckpointCallback::gather(Trainer& trainer) {
   StateDict state;
   trainer.call(hooks::on_save_checkpoint, state);
@@ -249,7 +281,14 @@ void CheckpointCallback::remove(const fs::path& path) {
 }
 
 Paths CheckpointCallback::indexed() const {
-  return index_->all();
+  Paths paths = index_->all();
+  const auto is_gone = [this](const fs::path& path) { return !files_->exists(path); };
+  paths.erase(std::remove_if(paths.begin(), paths.end(), is_gone), paths.end());
+  return paths;
+}
+
+bool CheckpointCallback::is_listed(const fs::path& path) const {
+  return index_->lists(path);
 }
 
 }  // namespace rondo
