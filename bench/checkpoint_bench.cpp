@@ -166,13 +166,15 @@ void measure_torch(const Subject& subject, Report& report) {
 void measure_background(const Subject& subject, Report& report) {
   BackgroundSave background(real_file_system());
   const auto begin = [&] {
-    background.begin(subject.dir / "x.pt", subject.state, [](const auto&) {});
+    const auto path = [&] { return subject.dir / "background.pt"; };
+    background.begin(path, subject.state, [](const auto&) {});
   };
   report.add("first_pause_s", seconds_of(begin));
   std::vector<double> pauses;
   std::vector<double> writes;
   for (int i = 0; i < subject.rounds; ++i) {
     writes.push_back(background.wait()->seconds);
+    std::filesystem::remove(subject.dir / "background.pt");
     pauses.push_back(seconds_of(begin));
   }
   background.wait();

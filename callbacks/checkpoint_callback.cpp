@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "backends/numeric_environment.h"
@@ -54,6 +55,19 @@ bool is_one_of_ours(const std::exception_ptr& error) {
   }
 }
 
+/// True when a file could not be read or written, in whatever hook that was.
+bool is_about_files(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(root_cause(error));
+  } catch (const IoError&) {
+    return true;
+  } catch (const CheckpointError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 void check(const CheckpointOptions& options) {
   if (options.steps.value() < 0.0) {
     throw UsageError(
@@ -93,7 +107,8 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
     options_.checkpoint_root = trainer.options().model_dir;
   }
   files_->create_directories(options_.checkpoint_root);
-  for (const fs::path& directory : {options_.checkpoint_root, trainer.options().model_dir}) {
+  for (const fs::path& directory :
+       {options_.checkpoint_root, options_.checkpoint_root / "best", trainer.options().model_dir}) {
     for (const fs::path& stale : remove_stale_temporaries(*files_, directory)) {
       trainer.log().info(
           fmt::format("removed {}, which a save that died had left", stale.string()));
@@ -102,24 +117,23 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
   remove_stale_latest_links(*files_, options_.checkpoint_root);
   index_ = std::make_unique<CheckpointIndex>(
       files_, trainer.options().model_dir, *name_, options_.checkpoint_root);
-  for (const fs::path& vanished : index_->drop_vanished()) {
-    trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
-  }
   background_ = std::make_unique<BackgroundSave>(files_);
 }
 
 void CheckpointCallback::on_enter_fit(
     Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
-  saved_initial_ = false;
+  for (const fs::path& vanished : index_->drop_vanished()) {
+    trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
+  }
   cleanup.push([this, &trainer](const std::exception_ptr&) { settle(trainer, /*waits=*/true); });
 }
 
 void CheckpointCallback::on_train_start(
     Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) {
-  if (options_.save_initial_checkpoint && !saved_initial_) {
+  // A restart must not save it again: callbacks count saves.
+  if (options_.save_initial_checkpoint && trainer.state().timestamp.update == 0 && !has_initial()) {
     save_in_run(trainer);
   }
-  saved_initial_ = true;
 }
 
 void CheckpointCallback::on_train_batch_end(
@@ -150,8 +164,7 @@ fs::path CheckpointCallback::save(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
-  const fs::path path = next_path(trainer);
-  write_checkpoint(*files_, path, state);
+  const fs::path path = write_new_checkpoint(*files_, free_path(trainer), state);
   publish(path);
   saved_update_ = trainer.state().timestamp.update;
   finish_save(trainer, path, pause.seconds());
@@ -162,20 +175,32 @@ void CheckpointCallback::save_in_run(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
-  const fs::path path = next_path(trainer);
   saved_update_ = trainer.state().timestamp.update;
+  fs::path path;
   try {
     if (options_.async) {
-      background_->begin(path, state, [this](const fs::path& written) { publish(written); });
+      background_->begin(
+          free_path(trainer), state, [this](const fs::path& written) { publish(written); });
       return;
     }
-    write_checkpoint(*files_, path, state);
+    path = write_new_checkpoint(*files_, free_path(trainer), state);
     publish(path);
   } catch (const Error&) {
     fail_save(trainer, std::current_exception());
     return;
   }
-  finish_save(trainer, path, pause.seconds());
+  attempt(trainer, [&] { finish_save(trainer, path, pause.seconds()); });
+}
+
+void CheckpointCallback::attempt(Trainer& trainer, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error&) {
+    if (!is_about_files(std::current_exception())) {
+      throw;
+    }
+    fail_save(trainer, std::current_exception());
+  }
 }
 
 void CheckpointCallback::settle(Trainer& trainer, bool waits) {
@@ -187,15 +212,15 @@ void CheckpointCallback::settle(Trainer& trainer, bool waits) {
   if (done->error) {
     fail_save(trainer, done->error);
   } else {
-    finish_save(trainer, done->path, done->seconds);
+    attempt(trainer, [&] { finish_save(trainer, done->path, done->seconds); });
   }
 }
 
 void CheckpointCallback::finish_save(Trainer& trainer, const fs::path& path, double seconds) {
-  ++trainer.state().saves.written;
   trainer.state().last_checkpoint = path;
   trainer.log().info(fmt::format("saved {} in {:.2f} s", path.string(), seconds));
   trainer.call(hooks::on_after_save_checkpoint, path);
+  ++trainer.state().saves.written;
 }
 
 void CheckpointCallback::fail_save(Trainer& trainer, const std::exception_ptr& error) {
@@ -214,7 +239,7 @@ void CheckpointCallback::publish(const fs::path& path) const {
   update_latest_link(*files_, path);
 }
 
-fs::path CheckpointCallback::next_path(const Trainer& trainer) const {
+FreePath CheckpointCallback::free_path(const Trainer& trainer) const {
   const Timestamp& time = trainer.state().timestamp;
   CheckpointNameValues values;
   values.step = time.update;
@@ -223,7 +248,16 @@ fs::path CheckpointCallback::next_path(const Trainer& trainer) const {
   values.sample = time.sample;
   values.run_name =
       fs::absolute(trainer.options().model_dir).lexically_normal().filename().string();
-  return free_checkpoint_path(*files_, options_.checkpoint_root, *name_, values);
+  return [files = files_, root = options_.checkpoint_root, name = *name_, values] {
+    return free_checkpoint_path(*files, root, name, values);
+  };
+}
+
+bool CheckpointCallback::has_initial() const {
+  const Paths all = index_->all();
+  return std::any_of(all.begin(), all.end(), [this](const fs::path& path) {
+    return name_->match(path.filename().string())->step == 0;
+  });
 }
 
 StateDict CheckpointCallback::gather(Trainer& trainer) {
@@ -247,7 +281,14 @@ void CheckpointCallback::remove(const fs::path& path) {
 }
 
 Paths CheckpointCallback::indexed() const {
-  return index_->all();
+  Paths paths = index_->all();
+  const auto is_gone = [this](const fs::path& path) { return !files_->exists(path); };
+  paths.erase(std::remove_if(paths.begin(), paths.end(), is_gone), paths.end());
+  return paths;
+}
+
+bool CheckpointCallback::is_listed(const fs::path& path) const {
+  return index_->lists(path);
 }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -57,8 +58,18 @@ class CheckpointCallback : public CoreCallback {
   /// Deletes a checkpoint and forgets it; harmless when it is gone already.
   void remove(const std::filesystem::path& path);
 
-  /// Every indexed checkpoint, by step.
+  /// Every indexed checkpoint that is there, by step.
   Paths indexed() const;
+
+  /// True for a checkpoint of this run, whatever its name.
+  bool is_listed(const std::filesystem::path& path) const;
+
+  /// The directory of this run's checkpoints.
+  const std::filesystem::path& root() const { return options_.checkpoint_root; }
+
+  /// Does work that belongs to a save, such as writing a file beside it. What becomes of the run
+  /// when that fails with an IoError or a CheckpointError, `on_error` decides.
+  void attempt(Trainer& trainer, const std::function<void()>& work);
 
   /// The update of the newest checkpoint that was saved or loaded; -1 before the first.
   int64_t saved_update() const { return saved_update_.value_or(-1); }
@@ -70,18 +81,19 @@ class CheckpointCallback : public CoreCallback {
   void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
   void fail_save(Trainer& trainer, const std::exception_ptr& error);
   void publish(const std::filesystem::path& path) const;
-  std::filesystem::path next_path(const Trainer& trainer) const;
+  FreePath free_path(const Trainer& trainer) const;
+  bool has_initial() const;
   StateDict gather(Trainer& trainer);
 
   void load_file(Trainer& trainer, const std::filesystem::path& path, const LoadOptions* options);
-  void load_newest(Trainer& trainer, const Paths& by_step);
+  void load_newest(Trainer& trainer, const Paths& best_last);
+  void warn_of_branch(const Trainer& trainer, const std::filesystem::path& newest) const;
   void distribute(Trainer& trainer, const std::filesystem::path& path, StateDict& state);
 
   std::shared_ptr<FileSystem> files_;  // shared with whoever writes
   CheckpointOptions options_;
   std::unique_ptr<CheckpointName> name_;
   std::unique_ptr<CheckpointIndex> index_;
-  bool saved_initial_ = false;
   std::optional<int64_t> saved_update_;         // of the newest save or load
   std::unique_ptr<BackgroundSave> background_;  // last: it ends before what it uses
 };

@@ -106,8 +106,9 @@ void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
     return;
   }
   const bool takes_newest = !from.is_nothing() && options_.autoload_last_checkpoint;
-  const Paths own = takes_newest ? index_->all() : Paths{};
+  const Paths own = takes_newest ? index_->resumable() : Paths{};
   if (!own.empty()) {
+    warn_of_branch(trainer, own.back());
     load_newest(trainer, own);
   } else if (!from.is_nothing() && !options_.load.path.empty()) {
     load_file(trainer, options_.load.path, &options_.load);
@@ -133,9 +134,21 @@ void CheckpointCallback::load_file(Trainer& trainer,
   distribute(trainer, path, state);
 }
 
-void CheckpointCallback::load_newest(Trainer& trainer, const Paths& by_step) {
+void CheckpointCallback::warn_of_branch(const Trainer& trainer, const fs::path& newest) const {
+  const fs::path last_saved = index_->listed().back();
+  if (last_saved != newest) {
+    trainer.log().warning(
+        fmt::format("{} is taken, the newest by update, but the run's last save was {}, after it "
+                    "had gone back: --checkpoint {} goes on from that one",
+                    newest.string(),
+                    last_saved.string(),
+                    last_saved.string()));
+  }
+}
+
+void CheckpointCallback::load_newest(Trainer& trainer, const Paths& best_last) {
   std::exception_ptr newest_error;
-  for (auto path = by_step.rbegin(); path != by_step.rend(); ++path) {
+  for (auto path = best_last.rbegin(); path != best_last.rend(); ++path) {
     trainer.call(hooks::on_before_load_checkpoint, &*path);
     StateDict state;
     try {
@@ -153,8 +166,9 @@ void CheckpointCallback::load_newest(Trainer& trainer, const Paths& by_step) {
     std::rethrow_exception(newest_error);
   } catch (const CheckpointError&) {
     std::throw_with_nested(CheckpointError(
-        fmt::format("none of the {} checkpoints in {} can be read; to begin afresh, load nothing",
-                    by_step.size(),
+        fmt::format("none of the {} checkpoints in {} can be read; to begin afresh all the same, "
+                    "load nothing: --checkpoint none",
+                    best_last.size(),
                     index_->file().string())));
   }
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 
 #include "callbacks/checkpoint_callback.h"
+#include "core/error.h"
 #include "core/file_system.h"
 #include "core/registry.h"
 #include "core/require.h"
@@ -17,19 +19,37 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Lets a second name for a file replace what is there. \return false on a file system without
+/// hard links
+bool replace_by_link(FileSystem& files, const fs::path& from, const fs::path& to) {
+  for (int attempt = 1;; ++attempt) {
+    const fs::path temporary = temporary_name(to);
+    std::error_code failed;
+    fs::create_hard_link(from, temporary, failed);
+    if (failed) {
+      return false;
+    }
+    try {
+      files.rename(temporary, to);
+      files.remove(temporary);  // it stays when both were names of one file already
+      return true;
+    } catch (const IoError& error) {
+      constexpr int kAttempts = 10;
+      if (error.error_number != ENOENT || attempt == kAttempts) {
+        throw;
+      }  // a process that started took the link for a leftover
+    }
+  }
+}
+
 /// A second name for a file, or a copy on a file system without hard links; replaces what is there.
 void duplicate(const fs::path& from, const fs::path& to) {
   FileSystem& files = *real_file_system();
   files.create_directories(to.parent_path());
-  const fs::path temporary = temporary_name(to);
-  std::error_code error;
-  fs::create_hard_link(from, temporary, error);
-  if (error) {
+  if (!replace_by_link(files, from, to)) {
     write_atomically(files, to, files.read(from));
     return;
   }
-  files.rename(temporary, to);
-  files.remove(temporary);  // it stays when both were names of one file already
   files.sync_directory(to.parent_path());
 }
 
@@ -50,9 +70,8 @@ void KeepBestCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, cons
     return;
   }
   is_loaded_ = false;
-  const Paths own = trainer.slot<CheckpointCallback>("checkpoint").indexed();
   const auto& loaded = trainer.state().last_checkpoint;
-  if (!loaded || std::find(own.begin(), own.end(), *loaded) == own.end()) {
+  if (!loaded || !trainer.slot<CheckpointCallback>("checkpoint").is_listed(*loaded)) {
     kept_.clear();  // those of another run
     return;
   }
@@ -76,7 +95,7 @@ void KeepBestCheckpoints::run_validation(Trainer& trainer, std::optional<int64_t
   if (value && trainer.state().plan != nullptr) {
     value_ = *value;
     validated_update_ = trainer.state().global_step();
-    judge(trainer);
+    trainer.slot<CheckpointCallback>("checkpoint").attempt(trainer, [&] { judge(trainer); });
   }
 }
 
@@ -88,17 +107,18 @@ void KeepBestCheckpoints::judge(Trainer& trainer) {
   if (saved_.empty() || saved_update_ != validated_update_ || std::isnan(value_)) {
     return;
   }
+  const fs::path directory = trainer.slot<CheckpointCallback>("checkpoint").root() / "best";
   const auto place = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& other) {
     return is_better(value_, other.value);
   });
   if (place - kept_.begin() < options_.n) {
-    const fs::path copy = saved_.parent_path() / "best" / saved_.filename();
+    const fs::path copy = directory / saved_.filename();
     duplicate(saved_, copy);
     trainer.log().info(fmt::format("kept {}: {} = {}", copy.string(), options_.metric, value_));
-    kept_.insert(place, {copy, value_});
+    kept_.insert(place, {saved_.filename().string(), value_});
   }
   while (static_cast<int64_t>(kept_.size()) > options_.n) {
-    real_file_system()->remove(kept_.back().path);
+    real_file_system()->remove(directory / kept_.back().name);
     kept_.pop_back();
   }
   saved_.clear();
@@ -107,7 +127,7 @@ void KeepBestCheckpoints::judge(Trainer& trainer) {
 StateDict KeepBestCheckpoints::save_state() const {
   StateList kept;
   for (const Kept& one : kept_) {
-    kept.push_back(StateDict{{"path", one.path.string()}, {"value", one.value}});
+    kept.push_back(StateDict{{"path", one.name}, {"value", one.value}});
   }
   return {{"kept", std::move(kept)}};
 }
@@ -115,7 +135,8 @@ StateDict KeepBestCheckpoints::save_state() const {
 void KeepBestCheckpoints::load_state(const StateDict& state) {
   std::vector<Kept> kept;
   for (const StateValue& one : state.at("kept").as_list()) {
-    kept.push_back({one.as_dict().at("path").as_string(), one.as_dict().at("value").as_double()});
+    const fs::path path = one.as_dict().at("path").as_string();  // it was a whole one once
+    kept.push_back({path.filename().string(), one.as_dict().at("value").as_double()});
   }
   kept_ = std::move(kept);
   is_loaded_ = true;

@@ -13,8 +13,9 @@ namespace rondo {
 /// Keeps copies of the checkpoints with the best values of a validation's metric, in `best/` beside
 /// them, such as `best/checkpoint_20.pt`, and deletes the copies that fall behind. They are in no
 /// index: a run never resumes from an older checkpoint because that was better, and
-/// KeepNCheckpoints leaves them alone. A copy is a hard link where the file system has them, and
-/// costs nothing then.
+/// KeepNCheckpoints leaves them alone. They are known by name, so that a run can be moved, and a
+/// copy of a run leaves the files of the other one alone. A copy is a hard link where the file
+/// system has them, and costs nothing then.
 ///
 /// A checkpoint is judged by the newest validation at its own update; one without is not kept.
 class KeepBestCheckpoints final : public Callback {
@@ -35,7 +36,7 @@ class KeepBestCheckpoints final : public Callback {
 
  private:
   struct Kept {
-    std::filesystem::path path;
+    std::string name;  // in best/
     double value = 0.0;
   };
 

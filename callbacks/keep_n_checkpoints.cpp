@@ -3,30 +3,28 @@
 #include <algorithm>
 
 #include "callbacks/checkpoint_callback.h"
+#include "checkpoint/checkpoint_index.h"
 #include "core/registry.h"
 #include "core/require.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
-namespace {
-
-bool same(const std::filesystem::path& a, const std::filesystem::path& b) {
-  return std::filesystem::absolute(a).lexically_normal() ==
-         std::filesystem::absolute(b).lexically_normal();
-}
-
-}  // namespace
+namespace fs = std::filesystem;
 
 KeepNCheckpoints::KeepNCheckpoints(const Options& options) : options_(options) {
   detail::require(options.n >= 1, "KeepNCheckpoints.n", ">= 1", options.n);
 }
 
-void KeepNCheckpoints::on_after_save_checkpoint(Trainer& trainer,
-                                                const std::filesystem::path& path) {
-  saved_.push_back(path);
+void KeepNCheckpoints::on_after_save_checkpoint(Trainer& trainer, const fs::path& path) {
+  if (is_loaded_) {
+    saved_.clear();  // no fit has looked whose they are
+    is_loaded_ = false;
+  }
+  auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
+  saved_.push_back(path.filename().string());
   while (static_cast<int64_t>(saved_.size()) > options_.n) {
-    trainer.slot<CheckpointCallback>("checkpoint").remove(saved_.front());
+    checkpoints.remove(checkpoints.root() / saved_.front());
     saved_.pop_front();
   }
 }
@@ -36,34 +34,38 @@ void KeepNCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, const L
     return;
   }
   is_loaded_ = false;
-  // The list was saved before its own file was written, and maybe by another run.
-  if (trainer.state().last_checkpoint) {
-    saved_.push_back(*trainer.state().last_checkpoint);
+  const auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
+  const auto& loaded = trainer.state().last_checkpoint;
+  if (!loaded || !checkpoints.is_listed(*loaded)) {
+    saved_.clear();  // those of another run
+    return;
   }
-  const Paths own = trainer.slot<CheckpointCallback>("checkpoint").indexed();
-  std::deque<std::filesystem::path> known;
-  for (const std::filesystem::path& path : saved_) {
-    const auto is_this = [&](const std::filesystem::path& other) { return same(path, other); };
-    if (std::any_of(own.begin(), own.end(), is_this) &&
-        std::none_of(known.begin(), known.end(), is_this)) {
-      known.push_back(path);
+  saved_.push_back(loaded->filename().string());  // the list was saved before its own file was
+  const Paths own = checkpoints.indexed();
+  std::deque<std::string> known;
+  for (const std::string& name : saved_) {
+    const bool is_own = std::any_of(own.begin(), own.end(), [&](const fs::path& path) {
+      return is_same_path(path, checkpoints.root() / name);
+    });
+    if (is_own && std::find(known.begin(), known.end(), name) == known.end()) {
+      known.push_back(name);
     }
   }
   saved_ = std::move(known);
 }
 
 StateDict KeepNCheckpoints::save_state() const {
-  StateList paths;
-  for (const std::filesystem::path& path : saved_) {
-    paths.push_back(path.string());
+  StateList names;
+  for (const std::string& name : saved_) {
+    names.push_back(name);
   }
-  return {{"saved", std::move(paths)}};
+  return {{"saved", std::move(names)}};
 }
 
 void KeepNCheckpoints::load_state(const StateDict& state) {
   saved_.clear();
-  for (const StateValue& path : state.at("saved").as_list()) {
-    saved_.push_back(path.as_string());
+  for (const StateValue& name : state.at("saved").as_list()) {
+    saved_.push_back(fs::path(name.as_string()).filename().string());  // it was a path once
   }
   is_loaded_ = true;
 }

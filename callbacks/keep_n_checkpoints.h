@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <string>
 
 #include "callbacks/callback.h"
 
 namespace rondo {
 
 /// Keeps the newest `n` checkpoints of this run and deletes older ones, never those of earlier
-/// runs.
+/// runs. It knows them by name, so that a run can be moved, and a copy of a run leaves the files of
+/// the other one alone.
 class KeepNCheckpoints final : public Callback {
  public:
   struct Options {
@@ -25,8 +27,8 @@ class KeepNCheckpoints final : public Callback {
 
  private:
   Options options_;
-  std::deque<std::filesystem::path> saved_;  // by this run, oldest first
-  bool is_loaded_ = false;                   // `saved_` is a checkpoint's and not yet checked
+  std::deque<std::string> saved_;  // names of this run's files, oldest first
+  bool is_loaded_ = false;         // `saved_` is a checkpoint's and not yet checked
 };
 
 }  // namespace rondo

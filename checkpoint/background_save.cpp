@@ -13,14 +13,13 @@ BackgroundSave::~BackgroundSave() {
   }
 }
 
-void BackgroundSave::begin(const std::filesystem::path& path,
+void BackgroundSave::begin(FreePath free_path,
                            const StateDict& state,
                            std::function<void(const std::filesystem::path&)> publish) {
   if (writing_.valid()) {
     throw UsageError("BackgroundSave::begin: the save before it has not been reported");
   }
-  snapshot_.take(path, state);
-  path_ = path;
+  snapshot_.take(std::move(free_path), state);
   publish_ = std::move(publish);
   writing_ = std::async(std::launch::async, [this] { return write(); });
 }
@@ -28,10 +27,9 @@ void BackgroundSave::begin(const std::filesystem::path& path,
 BackgroundSave::Done BackgroundSave::write() const {
   const auto start = std::chrono::steady_clock::now();
   Done done;
-  done.path = path_;
   try {
-    snapshot_.write(*files_);
-    publish_(path_);
+    done.path = snapshot_.write(*files_);
+    publish_(done.path);
   } catch (...) {
     done.error = std::current_exception();
   }

@@ -19,9 +19,9 @@ class BackgroundSave {
  public:
   /// What became of a save.
   struct Done {
-    std::filesystem::path path;
-    double seconds = 0.0;      ///< that writing took
-    std::exception_ptr error;  ///< null when it is written and published
+    std::filesystem::path path;  ///< of the file; empty when there is none
+    double seconds = 0.0;        ///< that writing took
+    std::exception_ptr error;    ///< null when it is written and published
   };
 
   explicit BackgroundSave(std::shared_ptr<FileSystem> files) : files_(std::move(files)) {}
@@ -33,9 +33,12 @@ class BackgroundSave {
 
   /// Copies the state and begins to write it; the save before it must have been reported. Nothing
   /// is written when it throws.
+  /// \param free_path  asked for the path, and from the writing thread for another one when that
+  /// was
+  ///                   taken meanwhile
   /// \param publish  called by the writing thread once the file is durable
   /// \throws CheckpointError  when the state cannot be saved
-  void begin(const std::filesystem::path& path,
+  void begin(FreePath free_path,
              const StateDict& state,
              std::function<void(const std::filesystem::path&)> publish);
 
@@ -50,7 +53,6 @@ class BackgroundSave {
 
   std::shared_ptr<FileSystem> files_;
   CheckpointSnapshot snapshot_;
-  std::filesystem::path path_;
   std::function<void(const std::filesystem::path&)> publish_;
   std::future<Done> writing_;  // the last one: it waits in its destructor, and uses the others
 };

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <functional>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "checkpoint/internal/compressed_file.h"
 #include "checkpoint/internal/malformed.h"
@@ -37,7 +39,7 @@ void write_archive(WritableFile& file, const detail::PickledState& state) {
   zip.add("data.pkl", state.pickle);
   zip.add("version", kArchiveVersion);
   zip.add("byteorder", "little");
-  zip.add(detail::kManifestRecord, detail::make_manifest());
+  zip.add(detail::kManifestRecord, detail::make_manifest(state.step));
   for (size_t i = 0; i < state.records.size(); ++i) {
     const at::Tensor bytes = state.records[i].cpu().contiguous();
     zip.add("data/" + std::to_string(i), bytes.data_ptr(), bytes.nbytes());
@@ -45,9 +47,11 @@ void write_archive(WritableFile& file, const detail::PickledState& state) {
   zip.finish();
 }
 
-void write_pickled(FileSystem& files, const fs::path& path, const detail::PickledState& state) {
+/// What fills the file of this name.
+std::function<void(WritableFile&)> writer_of(const fs::path& path,
+                                             const detail::PickledState& state) {
   const detail::Compression compression = detail::compression_of_name(path);
-  write_atomically(files, path, [&state, compression](WritableFile& file) {
+  return [&state, compression](WritableFile& file) {
     if (compression == detail::Compression::None) {
       write_archive(file, state);
       return;
@@ -55,7 +59,7 @@ void write_pickled(FileSystem& files, const fs::path& path, const detail::Pickle
     detail::CompressedFile packed(file, compression);
     write_archive(packed, state);
     packed.close();
-  });
+  };
 }
 
 /// \throws CheckpointError  when a newer rondo wrote the file, or a machine of another byte order
@@ -116,26 +120,42 @@ auto as_checkpoint_error(const char* doing, const fs::path& path, const Work& wo
 }  // namespace
 
 void write_checkpoint(FileSystem& files, const fs::path& path, const StateDict& state) {
-  as_checkpoint_error(
-      "save", path, [&] { write_pickled(files, path, detail::pickle_state(state)); });
+  as_checkpoint_error("save", path, [&] {
+    const detail::PickledState pickled = detail::pickle_state(state);
+    write_atomically(files, path, writer_of(path, pickled));
+  });
+}
+
+fs::path write_new_checkpoint(FileSystem& files,
+                              const FreePath& free_path,
+                              const StateDict& state) {
+  const fs::path path = free_path();
+  return as_checkpoint_error("save", path, [&] {
+    const detail::PickledState pickled = detail::pickle_state(state);
+    return write_new(files, path, free_path, writer_of(path, pickled));
+  });
 }
 
 CheckpointSnapshot::CheckpointSnapshot() : memory_(std::make_unique<detail::SnapshotMemory>()) {}
 
 CheckpointSnapshot::~CheckpointSnapshot() = default;
 
-void CheckpointSnapshot::take(const fs::path& path, const StateDict& state) {
+void CheckpointSnapshot::take(FreePath free_path, const StateDict& state) {
+  fs::path path = free_path();
   as_checkpoint_error("save", path, [&] {
     detail::PickledState pickled = detail::pickle_state(state);
     pickled_.reset();  // its tensors keep the memory that may have to grow
     memory_->copy(pickled.records);
     pickled_ = std::make_unique<detail::PickledState>(std::move(pickled));
   });
-  path_ = path;
+  free_path_ = std::move(free_path);
+  path_ = std::move(path);
 }
 
-void CheckpointSnapshot::write(FileSystem& files) const {
-  as_checkpoint_error("save", path_, [&] { write_pickled(files, path_, *pickled_); });
+fs::path CheckpointSnapshot::write(FileSystem& files) const {
+  return as_checkpoint_error("save", path_, [&] {
+    return write_new(files, path_, free_path_, writer_of(path_, *pickled_));
+  });
 }
 
 StateDict read_checkpoint(const fs::path& path) {

@@ -26,6 +26,12 @@ namespace rondo {
 ///                          is left behind
 void write_checkpoint(FileSystem& files, const std::filesystem::path& path, const StateDict& state);
 
+/// The same for a file that is to replace none, even when another process saves into the directory.
+/// \return where it is
+std::filesystem::path write_new_checkpoint(FileSystem& files,
+                                           const FreePath& free_path,
+                                           const StateDict& state);
+
 namespace detail {
 
 struct PickledState;
@@ -34,7 +40,8 @@ class SnapshotMemory;
 }  // namespace detail
 
 /// A state on its way to a file, in memory of its own: the run may go on changing its tensors.
-/// Memory is used again by the next `take`. The file has the same bytes as `write_checkpoint`'s.
+/// Memory is used again by the next `take`. The file has the same bytes as `write_checkpoint`'s,
+/// and replaces none.
 class CheckpointSnapshot {
  public:
   CheckpointSnapshot();
@@ -42,16 +49,18 @@ class CheckpointSnapshot {
   CheckpointSnapshot& operator=(const CheckpointSnapshot&) = delete;
   ~CheckpointSnapshot();
 
-  /// Copies the state for the file at `path`. \throws CheckpointError  as `write_checkpoint`
-  void take(const std::filesystem::path& path, const StateDict& state);
+  /// Copies the state for a new file. \throws CheckpointError  as `write_checkpoint`
+  void take(FreePath free_path, const StateDict& state);
 
-  /// Writes what was taken last, from any thread. \throws CheckpointError  as `write_checkpoint`
-  void write(FileSystem& files) const;
+  /// Writes what was taken last, from any thread. \return where it is \throws CheckpointError  as
+  /// `write_checkpoint`
+  std::filesystem::path write(FileSystem& files) const;
 
  private:
   std::unique_ptr<detail::SnapshotMemory> memory_;
   std::unique_ptr<detail::PickledState> pickled_;
-  std::filesystem::path path_;
+  FreePath free_path_;
+  std::filesystem::path path_;  // the first that was free
 };
 
 /// What rondo wrote into a file about itself: format, writer, LibTorch, a `key = value` a line. ""

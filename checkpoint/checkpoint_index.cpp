@@ -92,7 +92,7 @@ CheckpointIndex::CheckpointIndex(std::shared_ptr<FileSystem> files,
 std::vector<fs::path> CheckpointIndex::listed() const {
   std::vector<fs::path> paths;
   for (const std::string& entry : read()) {
-    paths.push_back(model_dir_ / entry);
+    paths.push_back(path_of(entry));
   }
   return paths;
 }
@@ -113,9 +113,28 @@ std::vector<fs::path> CheckpointIndex::all() const {
   return paths;
 }
 
+std::vector<fs::path> CheckpointIndex::resumable() const {
+  std::vector<fs::path> paths = listed();
+  const auto is_named = [this](const fs::path& path) {
+    return name_.match(path.filename().string()).has_value();
+  };
+  paths.erase(std::remove_if(paths.begin(), paths.end(), is_named), paths.end());
+  for (fs::path& path : all()) {
+    paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
 std::optional<fs::path> CheckpointIndex::newest() const {
-  const std::vector<fs::path> paths = all();
+  const std::vector<fs::path> paths = resumable();
   return paths.empty() ? std::nullopt : std::optional(paths.back());
+}
+
+bool CheckpointIndex::lists(const fs::path& checkpoint) const {
+  const std::vector<fs::path> paths = listed();
+  return std::any_of(paths.begin(), paths.end(), [&](const fs::path& path) {
+    return is_same_path(path, checkpoint);
+  });
 }
 
 void CheckpointIndex::append(const fs::path& checkpoint) {
@@ -139,14 +158,23 @@ bool CheckpointIndex::remove(const fs::path& checkpoint) {
 std::vector<fs::path> CheckpointIndex::drop_vanished() {
   std::vector<fs::path> dropped;
   update([&](Entries& entries) {
-    const auto kept =
-        std::stable_partition(entries.begin(), entries.end(), [this](const std::string& entry) {
-          return files_->exists(model_dir_ / entry);
-        });
-    std::transform(kept, entries.end(), std::back_inserter(dropped), [this](const auto& entry) {
-      return model_dir_ / entry;
-    });
-    entries.erase(kept, entries.end());
+    Entries kept;
+    std::vector<fs::path> vanished;
+    for (const std::string& entry : entries) {
+      const fs::path path = path_of(entry);
+      if (!files_->exists(path)) {
+        vanished.push_back(path);
+        continue;
+      }
+      const std::string now = path == model_dir_ / entry ? entry : entry_of(path);
+      if (std::find(kept.begin(), kept.end(), now) == kept.end()) {
+        kept.push_back(now);
+      }
+    }
+    if (!kept.empty()) {
+      entries = std::move(kept);
+      dropped = std::move(vanished);
+    }
   });
   return dropped;
 }
@@ -182,11 +210,24 @@ CheckpointIndex::Entries CheckpointIndex::adopt() const {
   return entries;
 }
 
+fs::path CheckpointIndex::path_of(const std::string& entry) const {
+  fs::path path = model_dir_ / entry;
+  if (fs::path(entry).is_relative() || files_->exists(path)) {
+    return path;
+  }
+  fs::path moved = root_ / path.filename();
+  return files_->exists(moved) ? moved : path;
+}
+
 std::string CheckpointIndex::entry_of(const fs::path& checkpoint) const {
   const fs::path path = fs::absolute(checkpoint).lexically_normal();
   const fs::path relative = path.lexically_relative(fs::absolute(model_dir_).lexically_normal());
   const bool is_inside = !relative.empty() && *relative.begin() != "..";
   return (is_inside ? relative : path).string();
+}
+
+bool is_same_path(const fs::path& a, const fs::path& b) {
+  return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
 }
 
 }  // namespace rondo

@@ -12,7 +12,8 @@
 namespace rondo {
 
 /// The list of a run's checkpoints, `<model_dir>/checkpoints_index.toml`. Paths inside the run
-/// directory are relative to it, so that a run can be moved; others are absolute. The file is
+/// directory are relative to it, so that a run can be moved; others are absolute, and when there is
+/// no such file any more, looked for by its name in the checkpoint directory. The file is
 /// written atomically and only when it changes, under the lock of `checkpoints_index.toml.lock`:
 /// any number of processes and threads may use an index of the same directory, and lose nothing.
 ///
@@ -33,11 +34,18 @@ class CheckpointIndex {
   std::vector<std::filesystem::path> listed() const;
 
   /// The listed paths whose file name the template makes, by step as a number, then by suffix, none
-  /// first. The last one is what a run resumes from.
+  /// first.
   std::vector<std::filesystem::path> all() const;
 
-  /// The last of `all`.
+  /// What a run may resume from, the best last: `all`, and before them, in their order, what is
+  /// listed under names of another template.
+  std::vector<std::filesystem::path> resumable() const;
+
+  /// The last of `resumable`.
   std::optional<std::filesystem::path> newest() const;
+
+  /// True when a path is among `listed`, however it is spelt.
+  bool lists(const std::filesystem::path& checkpoint) const;
 
   /// Adds a path at the end; nothing when it is listed already.
   void append(const std::filesystem::path& checkpoint);
@@ -45,8 +53,9 @@ class CheckpointIndex {
   /// \return true when it was listed. The checkpoint itself is left alone.
   bool remove(const std::filesystem::path& checkpoint);
 
-  /// Takes out the paths at which there is no file any more.
-  /// \return those paths
+  /// Takes out the paths at which there is no file any more, unless none would be left: then they
+  /// are more likely out of reach than deleted. Writes down where those that moved are now.
+  /// \return the paths taken out
   std::vector<std::filesystem::path> drop_vanished();
 
   std::filesystem::path file() const { return model_dir_ / "checkpoints_index.toml"; }
@@ -59,6 +68,7 @@ class CheckpointIndex {
 
   Entries read() const;
   Entries adopt() const;
+  std::filesystem::path path_of(const std::string& entry) const;
   std::string entry_of(const std::filesystem::path& checkpoint) const;
 
   std::shared_ptr<FileSystem> files_;
@@ -66,5 +76,8 @@ class CheckpointIndex {
   CheckpointName name_;
   std::filesystem::path root_;
 };
+
+/// True for two spellings of one path; links are not followed.
+bool is_same_path(const std::filesystem::path& a, const std::filesystem::path& b);
 
 }  // namespace rondo

@@ -119,6 +119,11 @@ void CheckpointName::check_parts() const {
   if (pattern_.find('/') != std::string::npos) {
     fail("expected the name of a file, without \"/\"; a directory is given by checkpoint_root");
   }
+  constexpr std::string_view kTemporary = ".tmp";
+  if (pattern_.size() >= kTemporary.size() &&
+      pattern_.compare(pattern_.size() - kTemporary.size(), kTemporary.size(), kTemporary) == 0) {
+    fail("expected another end than \".tmp\": files of such names are removed as leftovers");
+  }
   std::vector<std::string> seen;
   for (size_t i = 1; i < parts_.size(); i += 2) {
     const std::string& field = parts_[i].text;

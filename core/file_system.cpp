@@ -120,6 +120,27 @@ class RealFileSystem final : public FileSystem {
     }
   }
 
+  void rename_new(const fs::path& from, const fs::path& to) override {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+      return;
+    }
+    if (errno != EINVAL && errno != ENOSYS) {
+      fail("rename", from, errno);
+    }
+    // This file system has no such rename: a link is not made over a file either.
+    if (::link(from.c_str(), to.c_str()) == 0) {
+      remove(from);
+      return;
+    }
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) {
+      fail("rename", from, errno);
+    }
+    if (exists(to)) {
+      fail("rename", from, EEXIST);
+    }
+    rename(from, to);
+  }
+
   void symlink(const fs::path& target, const fs::path& link) override {
     if (::symlink(target.c_str(), link.c_str()) != 0) {
       fail("create the link", link, errno);
@@ -157,8 +178,14 @@ class RealFileSystem final : public FileSystem {
   }
 
   bool exists(const fs::path& path) override {
-    std::error_code error;
-    return fs::exists(path, error);
+    struct stat status = {};
+    if (::stat(path.c_str(), &status) == 0) {
+      return true;
+    }
+    if (errno != ENOENT && errno != ENOTDIR) {
+      fail("look for", path, errno);
+    }
+    return false;
   }
 
   std::vector<std::string> list(const fs::path& path) override {
@@ -183,6 +210,31 @@ std::shared_ptr<FileSystem> real_file_system() {
   return files;
 }
 
+namespace {
+
+/// Writes and syncs a temporary file, which `publish` then gives its name.
+void write_temporary(FileSystem& files,
+                     const fs::path& temporary,
+                     const std::function<void(WritableFile&)>& write,
+                     const std::function<void()>& publish) {
+  try {
+    const std::unique_ptr<WritableFile> file = files.create(temporary);
+    write(*file);
+    file->sync();
+    publish();  // before it is closed: while it is locked, nobody may take it for a leftover
+    file->close();
+  } catch (...) {
+    try {
+      files.remove(temporary);
+    } catch (const IoError&) {  // the first error is the one to tell
+    }
+    throw;
+  }
+  files.sync_directory(temporary.parent_path());
+}
+
+}  // namespace
+
 fs::path temporary_name(const fs::path& path) {
   static thread_local std::random_device device;
   return path.string() + fmt::format(".{:08x}.tmp", device());
@@ -192,21 +244,29 @@ void write_atomically(FileSystem& files,
                       const fs::path& path,
                       const std::function<void(WritableFile&)>& write) {
   const fs::path temporary = temporary_name(path);
-  try {
-    const std::unique_ptr<WritableFile> file = files.create(temporary);
-    write(*file);
-    file->sync();
-    // Renamed before it is closed: while it is locked, nobody may take it for a leftover.
-    files.rename(temporary, path);
-    file->close();
-  } catch (...) {
-    try {
-      files.remove(temporary);
-    } catch (const IoError&) {  // the first error is the one to tell
+  write_temporary(files, temporary, write, [&] { files.rename(temporary, path); });
+}
+
+fs::path write_new(FileSystem& files,
+                   fs::path path,
+                   const FreePath& free_path,
+                   const std::function<void(WritableFile&)>& write) {
+  const fs::path temporary = temporary_name(path);
+  write_temporary(files, temporary, write, [&] {
+    for (int attempt = 1;; ++attempt) {
+      try {
+        files.rename_new(temporary, path);
+        return;
+      } catch (const IoError& error) {
+        constexpr int kAttempts = 100;
+        if (error.error_number != EEXIST || attempt == kAttempts) {
+          throw;
+        }
+        path = free_path();
+      }
     }
-    throw;
-  }
-  files.sync_directory(path.parent_path());
+  });
+  return path;
 }
 
 void write_atomically(FileSystem& files, const fs::path& path, std::string_view bytes) {

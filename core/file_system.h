@@ -36,6 +36,9 @@ class FileSystem {
   virtual std::string read(const std::filesystem::path& path) = 0;
   /// Replaces `to` in one step.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  /// Gives a file a name that must be free, in one step where the file system can. \throws IoError
+  /// with the error number EEXIST when it is not free
+  virtual void rename_new(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   /// Lets `link` point to `target`, a path relative to the link's directory. `link` must be free.
   virtual void symlink(const std::filesystem::path& target, const std::filesystem::path& link) = 0;
   /// \return false when there was nothing
@@ -43,6 +46,7 @@ class FileSystem {
   virtual void create_directories(const std::filesystem::path& path) = 0;
   /// Makes the names in a directory durable.
   virtual void sync_directory(const std::filesystem::path& path) = 0;
+  /// False only when there is surely nothing: what cannot be reached is an error.
   virtual bool exists(const std::filesystem::path& path) = 0;
   /// Names of the entries of a directory, sorted; none when there is no such directory.
   virtual std::vector<std::string> list(const std::filesystem::path& path) = 0;
@@ -58,6 +62,16 @@ void write_atomically(FileSystem& files,
                       const std::filesystem::path& path,
                       const std::function<void(WritableFile&)>& write);
 void write_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
+
+/// A path at which there is nothing yet; asked again when another process was faster.
+using FreePath = std::function<std::filesystem::path()>;
+
+/// The same for a file that is to replace none: when there is one at `path` by then, the next free
+/// path is taken. \return where the file is
+std::filesystem::path write_new(FileSystem& files,
+                                std::filesystem::path path,
+                                const FreePath& free_path,
+                                const std::function<void(WritableFile&)>& write);
 
 /// `{path}.{8 hex}.tmp`, another one at each call.
 std::filesystem::path temporary_name(const std::filesystem::path& path);

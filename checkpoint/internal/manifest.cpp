@@ -9,11 +9,12 @@
 
 namespace rondo::detail {
 
-std::string make_manifest() {
-  return fmt::format("format = {}\nwriter = \"rondo {}\"\nlibtorch = \"{}\"\n",
-                     kFormatVersion,
-                     RONDO_VERSION,
-                     TORCH_VERSION);
+std::string make_manifest(std::optional<int64_t> step) {
+  const std::string origin = fmt::format("format = {}\nwriter = \"rondo {}\"\nlibtorch = \"{}\"\n",
+                                         kFormatVersion,
+                                         RONDO_VERSION,
+                                         TORCH_VERSION);
+  return step ? origin + fmt::format("step = {}\n", *step) : origin;
 }
 
 void check_manifest(std::string_view manifest) {

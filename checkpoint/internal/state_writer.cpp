@@ -190,7 +190,11 @@ PickledState pickle_state(const StateDict& state) {
   if (pickle.size() > kLargestPickle) {
     throw Malformed("the state has too many entries: data.pkl would be larger than 256 MiB");
   }
-  return {std::move(pickle), std::move(plan.records)};
+  const StateValue* step = state.find("global_step");
+  const auto* number = step != nullptr ? std::get_if<int64_t>(&step->variant()) : nullptr;
+  return {std::move(pickle),
+          std::move(plan.records),
+          number != nullptr ? std::optional(*number) : std::nullopt};
 }
 
 }  // namespace rondo::detail

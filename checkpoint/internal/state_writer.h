@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace rondo::detail {
 struct PickledState {
   std::string pickle;               ///< record data.pkl
   std::vector<at::Tensor> records;  ///< record data/<i> is `.cpu().contiguous()` of the i-th
+  std::optional<int64_t> step;      ///< the state's `global_step`, where it has one
 };
 
 /// Floats become 0-dim float64 tensors. Tensors are written detached and as if on the CPU.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -102,6 +103,59 @@ TEST_CASE("T105: entries whose file has vanished are dropped when asked") {
   CHECK(index.drop_vanished().empty());
 }
 
+TEST_CASE("when all files have vanished the index is left as it is") {
+  const TempDir dir;
+  CheckpointIndex index = index_of(dir);
+  index.append(dir / "checkpoint_1.pt");
+  index.append(dir / "checkpoint_2.pt");
+  CHECK(index.drop_vanished().empty());
+  CHECK(index.listed().size() == 2);
+}
+
+TEST_CASE("what cannot be reached is not taken for gone") {
+  const TempDir dir;
+  const auto files = std::make_shared<FaultyFs>();
+  CheckpointIndex index(files, dir.path(), CheckpointName());
+  for (const char* name : {"checkpoint_1.pt", "checkpoint_2.pt"}) {
+    write_bytes(dir / name, "x");
+    index.append(dir / name);
+  }
+  files->fail_at(2, FaultKind::Error, EACCES);  // after the index: exists, read
+  CHECK_THROWS_AS(index.drop_vanished(), IoError);
+  CHECK(index.listed().size() == 2);
+  const std::string too_long(300, 'x');
+  CHECK_THROWS_AS(real_file_system()->exists(dir.path() / too_long), IoError);
+  CHECK_FALSE(real_file_system()->exists(dir / "checkpoint_1.pt/x"));
+}
+
+TEST_CASE("checkpoints elsewhere that moved are found by their name in the checkpoint directory") {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "old");
+  std::filesystem::create_directories(dir / "run");
+  CheckpointIndex before(real_file_system(), dir / "run", CheckpointName(), dir / "old");
+  for (const char* name : {"old/checkpoint_1.pt", "old/checkpoint_2.pt"}) {
+    write_bytes(dir / name, "x");
+    before.append(dir / name);
+  }
+  std::filesystem::rename(dir / "old", dir / "new");
+  CheckpointIndex after(real_file_system(), dir / "run", CheckpointName(), dir / "new");
+  CHECK(after.newest() == dir / "new/checkpoint_2.pt");
+  CHECK(before.newest() == dir / "old/checkpoint_2.pt");
+  CHECK(after.drop_vanished().empty());
+  CHECK(before.newest() == dir / "new/checkpoint_2.pt");
+}
+
+TEST_CASE("what is listed under another template's names is resumed from when nothing else is") {
+  const TempDir dir;
+  CheckpointIndex index = index_of(dir);
+  index.append(dir / "run-9.pt");
+  index.append(dir / "run-7.pt");
+  CHECK(index.all().empty());
+  CHECK(index.newest() == dir / "run-7.pt");
+  index.append(dir / "checkpoint_1.pt");
+  CHECK(names(index.resumable()) == Names{"run-9.pt", "run-7.pt", "checkpoint_1.pt"});
+}
+
 TEST_CASE("an entry can be removed") {
   const TempDir dir;
   CheckpointIndex index = index_of(dir);
@@ -148,8 +202,13 @@ TEST_CASE("the file is written only when it changes") {
   index.append(dir / "checkpoint_1.pt");
   index.remove(dir / "checkpoint_9.pt");
   CHECK(writes() == 1);
-  index.drop_vanished();
+  write_bytes(dir / "checkpoint_2.pt", "x");
+  index.append(dir / "checkpoint_2.pt");
   CHECK(writes() == 2);
+  index.drop_vanished();
+  CHECK(writes() == 3);
+  index.drop_vanished();
+  CHECK(writes() == 3);
 }
 
 TEST_CASE("paths with quotes, backslashes and control characters survive") {

@@ -63,8 +63,14 @@ TEST_CASE("T101: a template without {step}, or with another field, is a usage er
   CHECK(usage_error("").find("{step}") != std::string::npos);
   CHECK(usage_error("checkpoint_{steps}.pt").find("\"step\"") != std::string::npos);
   CHECK(usage_error("{step}_{loss}.pt").find("{loss}") != std::string::npos);
-  for (const char* bad :
-       {"{step", "step}", "{{step}}", "{step}}", "{}", "{step}_{step}.pt", "a/{step}.pt"}) {
+  for (const char* bad : {"{step",
+                          "step}",
+                          "{{step}}",
+                          "{step}}",
+                          "{}",
+                          "{step}_{step}.pt",
+                          "a/{step}.pt",
+                          "{step}.tmp"}) {
     CHECK(usage_error(bad) != "");
   }
 }

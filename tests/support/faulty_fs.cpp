@@ -95,6 +95,16 @@ void FaultyFs::rename(const fs::path& from, const fs::path& to) {
   count("rename");
   files_->rename(from, to);
   unsynced_.erase(to);
+  follow(from, to);
+}
+
+void FaultyFs::rename_new(const fs::path& from, const fs::path& to) {
+  count("rename_new");
+  files_->rename_new(from, to);
+  follow(from, to);
+}
+
+void FaultyFs::follow(const fs::path& from, const fs::path& to) {
   if (unsynced_.erase(from) > 0) {
     unsynced_.insert(to);
   }

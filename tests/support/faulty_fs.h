@@ -37,6 +37,7 @@ class FaultyFs final : public FileSystem {
   std::unique_ptr<WritableFile> create(const std::filesystem::path& path) override;
   std::string read(const std::filesystem::path& path) override;
   void rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
+  void rename_new(const std::filesystem::path& from, const std::filesystem::path& to) override;
   void symlink(const std::filesystem::path& target, const std::filesystem::path& link) override;
   bool remove(const std::filesystem::path& path) override;
   void create_directories(const std::filesystem::path& path) override;
@@ -52,6 +53,7 @@ class FaultyFs final : public FileSystem {
   void count(const char* operation, const DoHalf& do_half);
   void count(const char* operation);
   void cut_power();
+  void follow(const std::filesystem::path& from, const std::filesystem::path& to);
 
   std::shared_ptr<FileSystem> files_;
   std::vector<std::string> operations_;

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -127,6 +128,40 @@ TEST_CASE("the checkpoints that validated best are kept, whatever becomes of the
           std::vector<std::string>{"checkpoint_10.pt", "checkpoint_4.pt"});
     CHECK(read_checkpoint(dir / "run/best/checkpoint_4.pt").at("global_step").as_int() == 4);
     CHECK_FALSE(fs::exists(dir / "run/checkpoint_4.pt"));
+  }
+}
+
+TEST_CASE("a file beside a checkpoint that cannot be written is a failed save: on_error decides") {
+  for (const bool async : {false, true}) {
+    CAPTURE(async);
+    const TempDir dir;
+    TrainerOptions options = run_options(dir / "run");
+    options.checkpoint.async = async;
+    options.loop.eval_frequency = 4;
+    FakeMetric::Options scores;
+    scores.by_update = {{4, 0.5}, {8, 0.4}, {10, 0.3}};
+    options.callbacks = {use<FakeMetric>(scores),
+                         use<SaveCheckpointState>({3}),
+                         use<KeepBestCheckpoints>({"score"})};
+    fs::create_directories(dir / "run/model_checkpoint_6.pt");
+    real_file_system()->create(dir / "run/best")->close();
+    CHECK_THROWS_AS(Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")}),
+                    Error);
+    options.model_dir = dir / "warned";
+    options.checkpoint.on_error = "warn";
+    fs::create_directories(dir / "warned/model_checkpoint_6.pt");
+    real_file_system()->create(dir / "warned/best")->close();
+    std::vector<std::string> lines;
+    Trainer trainer(options, quiet_log(&lines));
+    const FitResult result = trainer.fit(tiny_loader("train"), {tiny_loader("val")});
+    CHECK(result.steps == 10);
+    CHECK(result.saves.failed == 4);   // the part at 6, the best at 4, 8 and 10
+    CHECK(result.saves.written == 4);  // whole and with their parts: all but that at 6
+    CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+            return line.find("model_checkpoint_6.pt") != std::string::npos ||
+                   line.find("warned/best") != std::string::npos;
+          }) == 4);
+    CHECK(fs::exists(dir / "warned/model_checkpoint_10.pt"));
   }
 }
 
