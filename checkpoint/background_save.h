@@ -34,8 +34,7 @@ class BackgroundSave {
   /// Copies the state and begins to write it; the save before it must have been reported. Nothing
   /// is written when it throws.
   /// \param free_path  asked for the path, and from the writing thread for another one when that
-  /// was
-  ///                   taken meanwhile
+  ///                   was taken meanwhile
   /// \param publish  called by the writing thread once the file is durable
   /// \throws CheckpointError  when the state cannot be saved
   void begin(FreePath free_path,
