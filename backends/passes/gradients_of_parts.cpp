@@ -20,10 +20,6 @@ struct Parts {
   size_t reads = 0;             ///< of the memory that has the result, by those
 };
 
-bool has_name(const Instruction& instruction, const char* name) {
-  return operator_name(instruction.op) == name;
-}
-
 bool is_row_after_row(const Slot& slot) {
   int64_t stride = 1;
   for (size_t d = slot.sizes.size(); d-- > 0;) {

@@ -10,10 +10,6 @@ namespace rondo {
 
 namespace {
 
-bool has_name(const Instruction& instruction, const char* name) {
-  return operator_name(instruction.op) == name;
-}
-
 bool is_sum(const Instruction& instruction) {
   return has_name(instruction, "aten::add.Tensor");
 }

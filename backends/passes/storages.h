@@ -27,6 +27,11 @@ inline size_t storage_of(const StepProgram& program, SlotId slot) {
   return static_cast<size_t>(slot_of(program, slot).storage);
 }
 
+/// \param op  with overload, such as "aten::add.Tensor"
+inline bool has_name(const Instruction& instruction, const char* op) {
+  return operator_name(instruction.op) == op;
+}
+
 /// True when nothing but its results matters of an instruction.
 inline bool is_pure(const Instruction& instruction) {
   return instruction.writes.empty() && !instruction.draws_random && !instruction.is_opaque;

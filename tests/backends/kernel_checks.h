@@ -1,7 +1,8 @@
 #pragma once
 
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <doctest/doctest.h>
-#include <torch/torch.h>
 
 #include <functional>
 #include <limits>
