@@ -7,9 +7,6 @@
 #if defined(__x86_64__)
 
 #include <ATen/Parallel.h>
-#include <dlfcn.h>
-#include <immintrin.h>
-
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -17,38 +14,28 @@
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lanes.h"
+#include "backends/plan/kernels/sleef.h"
 
 namespace rondo {
 
 namespace {
 
-#define RONDO_AVX512 __attribute__((target("avx512f,avx512dq,avx2,fma")))
-
 constexpr int64_t kWidth = 16;
 constexpr int64_t kBlock = 2048;         // elements that are worked on at a time: they stay in L1
 constexpr int64_t kGrain = 16 * kBlock;  // elements for a thread, at least
 
-using SleefFunction = __m512 (*)(__m512);
-
-SleefFunction find(const char* name) {
-  return reinterpret_cast<SleefFunction>(::dlsym(RTLD_DEFAULT, name));
-}
-
 SleefFunction exponential() {
-  static const SleefFunction found = find("Sleef_expf16_u10");
+  static const SleefFunction found = find_sleef("Sleef_expf16_u10");
   return found;
 }
 
 SleefFunction logarithm() {
-  static const SleefFunction found = find("Sleef_logf16_u10");
+  static const SleefFunction found = find_sleef("Sleef_logf16_u10");
   return found;
 }
 
 bool can_run() {
-  static const bool is_there = __builtin_cpu_supports("avx512f") != 0 &&
-                               __builtin_cpu_supports("avx512dq") != 0 &&
-                               exponential() != nullptr && logarithm() != nullptr;
-  return is_there;
+  return exponential() != nullptr && logarithm() != nullptr;
 }
 
 /// \param to  has room for whole vectors

@@ -5,24 +5,19 @@
 
 #if defined(__x86_64__)
 
-#include <dlfcn.h>
-#include <immintrin.h>
-
 #include <cmath>
 #include <optional>
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/rows.h"
+#include "backends/plan/kernels/sleef.h"
 
 namespace rondo {
 
 namespace {
 
-#define RONDO_AVX512 __attribute__((target("avx512f,avx512dq")))
-
 using Floats = __m512;
-using SleefFunction = Floats (*)(Floats);
 
 constexpr int64_t kWidth = 16;
 
@@ -35,20 +30,13 @@ struct Sleef {
   SleefFunction tanh;
 };
 
-SleefFunction find(const char* name) {
-  return reinterpret_cast<SleefFunction>(::dlsym(RTLD_DEFAULT, name));
-}
-
 const Sleef& sleef() {
-  static const Sleef found = {find("Sleef_expf16_u10"), find("Sleef_tanhf16_u10")};
+  static const Sleef found = {find_sleef("Sleef_expf16_u10"), find_sleef("Sleef_tanhf16_u10")};
   return found;
 }
 
 bool can_run() {
-  static const bool is_there = __builtin_cpu_supports("avx512f") != 0 &&
-                               __builtin_cpu_supports("avx512dq") != 0 && sleef().exp != nullptr &&
-                               sleef().tanh != nullptr;
-  return is_there;
+  return sleef().exp != nullptr && sleef().tanh != nullptr;
 }
 
 // Each function: results for sixteen elements of its one or two arguments.
