@@ -61,7 +61,6 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
                                                        : ConfigValue(line.checkpoint, kCommandLine);
     set_in_sections(root, "ckpt_path", path, {"fit", "validate", "predict"});
     if (line.checkpoint != "none") {  // it evaluates files
-
       set_in_sections(
           root, "ckpt_paths", ConfigValue(ConfigArray{path}, kCommandLine), {"validate_all"});
     }

@@ -92,6 +92,15 @@ int verify_resume(const TempDir& dir, const std::string& extra, int kills) {
   return code;
 }
 
+/// A run that ends and saves only when it is told to.
+std::vector<std::string> endless_fit(const TempDir& dir) {
+  return {RONDO_LAUNCHER,
+          "fit",
+          config(dir).string(),
+          "trainer.init.loop.max_steps=1000000",
+          "trainer.init.checkpoint.steps=900000"};
+}
+
 }  // namespace
 
 TEST_CASE("a run that is killed at random moments ends in the bits of the uninterrupted one") {
@@ -108,12 +117,7 @@ TEST_CASE("SIGINT and SIGTERM end the current update, save, and exit with 130 an
   for (const int signal : {SIGINT, SIGTERM}) {
     CAPTURE(signal);
     const TempDir dir;
-    Process process({RONDO_LAUNCHER,
-                     "fit",
-                     config(dir).string(),
-                     "trainer.init.loop.max_steps=1000000",
-                     "trainer.init.checkpoint.steps=900000"},
-                    dir / "out");
+    Process process(endless_fit(dir), dir / "out");
     REQUIRE(process.wait_for_output("Loss="));
     process.send(signal);
     CHECK(process.wait() == 128 + signal);
@@ -123,12 +127,7 @@ TEST_CASE("SIGINT and SIGTERM end the current update, save, and exit with 130 an
 
 TEST_CASE("a second Ctrl-C ends the run at once, also in the middle of its last save") {
   const TempDir dir;
-  Process process({RONDO_LAUNCHER,
-                   "fit",
-                   config(dir).string(),
-                   "trainer.init.loop.max_steps=1000000",
-                   "trainer.init.checkpoint.steps=900000"},
-                  dir / "out");
+  Process process(endless_fit(dir), dir / "out");
   REQUIRE(process.wait_for_output("Loss="));
   const HeldLock lock(dir / "run/checkpoints_index.toml.lock");  // the save waits for it for ever
   process.send(SIGINT);
@@ -142,12 +141,7 @@ TEST_CASE("a second Ctrl-C ends the run at once, also in the middle of its last 
 
 TEST_CASE("SIGUSR1 saves and the run goes on") {
   const TempDir dir;
-  Process process({RONDO_LAUNCHER,
-                   "fit",
-                   config(dir).string(),
-                   "trainer.init.loop.max_steps=1000000",
-                   "trainer.init.checkpoint.steps=900000"},
-                  dir / "out");
+  Process process(endless_fit(dir), dir / "out");
   REQUIRE(process.wait_for_output("Loss="));
   process.send(SIGUSR1);
   REQUIRE(process.wait_for_output("saved"));
