@@ -25,6 +25,9 @@ class EarlyStopper final : public MetricStopper {
   /// \throws UsageError  for options out of range
   explicit EarlyStopper(const Options& options);
 
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(EarlyStopper(options)); }
+
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
 

@@ -19,6 +19,9 @@ class LoadCheckpointStates final : public Callback {
 
   explicit LoadCheckpointStates(const Options& options);
 
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(LoadCheckpointStates(options)); }
+
   /// \throws CheckpointError  naming a section that the file does not have, and those it has
   void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;
 

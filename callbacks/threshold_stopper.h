@@ -21,6 +21,9 @@ class ThresholdStopper final : public MetricStopper {
   /// \throws UsageError  for options out of range
   explicit ThresholdStopper(const Options& options);
 
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(ThresholdStopper(options)); }
+
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
 

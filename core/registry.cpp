@@ -7,6 +7,27 @@
 
 namespace rondo::detail {
 
+void read_then_check(const SourcePosition& at,
+                     FaultSink& faults,
+                     const std::function<void(FaultSink&)>& read,
+                     const std::function<void()>& check) {
+  std::vector<Fault> found;
+  FaultSink sink("", found);
+  read(sink);
+  for (const Fault& fault : found) {
+    FaultSink inside = fault.path.empty() ? faults : faults.inside(fault.path);
+    inside.add(fault.position, fault.message);
+  }
+  if (!found.empty()) {
+    return;
+  }
+  try {
+    check();
+  } catch (const UsageError& error) {
+    faults.add(at, error.what());
+  }
+}
+
 bool same_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
     return std::tolower(x) == std::tolower(y);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeindex>
 #include <utility>
 #include <vector>
@@ -35,7 +37,9 @@ class Registry {
   explicit Registry(std::string family) : family_(std::move(family)) {}
 
   /// Adds component `T`; its keys are added to the table that is returned, which lives as long as
-  /// the registry. \throws UsageError  when the name is taken
+  /// the registry. What `T::check(options)` throws as UsageError, where `T` has such a function,
+  /// becomes a fault of the config at the component: options that do not go together.
+  /// \throws UsageError  when the name is taken
   template <class T>
   KeyTable<typename T::Options>& add(std::string name, std::string doc);
 
@@ -66,6 +70,21 @@ class Registry {
 
 namespace detail {
 
+/// True when `T` has `static void check(const Options&)`.
+template <class T, class = void>
+struct ChecksOptions : std::false_type {};
+
+template <class T>
+struct ChecksOptions<T, std::void_t<decltype(T::check(std::declval<const typename T::Options&>()))>>
+    : std::true_type {};
+
+/// Runs `read` with a sink of its own, then `check` when nothing was wrong: what does not go
+/// together is only told of options that are right each by itself.
+void read_then_check(const SourcePosition& at,
+                     FaultSink& faults,
+                     const std::function<void(FaultSink&)>& read,
+                     const std::function<void()>& check);
+
 bool same_name(std::string_view a, std::string_view b);
 
 /// The single key of a one-component table and its keys, or null with a fault.
@@ -86,7 +105,12 @@ KeyTable<typename T::Options>& Registry<Base>::add(std::string name, std::string
   auto keys = std::make_shared<KeyTable<Options>>();
   auto read = [keys, name](const ConfigTable& table, const SourcePosition& at, FaultSink& faults) {
     Options options{};
-    keys->read(table, at, &options, faults);
+    const auto read_keys = [&](FaultSink& sink) { keys->read(table, at, &options, sink); };
+    detail::read_then_check(at, faults, read_keys, [&] {
+      if constexpr (detail::ChecksOptions<T>::value) {
+        T::check(options);
+      }
+    });
     Factory<Base> made = use<T>(options);
     return Factory<Base>(
         name, typeid(T), std::make_shared<const Options>(options), [made] { return made.make(); });

@@ -20,25 +20,6 @@ namespace rondo {
 
 namespace {
 
-void validate(const Cnn::Options& options) {
-  const std::vector<int64_t>& widths = options.widths;
-  detail::require(options.channels >= 1, "Cnn: channels", ">= 1", options.channels);
-  detail::require(options.classes >= 1, "Cnn: classes", ">= 1", options.classes);
-  detail::require(!widths.empty() &&
-                      std::all_of(widths.begin(), widths.end(), [](int64_t n) { return n >= 1; }),
-                  "Cnn: widths",
-                  "at least 1 number, each >= 1",
-                  fmt::format("{}", widths));
-  constexpr size_t kMostStages = 16;  // far beyond any image: keeps the shift below in range
-  detail::require(
-      widths.size() <= kMostStages && options.image_size >> widths.size() >= 1,
-      "Cnn: image_size",
-      fmt::format("large enough to be halved {} times, once for each width", widths.size()),
-      options.image_size);
-  detail::require(
-      options.dropout >= 0 && options.dropout < 1, "Cnn: dropout", "in [0, 1)", options.dropout);
-}
-
 class Network final : public ModuleModel {
  public:
   explicit Network(const Cnn::Options& options);
@@ -58,7 +39,7 @@ class Network final : public ModuleModel {
 };
 
 Network::Network(const Cnn::Options& options) : dropout_(options.dropout) {
-  validate(options);
+  Cnn::check(options);
   int64_t channels = options.channels;
   for (const int64_t width : options.widths) {
     const std::string index = std::to_string(stages_.size());
@@ -88,6 +69,25 @@ std::vector<Factory<Metric>> Network::metrics() const {
 }
 
 }  // namespace
+
+void Cnn::check(const Options& options) {
+  const std::vector<int64_t>& widths = options.widths;
+  detail::require(options.channels >= 1, "Cnn: channels", ">= 1", options.channels);
+  detail::require(options.classes >= 1, "Cnn: classes", ">= 1", options.classes);
+  detail::require(!widths.empty() &&
+                      std::all_of(widths.begin(), widths.end(), [](int64_t n) { return n >= 1; }),
+                  "Cnn: widths",
+                  "at least 1 number, each >= 1",
+                  fmt::format("{}", widths));
+  constexpr size_t kMostStages = 16;  // far beyond any image: keeps the shift below in range
+  detail::require(
+      widths.size() <= kMostStages && options.image_size >> widths.size() >= 1,
+      "Cnn: image_size",
+      fmt::format("large enough to be halved {} times, once for each width", widths.size()),
+      options.image_size);
+  detail::require(
+      options.dropout >= 0 && options.dropout < 1, "Cnn: dropout", "in [0, 1)", options.dropout);
+}
 
 Cnn::Cnn(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 

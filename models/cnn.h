@@ -23,6 +23,9 @@ class Cnn final : public WrappedModel {
   };
 
   /// \throws UsageError  for options out of range
+  static void check(const Options& options);
+
+  /// \throws UsageError  for options out of range
   explicit Cnn(const Options& options);
 };
 

@@ -27,17 +27,8 @@ namespace rondo {
 
 namespace {
 
-Gpt::Options validated(const Gpt::Options& options) {
-  detail::require(options.layers >= 1, "Gpt: layers", ">= 1", options.layers);
-  detail::require(options.heads >= 1, "Gpt: heads", ">= 1", options.heads);
-  detail::require(options.width >= 1 && options.width % options.heads == 0,
-                  "Gpt: width",
-                  fmt::format("a positive multiple of heads, {}", options.heads),
-                  options.width);
-  detail::require(options.context >= 1, "Gpt: context", ">= 1", options.context);
-  detail::require(options.vocabulary >= 1, "Gpt: vocabulary", ">= 1", options.vocabulary);
-  detail::require(
-      options.dropout >= 0 && options.dropout < 1, "Gpt: dropout", "in [0, 1)", options.dropout);
+Gpt::Options checked(const Gpt::Options& options) {
+  Gpt::check(options);
   return options;
 }
 
@@ -117,7 +108,7 @@ class Network final : public ModuleModel {
 };
 
 Network::Network(const Gpt::Options& options)
-    : options_(validated(options)),
+    : options_(checked(options)),
       token_embedding_(options.vocabulary, options.width),
       position_embedding_(options.context, options.width),
       final_norm_(torch::nn::LayerNormOptions({options.width})) {
@@ -175,6 +166,19 @@ std::vector<Factory<Metric>> Network::metrics() const {
 }
 
 }  // namespace
+
+void Gpt::check(const Options& options) {
+  detail::require(options.layers >= 1, "Gpt: layers", ">= 1", options.layers);
+  detail::require(options.heads >= 1, "Gpt: heads", ">= 1", options.heads);
+  detail::require(options.width >= 1 && options.width % options.heads == 0,
+                  "Gpt: width",
+                  fmt::format("a positive multiple of heads, {}", options.heads),
+                  options.width);
+  detail::require(options.context >= 1, "Gpt: context", ">= 1", options.context);
+  detail::require(options.vocabulary >= 1, "Gpt: vocabulary", ">= 1", options.vocabulary);
+  detail::require(
+      options.dropout >= 0 && options.dropout < 1, "Gpt: dropout", "in [0, 1)", options.dropout);
+}
 
 Gpt::Gpt(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 

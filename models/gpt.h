@@ -34,6 +34,9 @@ class Gpt final : public WrappedModel {
   };
 
   /// \throws UsageError  for options out of range
+  static void check(const Options& options);
+
+  /// \throws UsageError  for options out of range
   explicit Gpt(const Options& options);
 
   /// Continues `prompt` in eval mode without gradients, and restores the mode.

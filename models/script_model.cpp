@@ -18,17 +18,6 @@ namespace rondo {
 
 namespace {
 
-void validate(const ScriptModel::Options& options) {
-  detail::require(!options.path.empty(), "ScriptModel: path", "given", "nothing");
-  detail::require(!options.inputs.empty(), "ScriptModel: inputs", "at least one name", "none");
-  detail::require(!options.outputs.empty(), "ScriptModel: outputs", "at least one name", "none");
-  detail::require(
-      options.loss == "cross_entropy" || options.loss == "mse" || options.loss == "none",
-      "ScriptModel: loss",
-      "\"cross_entropy\", \"mse\" or \"none\"",
-      options.loss);
-}
-
 Loss loss_of(const ScriptModel::Options& options) {
   if (options.loss == "none") {
     return {};
@@ -102,7 +91,7 @@ class Network final : public ModuleModel {
 };
 
 Network::Network(const ScriptModel::Options& options) : options_(options) {
-  validate(options);
+  ScriptModel::check(options);
   loss_ = loss_of(options);
   script_ = load_script(options.path);
   adopt_tensors(*this, script_);
@@ -175,6 +164,17 @@ void Network::train(bool on) {
 }
 
 }  // namespace
+
+void ScriptModel::check(const Options& options) {
+  detail::require(!options.path.empty(), "ScriptModel: path", "given", "nothing");
+  detail::require(!options.inputs.empty(), "ScriptModel: inputs", "at least one name", "none");
+  detail::require(!options.outputs.empty(), "ScriptModel: outputs", "at least one name", "none");
+  detail::require(
+      options.loss == "cross_entropy" || options.loss == "mse" || options.loss == "none",
+      "ScriptModel: loss",
+      "\"cross_entropy\", \"mse\" or \"none\"",
+      options.loss);
+}
 
 ScriptModel::ScriptModel(const Options& options)
     : WrappedModel(std::make_unique<Network>(options)) {}

@@ -30,6 +30,9 @@ class ScriptModel final : public WrappedModel {
     std::string target = "label";        ///< in the batch, what the loss compares with
   };
 
+  /// \throws UsageError  for options out of range, whatever the file
+  static void check(const Options& options);
+
   /// \throws IoError    when the file cannot be opened
   /// \throws DataError  when it is no TorchScript file; nests the cause
   explicit ScriptModel(const Options& options);

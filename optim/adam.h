@@ -25,6 +25,9 @@ class Adam final : public Optimizer {
   /// \throws UsageError  for a value out of its range
   explicit Adam(const Options& options);
 
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(Adam(options)); }
+
  protected:
   void update(ParamGroup& group) override;
 
@@ -47,6 +50,9 @@ class AdamW final : public Optimizer {
 
   /// \throws UsageError  for a value out of its range
   explicit AdamW(const Options& options);
+
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(AdamW(options)); }
 
  protected:
   void update(ParamGroup& group) override;

@@ -24,6 +24,9 @@ class Sgd final : public Optimizer {
   /// \throws UsageError  for a value out of its range
   explicit Sgd(const Options& options);
 
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(Sgd(options)); }
+
  protected:
   void update(ParamGroup& group) override;
 

@@ -231,6 +231,27 @@ TEST_CASE("sizes, widths and dropout of models are checked with the file") {
   CHECK(faults_with("trainer.init.model={ name = \"Cnn\", widths = [8, -1] }").size() == 1);
 }
 
+TEST_CASE("options of a component that do not go together are a fault at the component") {
+  const char* const bad[] = {
+      "trainer.init.model={ name = \"Gpt\", heads = 3, width = 64 }",
+      "trainer.init.model={ name = \"Cnn\", image_size = 2, widths = [4, 4] }",
+      "trainer.init.model={ name = \"ScriptModel\", path = \"\" }",
+      "trainer.init.optimizer={ SGD = { nesterov = true } }",
+      "trainer.init.optimizer={ AdamW = { params = [{ params = [\"*\"], momentum = 0.5 }] } }",
+      "trainer.init.schedulers=[{ SequentialLR = { schedulers = [] } }]",
+      "trainer.init.callbacks=[{ EarlyStopper = { metric = \"loss\", patience = \"1h\" } }]",
+      "trainer.init.callbacks=[{ LoadCheckpointStates = { states = [] } }]",
+  };
+  for (const char* text : bad) {
+    CAPTURE(text);
+    const std::vector<Fault> faults = faults_with(text);
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0].path.find("trainer.init.") == 0);
+  }
+  // Of options of which one is wrong by itself, only that one is told.
+  CHECK(faults_with("trainer.init.model={ name = \"Gpt\", heads = 0, width = 64 }").size() == 1);
+}
+
 TEST_CASE("T136: several phases are read in order; a file of one phase is asked for otherwise") {
   const std::string one = kRun;
   const std::string two = std::string(one).replace(one.find("[trainer.init]"), 0, "[[trainer]]\n") +
