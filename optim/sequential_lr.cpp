@@ -66,11 +66,16 @@ void SequentialLR::resolve(const RunLength& run) {
     starts_.push_back(starts_.back() + length);
   }
   const std::vector<int64_t> milestones(starts_.begin() + 1, starts_.end());
-  if (!given_milestones_.empty() && given_milestones_ != milestones) {
-    throw UsageError(fmt::format(
-        "SequentialLR.milestones: expected [{}], the sums of total_iters, or none; got [{}]",
-        fmt::join(milestones, ", "),
-        fmt::join(given_milestones_, ", ")));
+  std::vector<int64_t> given;
+  for (const Time& milestone : given_milestones_) {
+    given.push_back(in_updates(milestone, run));
+  }
+  if (!given.empty() && given != milestones) {
+    throw UsageError(
+        fmt::format("SequentialLR.milestones: expected [{}] updates, the sums of total_iters, or "
+                    "none; got [{}]",
+                    fmt::join(milestones, ", "),
+                    fmt::join(given, ", ")));
   }
 }
 

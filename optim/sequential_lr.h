@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/time.h"
 #include "optim/scheduler.h"
 
 namespace rondo {
@@ -15,13 +16,16 @@ class SequentialLR final : public Scheduler {
  public:
   struct Options {
     std::vector<Factory<Scheduler>> schedulers = {};  ///< at least one; they take over the target
-    std::vector<int64_t> milestones = {};  ///< none, or exactly what the lengths add up to
-    std::string param_group_key = "lr";    ///< as in SchedulerTarget
+    std::vector<Time> milestones = {};   ///< none, or exactly what the lengths add up to
+    std::string param_group_key = "lr";  ///< as in SchedulerTarget
     std::vector<std::string> param_group_tags = {};  ///< as in SchedulerTarget
   };
 
   /// \throws UsageError  without schedulers, or when one has a target of its own
   explicit SequentialLR(const Options& options);
+
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(SequentialLR(options)); }
 
   /// \throws UsageError  when a schedule before the last never ends, or milestones were given that
   ///                     differ from the sums of lengths
@@ -31,7 +35,7 @@ class SequentialLR final : public Scheduler {
 
  private:
   std::vector<std::unique_ptr<Scheduler>> schedulers_;
-  std::vector<int64_t> given_milestones_;
+  std::vector<Time> given_milestones_;
   std::vector<int64_t> starts_;  // one a scheduler; the first is 0
 };
 

@@ -41,7 +41,11 @@ TEST_CASE("T138: milestones are the running sums of total_iters; a list that dif
   SequentialLR given(options);
   given.resolve({100, 10});
   CHECK(given.value(50) == 0.05);
-  for (const std::vector<int64_t>& wrong : {std::vector<int64_t>{10, 40}, {10}, {10, 50, 60}}) {
+  options.milestones = {"1ep", 0.5};
+  SequentialLR in_other_units(options);
+  CHECK_NOTHROW(in_other_units.resolve({100, 10}));
+  for (const std::vector<Time>& wrong :
+       {std::vector<Time>{10, 40}, std::vector<Time>{10}, std::vector<Time>{10, 50, 60}}) {
     options.milestones = wrong;
     SequentialLR sequence(options);
     CHECK_THROWS_AS(sequence.resolve({100, 10}), UsageError);
