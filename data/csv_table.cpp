@@ -98,10 +98,27 @@ Number read_number(const detail::CsvReader& reader,
   return value;
 }
 
+/// The number of a class, below `classes` where that is known.
+int64_t read_class(const detail::CsvReader& reader,
+                   const detail::CsvField& field,
+                   const std::string& column,
+                   const std::optional<int64_t>& classes) {
+  const auto label =
+      read_number<int64_t>(reader, field, column, "the number of a class, an integer >= 0");
+  if (classes && label >= *classes) {
+    reader.fail(field.position,
+                fmt::format("column \"{}\": expected the number of a class below {}, got {}",
+                            column,
+                            *classes,
+                            label));
+  }
+  return label;
+}
+
 void read_row(const detail::CsvReader& reader,
               const std::vector<detail::CsvField>& fields,
               const Columns& columns,
-              bool is_class,
+              const CsvTable::Options& options,
               Values& values) {
   if (fields.size() != columns.names.size()) {
     reader.fail(fields.back().position,
@@ -115,9 +132,8 @@ void read_row(const detail::CsvReader& reader,
   }
   const std::string& label = columns.names[columns.label];
   const detail::CsvField& field = fields[columns.label];
-  if (is_class) {
-    values.classes.push_back(
-        read_number<int64_t>(reader, field, label, "the number of a class, an integer >= 0"));
+  if (options.label_type == "class") {
+    values.classes.push_back(read_class(reader, field, label, options.classes));
   } else {
     values.targets.push_back(
         static_cast<float>(read_number<double>(reader, field, label, kNumber)));
@@ -163,7 +179,10 @@ CsvTable::CsvTable(const Options& options) {
   Values values;
   int64_t rows = 0;
   for (std::vector<detail::CsvField> fields; reader.next(fields); ++rows) {
-    read_row(reader, fields, columns, is_class, values);
+    read_row(reader, fields, columns, options, values);
+  }
+  if (rows == 0) {
+    reader.fail(1, "there are no rows after the line that names the columns");
   }
   const auto range = detail::checked_range("CsvTable", options.first, options.count, rows);
   const int64_t used = range.second - range.first;
@@ -195,6 +214,7 @@ void register_csv_table(Registry<DataSource>& registry) {
            &Options::label_type,
            one_of({"class", "value"}),
            "an integer that numbers a class, or any number")
+      .key("classes", &Options::classes, at_least(1), "classes are below it, where it is given")
       .key("feature_columns", &Options::feature_columns, "in this order; all others when empty")
       .key("delimiter", &Options::delimiter, "one character between the fields")
       .key("first", &Options::first, at_least(0), "number of the first row that is used")

@@ -18,13 +18,14 @@ namespace rondo {
 class CsvTable final : public Dataset {
  public:
   struct Options {
-    std::string file = {};                               ///< name or path; must be given
-    std::string label_column = "label";                  ///< the column to predict
-    std::string label_type = "class";                    ///< "class": int64 >= 0; "value": float32
-    std::vector<std::string> feature_columns = {};       ///< in this order; all others when empty
-    std::string delimiter = ",";                         ///< one character
-    int64_t first = 0;                                   ///< number of the first row that is used
-    std::optional<int64_t> count = {};                   ///< rows from there; all when absent
+    std::string file = {};                          ///< name or path; must be given
+    std::string label_column = "label";             ///< the column to predict
+    std::string label_type = "class";               ///< "class": int64 >= 0; "value": float32
+    std::optional<int64_t> classes = {};            ///< classes are below it, where it is given
+    std::vector<std::string> feature_columns = {};  ///< in this order; all others when empty
+    std::string delimiter = ",";                    ///< one character
+    int64_t first = 0;                              ///< number of the first row that is used
+    std::optional<int64_t> count = {};              ///< rows from there; all when absent
     std::optional<std::filesystem::path> data_dir = {};  ///< else the environment's RONDO_DATA
     std::string folder = {};                             ///< of data_dir, looked into as well
   };

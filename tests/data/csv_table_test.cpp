@@ -97,6 +97,7 @@ TEST_CASE("what is wrong with a table is told with file, line and column") {
       {"a,labels\n1,2\n", ":1:1:", "did you mean \"labels\""},
       {"a,a,label\n1,2,3\n", ":1:3:", "\"a\""},
       {"", "t.csv:", "empty"},
+      {"a,label\n", "t.csv:1:", "no rows"},
   };
   for (const Case& wrong : cases) {
     const auto options = over(dir, wrong.text);
@@ -110,9 +111,18 @@ TEST_CASE("what is wrong with a table is told with file, line and column") {
   }
 }
 
-TEST_CASE("tables without rows and options out of range are refused") {
+TEST_CASE("a class that is none of so many is told with its place") {
   const TempDir dir;
-  CHECK_THROWS_AS(CsvTable{over(dir, "a,label\n")}, UsageError);
+  auto options = over(dir, "a,label\n1,2\n1,3\n");
+  CHECK_NOTHROW(CsvTable{options});
+  options.classes = 3;
+  const std::string message = message_of([&] { CsvTable{options}; });
+  CHECK(contains(message, "t.csv:3:3:"));
+  CHECK(contains(message, "below 3"));
+}
+
+TEST_CASE("options out of range are refused") {
+  const TempDir dir;
   const auto refused = [&](auto change) {
     auto options = over(dir, "a,label\n1,2\n");
     change(options);
