@@ -154,8 +154,15 @@ void CheckpointCallback::on_train_batch_end(
 
 void CheckpointCallback::on_fit_end(Trainer& trainer, Loop&) {
   const bool is_saved = saved_update_.value_or(0) == trainer.state().timestamp.update;
-  if (!options_.steps.is_zero() && trainer.stops_now() && !is_saved) {
-    save_in_run(trainer);
+  if (trainer.stops_now() && !is_saved) {
+    if (options_.steps.is_zero()) {
+      trainer.log().warning(fmt::format(
+          "stopped after {} updates of which none since {} is saved: checkpoint.steps is 0",
+          trainer.state().timestamp.update,
+          saved_update_ ? fmt::format("update {}", *saved_update_) : "the beginning"));
+    } else {
+      save_in_run(trainer);
+    }
   }
   settle(trainer, /*waits=*/true);
 }
@@ -240,12 +247,8 @@ void CheckpointCallback::publish(const fs::path& path) const {
 }
 
 FreePath CheckpointCallback::free_path(const Trainer& trainer) const {
-  const Timestamp& time = trainer.state().timestamp;
   CheckpointNameValues values;
-  values.step = time.update;
-  values.epoch = time.epoch;
-  values.batch = time.batch;
-  values.sample = time.sample;
+  values.time = trainer.state().timestamp;
   values.run_name =
       fs::absolute(trainer.options().model_dir).lexically_normal().filename().string();
   return [files = files_, root = options_.checkpoint_root, name = *name_, values] {
@@ -276,8 +279,8 @@ StateDict CheckpointCallback::gather(Trainer& trainer) {
 }
 
 void CheckpointCallback::remove(const fs::path& path) {
+  files_->remove(path);  // first: a file that no index lists would stay for ever
   index_->remove(path);
-  files_->remove(path);
 }
 
 Paths CheckpointCallback::indexed() const {

@@ -91,7 +91,11 @@ void choose(Trainer& trainer, const LoadOptions& options, StateDict& state) {
   if (!filter("rng")) {
     kept.erase("environment");  // the run is another one: no bits to go on with
   }
-  state = take_entries(state, live_state(trainer), filter);
+  state.erase("__metadata__");
+  const StateDict own = live_state(trainer);
+  trainer.log().info(fmt::format(
+      "a part of {} is loaded; {}", options.path.string(), describe_choice(state, own, filter)));
+  state = take_entries(state, own, filter);
   if (!kept.empty()) {
     state.set("__metadata__", std::move(kept));
   }
@@ -114,6 +118,11 @@ void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
     load_file(trainer, options_.load.path, &options_.load);
   } else {
     trainer.call(hooks::on_before_load_checkpoint, static_cast<const fs::path*>(nullptr));
+    if (!from.is_nothing() && !trainer.options().optimizer) {
+      trainer.log().warning(
+          fmt::format("there is no checkpoint in {}: the model is evaluated as it was made",
+                      options_.checkpoint_root.string()));
+    }
   }
 }
 

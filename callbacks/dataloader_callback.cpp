@@ -16,6 +16,16 @@ std::string order_of(const DataLoader& loader, uint64_t run_seed) {
              : "not shuffled";
 }
 
+/// Samples of a pass, where that is known.
+std::optional<int64_t> samples_of(const DataLoader& loader) {
+  const DataSource& source = loader.source();
+  if (const auto* indexed = dynamic_cast<const Dataset*>(&source)) {
+    return indexed->size();
+  }
+  const auto* sequential = dynamic_cast<const IterableDataset*>(&source);
+  return sequential != nullptr ? sequential->size() : std::nullopt;
+}
+
 }  // namespace
 
 void DataloaderCallback::on_enter_fit(
@@ -44,10 +54,13 @@ GroupedBatch DataloaderCallback::next_batch() {
 void DataloaderCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   if (loader_) {
     const Timestamp& time = trainer.state().timestamp;
-    state.set("dataloader",
-              StateDict{{"epoch", time.epoch},
-                        {"sample", time.sample_in_epoch},
-                        {"order", order_of(*loader_, trainer.state().seed)}});
+    StateDict position{{"epoch", time.epoch},
+                       {"sample", time.sample_in_epoch},
+                       {"order", order_of(*loader_, trainer.state().seed)}};
+    if (const auto samples = samples_of(*loader_)) {
+      position.set("samples", *samples);
+    }
+    state.set("dataloader", std::move(position));
   }
 }
 
@@ -57,6 +70,9 @@ void DataloaderCallback::check_checkpoint(Trainer&, const StateDict& state) {
     saved->as_dict().at("sample").as_int();
     if (const StateValue* order = saved->as_dict().find("order")) {
       order->as_string();
+    }
+    if (const StateValue* samples = saved->as_dict().find("samples")) {
+      samples->as_int();
     }
   }
 }
@@ -81,6 +97,17 @@ void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
         "come a second time, others not at all",
         order->as_string(),
         now,
+        start_.epoch));
+  }
+  const StateValue* const samples = saved->as_dict().find("samples");
+  const std::optional<int64_t> samples_now = samples_of(*loader_);
+  if (samples != nullptr && samples_now && samples->as_int() != *samples_now) {
+    trainer.log().warning(fmt::format(
+        "the data of the checkpoint had {} samples, it has {} now: the run goes on, but it is not "
+        "the one that was saved; in what is left of epoch {} some samples may come a second time, "
+        "others not at all",
+        samples->as_int(),
+        *samples_now,
         start_.epoch));
   }
 }

@@ -32,14 +32,26 @@ std::string utc(const CheckpointNameValues& values, const char* format) {
 }
 
 constexpr const char kNumber[] = "([0-9]+)";
+constexpr const char kSeconds[] = "([0-9]+\\.[0-9]{3})";
+
+std::string seconds(double count) {
+  return fmt::format("{:.3f}", count);
+}
 
 using Values = const CheckpointNameValues&;
 
 const Field kFields[] = {
-    {"step", [](Values v) { return std::to_string(v.step); }, kNumber},
-    {"epoch", [](Values v) { return std::to_string(v.epoch); }, kNumber},
-    {"batch", [](Values v) { return std::to_string(v.batch); }, kNumber},
-    {"sample", [](Values v) { return std::to_string(v.sample); }, kNumber},
+    {"step", [](Values v) { return std::to_string(v.time.update); }, kNumber},
+    {"epoch", [](Values v) { return std::to_string(v.time.epoch); }, kNumber},
+    {"batch", [](Values v) { return std::to_string(v.time.batch); }, kNumber},
+    {"batch_in_epoch", [](Values v) { return std::to_string(v.time.batch_in_epoch); }, kNumber},
+    {"sample", [](Values v) { return std::to_string(v.time.sample); }, kNumber},
+    {"sample_in_epoch", [](Values v) { return std::to_string(v.time.sample_in_epoch); }, kNumber},
+    {"token", [](Values v) { return std::to_string(v.time.token); }, kNumber},
+    {"token_in_epoch", [](Values v) { return std::to_string(v.time.token_in_epoch); }, kNumber},
+    {"total_wct", [](Values v) { return seconds(v.time.total_seconds); }, kSeconds},
+    {"epoch_wct", [](Values v) { return seconds(v.time.epoch_seconds); }, kSeconds},
+    {"batch_wct", [](Values v) { return seconds(v.time.batch_seconds); }, kSeconds},
     {"rank", [](Values v) { return std::to_string(v.rank); }, kNumber},
     // The shortest run name that fits: a longer one would swallow the step before a suffix.
     {"run_name", [](Values v) { return v.run_name; }, "(.+?)"},

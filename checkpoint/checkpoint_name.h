@@ -10,15 +10,13 @@
 #include <vector>
 
 #include "core/file_system.h"
+#include "core/timestamp.h"
 
 namespace rondo {
 
 /// What the fields of a checkpoint's name stand for.
 struct CheckpointNameValues {
-  int64_t step = 0;  ///< updates done
-  int64_t epoch = 0;
-  int64_t batch = 0;
-  int64_t sample = 0;
+  Timestamp time;  ///< {step} is its updates
   int64_t rank = 0;
   std::string run_name;
   /// The time of the save: {date}, {time} and the suffix, in UTC.
@@ -36,9 +34,11 @@ struct CheckpointStep {
   }
 };
 
-/// A template such as "checkpoint_{step}.pt". Its fields: {step}, which must be there, {epoch},
-/// {batch}, {sample}, {rank}, {run_name}, {date} as YYYYmmdd and {time} as HHMMSS. Each may stand
-/// once; between two of them must be text other than digits, so that names can be read back.
+/// A template such as "checkpoint_{step}.pt". Its fields: {step}, which must be there; {epoch},
+/// {batch}, {batch_in_epoch}, {sample}, {sample_in_epoch}, {token}, {token_in_epoch}; the training
+/// time {total_wct}, {epoch_wct}, {batch_wct} in seconds with three decimals; {rank}, {run_name};
+/// {date} as YYYYmmdd and {time} as HHMMSS. Each may stand once; between two of them must be text
+/// other than digits, so that names can be read back. Names of fields: Composer's.
 class CheckpointName {
  public:
   /// \throws UsageError  naming the template and what is wrong in it

@@ -1,6 +1,7 @@
 #include "checkpoint/partial_state.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -74,6 +75,37 @@ void add(const StateDict& from,
       result.set(item.first, item.second);
     }
   }
+}
+
+/// What becomes of the entries of one section, by their paths in it.
+struct SectionChoice {
+  std::vector<std::string> loaded;
+  std::vector<std::string> kept;      // the run's own
+  std::vector<std::string> left_out;  // the file's, under names that the run does not have
+};
+
+/// " (a, b, c and 7 more)", or nothing for a section that is one entry.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 6;
+  const size_t shown = std::min(names.size(), kMost);
+  const std::string list = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  if (list.empty()) {
+    return "";
+  }
+  return shown == names.size() ? fmt::format(" ({})", list)
+                               : fmt::format(" ({} and {} more)", list, names.size() - shown);
+}
+
+std::string describe(const std::string& section, const SectionChoice& choice) {
+  std::string text = fmt::format("{}: {} loaded", section, choice.loaded.size());
+  if (!choice.kept.empty()) {
+    text += fmt::format(", {} as the run made them{}", choice.kept.size(), some_of(choice.kept));
+  }
+  if (!choice.left_out.empty()) {
+    text += fmt::format(
+        ", {} of the file left out{}", choice.left_out.size(), some_of(choice.left_out));
+  }
+  return text;
 }
 
 /// The texts that the wildcards of a glob stand for, the shortest first; nothing when it does not
@@ -155,6 +187,49 @@ StateDict take_entries(const StateDict& saved, const StateDict& own, const Entry
   add(saved, "", is_meant, true, result);
   add(own, "", is_meant, false, result);
   return result;
+}
+
+std::string describe_choice(const StateDict& saved,
+                            const StateDict& own,
+                            const EntryFilter& is_meant) {
+  std::vector<std::pair<std::string, SectionChoice>> sections;
+  const auto section_of = [&](const std::string& path) -> SectionChoice& {
+    const std::string name = path.substr(0, path.find('/'));
+    const auto found = std::find_if(
+        sections.begin(), sections.end(), [&](const auto& known) { return known.first == name; });
+    return found != sections.end() ? found->second
+                                   : sections.emplace_back(name, SectionChoice{}).second;
+  };
+  const auto inner = [](const std::string& path) {
+    const size_t slash = path.find('/');
+    return slash == std::string::npos ? std::string() : path.substr(slash + 1);
+  };
+  for_each_entry(saved, "", [&](const std::string& path, const StateValue&) {
+    SectionChoice& section = section_of(path);
+    if (is_meant(path)) {
+      section.loaded.push_back(inner(path));
+    } else if (!own.contains(path)) {
+      section.left_out.push_back(inner(path));
+    }
+  });
+  for_each_entry(own, "", [&](const std::string& path, const StateValue&) {
+    if (!is_meant(path) || !saved.contains(path)) {
+      section_of(path).kept.push_back(inner(path));
+    }
+  });
+  std::vector<std::string> loaded;
+  std::vector<std::string> others;
+  for (const auto& [name, choice] : sections) {
+    if (choice.loaded.empty()) {
+      others.push_back(name);
+    } else {
+      loaded.push_back(describe(name, choice));
+    }
+  }
+  if (!others.empty()) {
+    loaded.push_back(fmt::format("not loaded: {}", fmt::join(others, ", ")));
+  }
+  return fmt::format("{}", fmt::join(loaded, "; "));
 }
 
 std::vector<std::string> rename_parameters(StateDict& state, const Globs& globs) {

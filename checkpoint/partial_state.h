@@ -32,6 +32,12 @@ class EntryFilter {
 /// changes nothing but what is meant. Tensors are shared, not copied.
 StateDict take_entries(const StateDict& saved, const StateDict& own, const EntryFilter& is_meant);
 
+/// What becomes of a run that loads `take_entries`, section by section: "model: 4 loaded, 2 as the
+/// run made them (head.weight, head.bias); not loaded: rng, optimizer". Long lists are cut.
+std::string describe_choice(const StateDict& saved,
+                            const StateDict& own,
+                            const EntryFilter& is_meant);
+
 /// Renames parameters and buffers wherever a state names them: in `model`, `optimizer/state` and
 /// `sparsity/masks`. Each pair is a glob and what takes its place, in which the n-th `*` stands for
 /// the text of the glob's n-th; the first glob that matches a name counts.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <set>
 
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
@@ -49,6 +50,20 @@ void forget(Metrics& metrics, const std::string& scope) {
                                return item.first.compare(0, scope.size() + 1, scope + "/") == 0;
                              }),
               items.end());
+}
+
+/// Takes links away, such as `latest`, whose files are there by their own names.
+void drop_links(Paths& found) {
+  std::set<fs::path> files;
+  for (const fs::path& path : found) {
+    if (!fs::is_symlink(path)) {
+      files.insert(fs::canonical(path));
+    }
+  }
+  const auto is_known = [&](const fs::path& path) {
+    return fs::is_symlink(path) && files.count(fs::canonical(path)) > 0;
+  };
+  found.erase(std::remove_if(found.begin(), found.end(), is_known), found.end());
 }
 
 /// What to load: the newest checkpoint, unless the model comes from a fit of this Trainer.
@@ -192,6 +207,7 @@ Paths matching_checkpoints(const std::vector<std::string>& globs, const Checkpoi
           0);
     }
   }
+  drop_links(found);
   std::stable_sort(found.begin(), found.end(), [&](const fs::path& a, const fs::path& b) {
     const int64_t x = step_in_name(a, run);
     const int64_t y = step_in_name(b, run);

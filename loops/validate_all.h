@@ -36,9 +36,9 @@ ValidationTable validate_checkpoints(Trainer& trainer,
                                      const ValidateAllOptions& options);
 
 /// The files that match the globs, each once, by the number in their name, then by name. Wildcards
-/// stand in the last component of a path only.
-/// \throws IoError  naming the pattern that matches nothing
+/// stand in the last component of a path only. A link is left out where its file matches as well.
 /// \param run  how the run names its checkpoints
+/// \throws IoError  naming the pattern that matches nothing
 Paths matching_checkpoints(const std::vector<std::string>& globs, const CheckpointName& run);
 
 /// The update that a file's name tells, as the run names its checkpoints; of another name the last

@@ -332,7 +332,7 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
            "tolerate missing and extra entries of the model")
       .key("save_initial_checkpoint",
            &CheckpointOptions::save_initial_checkpoint,
-           "also save before the first batch")
+           "also save before the first batch of the run")
       .key("strict_version",
            &CheckpointOptions::strict_version,
            "refuse files of another major or minor version")

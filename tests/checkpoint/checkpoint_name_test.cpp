@@ -21,7 +21,7 @@ const auto kSomeTime = std::chrono::system_clock::from_time_t(1714979289);
 
 CheckpointNameValues values_at(int64_t step) {
   CheckpointNameValues values;
-  values.step = step;
+  values.time.update = step;
   values.now = kSomeTime;
   return values;
 }
@@ -46,9 +46,9 @@ std::string matched(const std::string& pattern, const std::string& name) {
 
 TEST_CASE("every field is filled in") {
   CheckpointNameValues values = values_at(12);
-  values.epoch = 3;
-  values.batch = 48;
-  values.sample = 1536;
+  values.time.epoch = 3;
+  values.time.batch = 48;
+  values.time.sample = 1536;
   values.rank = 2;
   values.run_name = "glyphs";
   const CheckpointName name(
@@ -56,6 +56,19 @@ TEST_CASE("every field is filled in") {
   CHECK(name.format(values) == "glyphs-e3-s12-b48-n1536-r2-20240506_070809.pt");
   CHECK(name.match(name.format(values))->step == 12);
   CHECK(CheckpointName().format(values) == "checkpoint_12.pt");
+  values.time.batch_in_epoch = 8;
+  values.time.sample_in_epoch = 256;
+  values.time.token = 98304;
+  values.time.token_in_epoch = 16384;
+  values.time.total_seconds = 61.25;
+  values.time.epoch_seconds = 10.0004;
+  values.time.batch_seconds = 0.25;
+  const CheckpointName times(
+      "s{step}-b{batch_in_epoch}-n{sample_in_epoch}-t{token}-e{token_in_epoch}-"
+      "{total_wct}-{epoch_wct}-{batch_wct}.pt");
+  CHECK(times.format(values) == "s12-b8-n256-t98304-e16384-61.250-10.000-0.250.pt");
+  CHECK(times.match(times.format(values))->step == 12);
+  CHECK(times.match(times.format_with_suffix(values))->suffix == "20240506_070809");
 }
 
 TEST_CASE("T101: a template without {step}, or with another field, is a usage error") {

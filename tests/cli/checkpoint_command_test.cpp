@@ -66,7 +66,7 @@ TEST_CASE("info lists entries with their kinds, sizes, and who wrote the file") 
                                   std::string("writer = \"rondo"),
                                   std::string("model/layer.weight: "),
                                   std::string("[2, 3]"),
-                                  std::string("global_step: ")}) {
+                                  std::string("global_step: 3\n")}) {
     CAPTURE(part);
     CHECK(contains(answer.out, part));
   }

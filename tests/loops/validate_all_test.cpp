@@ -36,6 +36,17 @@ TEST_CASE(
       IoError);
 }
 
+TEST_CASE("a link to a file that is meant is left out of the matches") {
+  const TempDir dir;
+  std::ofstream(dir / "checkpoint_1.pt");
+  std::filesystem::create_symlink("checkpoint_1.pt", dir / "latest");
+  const auto found_by = [&](const char* glob) {
+    return matching_checkpoints({(dir / glob).string()}, CheckpointName());
+  };
+  CHECK(found_by("*") == Paths{dir / "checkpoint_1.pt"});
+  CHECK(found_by("lat*") == Paths{dir / "latest"});
+}
+
 TEST_CASE("the update of a file is what the run's names say, else the last number in its name") {
   const CheckpointName usual;
   const CheckpointName own("gpt2_{step}.e{epoch}.pt");

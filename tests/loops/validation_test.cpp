@@ -72,6 +72,23 @@ TEST_CASE("T42: a validation loads the newest checkpoint, or nothing when told s
   CHECK(fresh.state().global_step() == 0);
 }
 
+TEST_CASE("an evaluation that finds no checkpoint says so, unless it was told to load nothing") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.optimizer = {};
+  std::vector<std::string> lines;
+  Trainer trainer(options, quiet_log(&lines));
+  const auto is_told = [&] {
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("no checkpoint") != std::string::npos;
+    });
+  };
+  trainer.validate(tiny_loader("val"), LoadFrom::nothing());
+  CHECK_FALSE(is_told());
+  trainer.validate(tiny_loader("val"));
+  CHECK(is_told());
+}
+
 TEST_CASE("T42: after a fit a validation takes the model as it is") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");

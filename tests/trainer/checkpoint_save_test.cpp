@@ -317,4 +317,26 @@ TEST_CASE(
   CHECK(first_difference(straight_run(), bits_of(resumed)).empty());
 }
 
+TEST_CASE("a run that is stopped and saves nothing says so") {
+  for (const int64_t steps : {0, 100}) {
+    const TempDir dir;
+    TrainerOptions options = run_options(dir / "run", false);
+    options.checkpoint.steps = steps;
+    AtBatchEnd::Options stop;
+    stop.train = [](Trainer& trainer) {
+      if (trainer.state().global_step() == 3) {
+        trainer.request_stop("stopped by the test");
+      }
+    };
+    options.callbacks = {use<AtBatchEnd>(stop)};
+    std::vector<std::string> lines;
+    Trainer trainer(options, quiet_log(&lines));
+    CHECK(trainer.fit(tiny_loader("train")).steps == 3);
+    const bool is_told = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("checkpoint.steps is 0") != std::string::npos;
+    });
+    CHECK(is_told == (steps == 0));
+  }
+}
+
 TEST_SUITE_END();

@@ -198,6 +198,30 @@ TEST_CASE(
   CHECK(tells_of_order());
 }
 
+TEST_CASE("a run resumed with a data set of another size is told so, and goes on") {
+  const TempDir dir;
+  std::vector<std::string> warnings;
+  const auto train = [&](int64_t updates, int64_t samples) {
+    warnings.clear();
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = updates;
+    options.checkpoint.steps = updates;
+    Trainer trainer(options, quiet_log(&warnings));
+    return trainer.fit(tiny_loader("train", samples)).steps_now;
+  };
+  const auto tells_of_size = [&] {
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return warning.find("12 samples") != std::string::npos &&
+             warning.find("16 now") != std::string::npos;
+    });
+  };
+  train(2, 12);
+  CHECK(train(3, 12) == 1);
+  CHECK_FALSE(tells_of_size());
+  CHECK(train(5, 16) == 2);
+  CHECK(tells_of_size());
+}
+
 TEST_CASE(
     "T99: checkpoints of every 10 updates with validations every 7 are at 10, 20 and the last") {
   const TempDir dir;
