@@ -11,6 +11,7 @@
 #include "backends/eager_backend.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
+#include "backends/plan/chains.h"
 #include "backends/traced_backend.h"
 #include "core/error.h"
 #include "core/glob.h"
@@ -40,6 +41,7 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
   for (const Pass& pass : clean_up_passes()) {
     known.emplace_back(pass.name);
   }
+  known.emplace_back(kChainsPass);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw UsageError("backend.without_passes: there is no pass \"" + name + '"' +

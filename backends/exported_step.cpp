@@ -62,6 +62,12 @@ std::vector<Slot> inputs_of(const StepProgram& program) {
   return inputs;
 }
 
+PlanOptions plan_options(const StepFile& file) {
+  PlanOptions options;
+  options.exact = file.exact;
+  return options;
+}
+
 StateDict signature_of(const StepFile& file) {
   StateDict inputs;
   for (const Slot& slot : inputs_of(file.programs.front())) {
@@ -83,7 +89,7 @@ StateDict to_state(const StepFile& file) {
   StateList schedules;
   for (size_t i = 0; i < file.programs.size(); ++i) {
     programs.emplace_back(to_state(file.programs[i], state));
-    plans.emplace_back(to_text(make_plan(file.programs[i], file.exact)));
+    plans.emplace_back(to_text(make_plan(file.programs[i], plan_options(file))));
     StateList tables;
     for (const ExportedSchedule& schedule : file.schedules[i]) {
       tables.emplace_back(at::tensor(schedule.values, at::kDouble));
@@ -154,7 +160,7 @@ ExportedStep::ExportedStep(StepFile file) : file_(std::move(file)) {
   for (size_t i = 0; i < file_.programs.size(); ++i) {
     add_host_calls(i);
     executors_.push_back(std::make_unique<PlannedExecutor>(
-        file_.programs[i], TextLog(LogLevel::Warning), file_.exact));
+        file_.programs[i], TextLog(LogLevel::Warning), plan_options(file_)));
   }
   const StepProgram& last = file_.programs.back();
   for (const auto& [name, slot] : last.outputs) {

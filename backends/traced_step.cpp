@@ -10,6 +10,7 @@
 #include "backends/checks/verification.h"
 #include "backends/interpreter/jit_executor.h"
 #include "backends/passes/passes.h"
+#include "backends/plan/chains.h"
 #include "backends/plan/planned_executor.h"
 #include "backends/program/program_diff.h"
 #include "backends/recording/capture.h"
@@ -58,7 +59,11 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
   if (options.interprets) {
     return std::make_unique<JitExecutor>(program);
   }
-  return std::make_unique<PlannedExecutor>(program, log, options.exact, options.timed_replays);
+  const auto& without = options.without_passes;
+  PlanOptions plan;
+  plan.exact = options.exact;
+  plan.chains = std::find(without.begin(), without.end(), kChainsPass) == without.end();
+  return std::make_unique<PlannedExecutor>(program, log, plan, options.timed_replays);
 }
 
 }  // namespace

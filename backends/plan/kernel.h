@@ -15,6 +15,17 @@ class Kernel {
   virtual void run() = 0;
 };
 
+/// A kernel whose n-th result follows from the n-th elements of its arguments alone, and from
+/// numbers, where all of them lie side by side: any part of it can be run by itself.
+class ElementwiseKernel : public Kernel {
+ public:
+  /// How many there are; 0: it cannot be run in parts.
+  virtual int64_t elements() const = 0;
+
+  /// \param first  a multiple of 16
+  virtual void run_part(int64_t first, int64_t count) = 0;
+};
+
 /// Where the elements of a tensor lie. Looked up at each run: the tensors of a batch, and memory
 /// that an operator of LibTorch allocated, lie elsewhere each time.
 class Operand {

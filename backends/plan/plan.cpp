@@ -7,6 +7,7 @@
 #include "backends/passes/passes.h"
 #include "backends/passes/storages.h"
 #include "backends/plan/arena_layout.h"
+#include "backends/plan/chains.h"
 #include "backends/plan/operator_kernels.h"
 #include "backends/plan/out_variant.h"
 #include "backends/plan/own_kernels.h"
@@ -45,7 +46,9 @@ bool is_undefined(const Result& result) {
 // where each storage lives, then the kernels bound to that memory.
 class Planner {
  public:
-  Planner(StepProgram program, bool exact) : exact_(exact) { plan_.program = std::move(program); }
+  Planner(StepProgram program, const PlanOptions& options) : options_(options) {
+    plan_.program = std::move(program);
+  }
 
   Plan make() {
     for (size_t i = 0; i < program().instructions.size(); ++i) {
@@ -57,6 +60,9 @@ class Planner {
     replace_dying_arguments();
     lay_out_arena();
     make_kernels();
+    if (options_.chains) {
+      find_chains(plan_);
+    }
     return std::move(plan_);
   }
 
@@ -71,7 +77,8 @@ class Planner {
 
   const OwnKernel* own_kernel_of(size_t index) const {
     const Instruction& instruction = program().instructions[index];
-    return needs_nothing(instruction) ? nullptr : find_own_kernel(program(), instruction, exact_);
+    return needs_nothing(instruction) ? nullptr
+                                      : find_own_kernel(program(), instruction, options_.exact);
   }
 
   Lowering lowering_of(size_t index) const {
@@ -274,7 +281,7 @@ class Planner {
   }
 
   Plan plan_;
-  bool exact_;
+  PlanOptions options_;
   std::vector<const OwnKernel*> owns_;              // one an instruction; null: none
   std::map<size_t, std::vector<SlotId>> releases_;  // by the last instruction that needs them
 };
@@ -297,15 +304,19 @@ const char* to_string(Lowering lowering) {
   return "";
 }
 
-Plan make_plan(StepProgram program, bool exact) {
-  return Planner(std::move(program), exact).make();
+Plan make_plan(StepProgram program, const PlanOptions& options) {
+  return Planner(std::move(program), options).make();
 }
 
 std::string to_text(const Plan& plan) {
   std::map<std::string, int> counts;
   std::string lines;
+  size_t chained = 0;
+  size_t chains = 0;
   for (const PlannedInstruction& planned : plan.instructions) {
     const std::string how = to_string(planned.lowering);
+    chains += planned.chain > 1 ? 1 : 0;
+    chained += planned.chain > 1 ? planned.chain : 0;
     ++counts[how];
     lines += "  " + how + std::string(std::max<size_t>(how.size(), 10) - how.size(), ' ') +
              to_text(plan.program.instructions[planned.index]) + '\n';
@@ -313,6 +324,10 @@ std::string to_text(const Plan& plan) {
   std::string text = "plan\n  arena: " + std::to_string(plan.memory->arena_bytes()) + " bytes\n";
   for (const auto& [how, count] : counts) {
     text += "  " + how + ": " + std::to_string(count) + " instructions\n";
+  }
+  if (chains > 0) {
+    text += "  run part by part: " + std::to_string(chained) + " instructions, in " +
+            std::to_string(chains) + " chains\n";
   }
   return text + lines;
 }

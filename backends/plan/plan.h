@@ -34,6 +34,7 @@ struct PlannedInstruction {
   std::unique_ptr<Trial> trial;  ///< until the kernel has passed often enough
   int trials = 3;                ///< that are left: equal bytes may be luck once
   std::vector<SlotId> releases;  ///< adopted memory that nothing needs after this instruction
+  size_t chain = 1;  ///< instructions from here on that can be run together, see chains.h
 };
 
 /// Memory of a plan.
@@ -55,9 +56,13 @@ struct Plan {
   std::vector<PlannedInstruction> instructions;  ///< without those that need nothing
 };
 
+struct PlanOptions {
+  bool exact = true;   ///< only kernels that give the operators' bytes
+  bool chains = true;  ///< run element-wise instructions together
+};
+
 /// \param program  cleaned up
-/// \param exact    only kernels that give the operators' bytes
-Plan make_plan(StepProgram program, bool exact = true);
+Plan make_plan(StepProgram program, const PlanOptions& options = {});
 
 /// The plan for people to read: its memory, and how each instruction is run.
 std::string to_text(const Plan& plan);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/kernels_only.h"
+#include "backends/plan/chains.h"
 
 namespace rondo {
 
@@ -18,9 +19,9 @@ void release(const PlannedInstruction& planned, PlanMemory& memory) {
 
 PlannedExecutor::PlannedExecutor(StepProgram program,
                                  TextLog log,
-                                 bool exact,
+                                 const PlanOptions& options,
                                  int64_t timed_replays)
-    : plan_(make_plan(std::move(program), exact)),
+    : plan_(make_plan(std::move(program), options)),
       log_(std::move(log)),
       memory_(memory_of(plan_)),
       stopwatch_(plan_.instructions.size(), timed_replays) {
@@ -48,11 +49,15 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
   const KernelsOnly scope;
   bind(batch);
   stopwatch_.start();
-  for (PlannedInstruction& planned : plan_.instructions) {
-    if ((planned.users & due) != 0) {
-      run_one(planned);
-      stopwatch_.lap(static_cast<size_t>(&planned - plan_.instructions.data()));
+  PlannedInstruction* const begin = plan_.instructions.data();
+  PlannedInstruction* const end = begin + plan_.instructions.size();
+  for (PlannedInstruction* planned = begin; planned != end;) {
+    size_t done = 1;
+    if ((planned->users & due) != 0) {
+      done = run_from(planned);
+      stopwatch_.lap(static_cast<size_t>(planned - begin));
     }
+    planned += done;
   }
   stopwatch_.stop();
   keep_parts_of_batch();
@@ -83,6 +88,19 @@ const std::vector<at::Tensor>* PlannedExecutor::advance(const Deadline& deadline
   }
   keep_parts_of_batch();
   return &results_;
+}
+
+// How many instructions were run: all of a chain, or one.
+inline size_t PlannedExecutor::run_from(PlannedInstruction* planned) {
+  if (planned->chain == 1 || !is_settled_chain(planned)) {
+    run_one(*planned);
+    return 1;
+  }
+  run_chain(planned);
+  for (size_t i = 0; i < planned->chain; ++i) {
+    release(planned[i], *plan_.memory);
+  }
+  return planned->chain;
 }
 
 inline void PlannedExecutor::run_one(PlannedInstruction& planned) {

@@ -19,9 +19,12 @@ namespace rondo {
 class PlannedExecutor final : public Executor {
  public:
   /// \param log            gets the kernels that were dropped
-  /// \param exact          only kernels that give the operators' bytes
-  /// \param timed_replays  how many to time, once every kernel has stood its trials
-  PlannedExecutor(StepProgram program, TextLog log, bool exact = true, int64_t timed_replays = 0);
+  /// \param timed_replays  how many to time, once every kernel has stood its trials; the time of a
+  ///                       chain is its first instruction's
+  PlannedExecutor(StepProgram program,
+                  TextLog log,
+                  const PlanOptions& options = {},
+                  int64_t timed_replays = 0);
 
   const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
 
@@ -41,6 +44,7 @@ class PlannedExecutor final : public Executor {
   void find_inputs(const Batch& batch);
   void bind(const Batch& batch);
   void run_one(PlannedInstruction& planned);
+  size_t run_from(PlannedInstruction* planned);
   void keep_parts_of_batch();
   void try_kernel(PlannedInstruction& planned);
 

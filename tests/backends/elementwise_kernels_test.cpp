@@ -65,7 +65,7 @@ TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN"
                      {"b", random({13, 11}, step + 100)},
                      {"c", random({}, step + 200)}};
       },
-      5);
+      6);
   check_same(
       "a tensor of one number, of another dtype too",
       [](const Batch& x) {
@@ -85,6 +85,50 @@ TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN"
       },
       pairs({37}, {5}),
       2);
+}
+
+TEST_CASE("quotients, powers, roots, signs, and numbers before and behind") {
+  check_same(
+      "of two tensors, or of one",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"];
+        at::Tensor in_place = x["b"] * 2;
+        in_place.div_(a);
+        return std::vector{a / x["b"], -a, a.sqrt(), a.square(), a.pow(3), in_place};
+      },
+      pairs({13, 11}, {13, 11}),
+      7);
+  check_same(
+      "with a number",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"];
+        at::Tensor in_place = x["b"] * 2;
+        in_place.div_(3);
+        return std::vector{a + 0.1,
+                           a - 0.1,
+                           a / 3,
+                           0.1 - a,
+                           at::rsub(a, 0.7),
+                           1 / a,
+                           at::full_like(a, 0.1) * a,
+                           in_place};
+      },
+      pairs({13, 11}, {13, 11}),
+      11);
+  check_same(
+      "with a tensor of one number",
+      [](const Batch& x) {
+        return std::vector{x["a"] + x["b"], x["a"] - x["b"], x["b"] - x["a"], x["a"] / x["b"]};
+      },
+      pairs({37}, {}),
+      4);
+  check_same(
+      "other powers, and multiples, are left to LibTorch",
+      [](const Batch& x) {
+        return std::vector{x["a"].pow(2.5), at::add(x["a"], x["b"], 2)};
+      },
+      pairs({37}, {37}),
+      0);
 }
 
 TEST_CASE("a result is not put over an argument that another argument is a part of") {
@@ -120,6 +164,7 @@ TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat 
       [](const at::Tensor& a, const at::Tensor&) { return a.sigmoid(); },
       [](const at::Tensor& a, const at::Tensor&) { return (a - 1).narrow(1, 16, 16).sigmoid_(); },
       [](const at::Tensor& a, const at::Tensor& b) { return at::sigmoid_backward(b, a); },
+      [](const at::Tensor& a, const at::Tensor&) { return a.exp(); },
       [](const at::Tensor& a, const at::Tensor&) { return a.tanh(); },
       [](const at::Tensor& a, const at::Tensor&) { return (a - 1).tanh_(); },
       [](const at::Tensor& a, const at::Tensor& b) { return at::tanh_backward(b, a); },

@@ -99,7 +99,8 @@ inline void check_close(const Body& body,
                         const std::function<Batch(int)>& batch_of,
                         CapturedState state = {}) {
   Recorded recorded(body, batch_of(0), std::move(state));
-  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error), /*exact=*/false);
+  PlannedExecutor plan(
+      recorded.program, TextLog(LogLevel::Error), {/*exact=*/false, /*chains=*/true});
   const int before = recorded.kernels_of_own(plan.plan());
   for (int step = 0; step < 5; ++step) {
     const std::vector<at::Tensor> expected = body(batch_of(step));

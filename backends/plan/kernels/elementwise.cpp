@@ -1,6 +1,7 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
 #include <optional>
+#include <utility>
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
@@ -33,43 +34,90 @@ struct Multiply {
   RONDO_INLINE float operator()(float a, float b) const { return a * b; }
 };
 
+struct Divide {
+  RONDO_INLINE float operator()(float a, float b) const { return a / b; }
+};
+
+/// b - a, for a number that comes first.
+struct SubtractFrom {
+  RONDO_INLINE float operator()(float a, float b) const { return b - a; }
+};
+
+struct Negate {
+  RONDO_INLINE float operator()(float x) const { return -x; }
+};
+
+struct Reciprocal {
+  RONDO_INLINE float operator()(float x) const { return 1.0F / x; }
+};
+
+struct Square {
+  RONDO_INLINE float operator()(float x) const { return x * x; }
+};
+
+struct Cube {
+  RONDO_INLINE float operator()(float x) const { return x * x * x; }
+};
+
+struct SquareRoot {
+  RONDO_INLINE float operator()(float x) const { return __builtin_sqrtf(x); }
+};
+
 template <class Function>
-class UnaryKernel final : public Kernel {
+class UnaryKernel final : public ElementwiseKernel {
  public:
   UnaryKernel(Operand input, Operand result, const Rows& rows)
       : input_(input), result_(result), rows_(rows) {}
 
   void run() override {
     for_each_row(rows_, [this](int64_t plane, int64_t row) {
-      float* const y = result_.as<float>() + rows_.offset(0, plane, row);
-      const float* const x = input_.as<float>() + rows_.offset(1, plane, row);
-      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i]); }, rows_.width);
+      loop(rows_.offset(0, plane, row), rows_.offset(1, plane, row), rows_.width);
     });
   }
 
+  int64_t elements() const override { return rows_.elements(); }
+
+  void run_part(int64_t first, int64_t count) override { loop(first, first, count); }
+
  private:
+  void loop(int64_t to, int64_t from, int64_t count) const {
+    float* const y = result_.as<float>() + to;
+    const float* const x = input_.as<float>() + from;
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i]); }, count);
+  }
+
   Operand input_;
   Operand result_;
   Rows rows_;
 };
 
 template <class Function>
-class BinaryKernel final : public Kernel {
+class BinaryKernel final : public ElementwiseKernel {
  public:
   BinaryKernel(Operand a, Operand b, Operand result, const Rows& rows)
       : a_(a), b_(b), result_(result), rows_(rows) {}
 
   void run() override {
     for_each_row(rows_, [this](int64_t plane, int64_t row) {
-      float* const y = result_.as<float>() + rows_.offset(0, plane, row);
-      const float* const a = a_.as<float>() + rows_.offset(1, plane, row);
-      const float* const b = b_.as<float>() + rows_.offset(2, plane, row);
-      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(a[i], b[i]); },
-                  rows_.width);
+      loop(rows_.offset(0, plane, row),
+           rows_.offset(1, plane, row),
+           rows_.offset(2, plane, row),
+           rows_.width);
     });
   }
 
+  int64_t elements() const override { return rows_.elements(); }
+
+  void run_part(int64_t first, int64_t count) override { loop(first, first, first, count); }
+
  private:
+  void loop(int64_t to, int64_t from_a, int64_t from_b, int64_t count) const {
+    float* const y = result_.as<float>() + to;
+    const float* const a = a_.as<float>() + from_a;
+    const float* const b = b_.as<float>() + from_b;
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(a[i], b[i]); }, count);
+  }
+
   Operand a_;
   Operand b_;
   Operand result_;
@@ -100,24 +148,59 @@ class Number {
 };
 
 template <class Function>
-class NumberKernel final : public Kernel {
+class NumberKernel final : public ElementwiseKernel {
  public:
   NumberKernel(Operand input, Number number, Operand result, const Rows& rows)
       : input_(input), number_(number), result_(result), rows_(rows) {}
 
   void run() override {
-    const float number = number_.value();
-    for_each_row(rows_, [this, number](int64_t plane, int64_t row) {
-      float* const y = result_.as<float>() + rows_.offset(0, plane, row);
-      const float* const x = input_.as<float>() + rows_.offset(1, plane, row);
-      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], number); },
-                  rows_.width);
+    for_each_row(rows_, [this](int64_t plane, int64_t row) {
+      loop(rows_.offset(0, plane, row), rows_.offset(1, plane, row), rows_.width);
     });
   }
 
+  int64_t elements() const override { return rows_.elements(); }
+
+  void run_part(int64_t first, int64_t count) override { loop(first, first, count); }
+
  private:
+  void loop(int64_t to, int64_t from, int64_t count) const {
+    const float number = number_.value();
+    float* const y = result_.as<float>() + to;
+    const float* const x = input_.as<float>() + from;
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], number); }, count);
+  }
+
   Operand input_;
   Number number_;
+  Operand result_;
+  Rows rows_;
+};
+
+// The number in all elements.
+class FillKernel final : public ElementwiseKernel {
+ public:
+  FillKernel(float number, Operand result, const Rows& rows)
+      : number_(number), result_(result), rows_(rows) {}
+
+  void run() override {
+    for_each_row(rows_, [this](int64_t plane, int64_t row) {
+      loop(rows_.offset(0, plane, row), rows_.width);
+    });
+  }
+
+  int64_t elements() const override { return rows_.elements(); }
+
+  void run_part(int64_t first, int64_t count) override { loop(first, count); }
+
+ private:
+  void loop(int64_t to, int64_t count) const {
+    const float number = number_;
+    float* const y = result_.as<float>() + to;
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = number; }, count);
+  }
+
+  float number_;
   Operand result_;
   Rows rows_;
 };
@@ -159,10 +242,37 @@ bool is_single_number(const StepProgram& program, const Argument& argument) {
          (slot->dtype == at::kFloat || slot->dtype == at::kDouble);
 }
 
+bool is_number(const StepProgram& program, const Argument& argument) {
+  return host_number(program, argument) || is_single_number(program, argument);
+}
+
 bool accepts_number(const StepProgram& program, const Instruction& instruction) {
-  const Argument& number = instruction.arguments[1];
-  return accepts_one(program, instruction) &&
-         (host_number(program, number) || is_single_number(program, number));
+  return accepts_one(program, instruction) && is_number(program, instruction.arguments[1]);
+}
+
+// alpha = 1
+bool accepts_sum_with_number(const StepProgram& program, const Instruction& instruction) {
+  return accepts_number(program, instruction) && is_constant(instruction.arguments[2], 1.0);
+}
+
+// The same with the first two arguments exchanged.
+Instruction exchanged(Instruction instruction) {
+  std::swap(instruction.arguments[0], instruction.arguments[1]);
+  return instruction;
+}
+
+bool accepts_number_first(const StepProgram& program, const Instruction& instruction) {
+  return instruction.arguments[1].kind == Argument::Kind::Tensor &&
+         accepts_sum_with_number(program, exchanged(instruction));
+}
+
+bool accepts_fill(const StepProgram& program, const Instruction& instruction) {
+  return float_rows(program, instruction, 0) && host_number(program, instruction.arguments[1]);
+}
+
+template <int exponent>
+bool accepts_power(const StepProgram& program, const Instruction& instruction) {
+  return accepts_one(program, instruction) && is_constant(instruction.arguments[1], exponent);
 }
 
 template <class Function>
@@ -199,6 +309,21 @@ std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
                                                   *float_rows(program, instruction, 1));
 }
 
+std::unique_ptr<Kernel> make_fill(const StepProgram& program,
+                                  const Instruction& instruction,
+                                  const PlanMemory& memory) {
+  return std::make_unique<FillKernel>(
+      static_cast<float>(*host_number(program, instruction.arguments[1])),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 0));
+}
+
+std::unique_ptr<Kernel> make_number_first(const StepProgram& program,
+                                          const Instruction& instruction,
+                                          const PlanMemory& memory) {
+  return make_with_number<SubtractFrom>(program, exchanged(instruction), memory);
+}
+
 }  // namespace
 
 std::vector<OwnKernel> elementwise_kernels() {
@@ -206,12 +331,32 @@ std::vector<OwnKernel> elementwise_kernels() {
   return {
       {"aten::relu", accepts_one, make_unary<Relu>, 0, kInPlace},
       {"aten::threshold_backward", accepts_relu_backward, make_binary<ReluBackward>, 0, kInPlace},
+      {"aten::neg", accepts_one, make_unary<Negate>, 0, kInPlace},
+      {"aten::reciprocal", accepts_one, make_unary<Reciprocal>, 0, kInPlace},
+      {"aten::sqrt", accepts_one, make_unary<SquareRoot>, 0, kInPlace},
+      {"aten::pow.Tensor_Scalar", accepts_power<2>, make_unary<Square>, 0, kInPlace},
+      {"aten::pow.Tensor_Scalar", accepts_power<3>, make_unary<Cube>, 0, kInPlace},
       {"aten::add.Tensor", accepts_sum, make_binary<Add>, 0, kInPlace},
       {"aten::sub.Tensor", accepts_sum, make_binary<Subtract>, 0, kInPlace},
       {"aten::mul.Tensor", accepts_two, make_binary<Multiply>, 0, kInPlace},
+      {"aten::div.Tensor", accepts_two, make_binary<Divide>, 0, kInPlace},
       {"aten::add_.Tensor", accepts_sum, make_binary<Add>},
       {"aten::sub_.Tensor", accepts_sum, make_binary<Subtract>},
       {"aten::mul_.Tensor", accepts_two, make_binary<Multiply>},
+      {"aten::div_.Tensor", accepts_two, make_binary<Divide>},
+      {"aten::add.Tensor", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_sum_with_number, make_with_number<Subtract>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_number_first, make_number_first, 0, kInPlace},
+      {"aten::div.Tensor", accepts_number, make_with_number<Divide>, 0, kInPlace},
+      {"aten::div_.Tensor", accepts_number, make_with_number<Divide>},
+      {"aten::add.Scalar", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
+      {"aten::sub.Scalar", accepts_sum_with_number, make_with_number<Subtract>, 0, kInPlace},
+      {"aten::rsub.Scalar", accepts_sum_with_number, make_with_number<SubtractFrom>, 0, kInPlace},
+      {"aten::div.Scalar", accepts_number, make_with_number<Divide>, 0, kInPlace},
+      {"aten::add_.Scalar", accepts_sum_with_number, make_with_number<Add>},
+      {"aten::sub_.Scalar", accepts_sum_with_number, make_with_number<Subtract>},
+      {"aten::div_.Scalar", accepts_number, make_with_number<Divide>},
+      {"aten::fill_.Scalar", accepts_fill, make_fill},
       {"aten::mul.Tensor", accepts_number, make_with_number<Multiply>, 0, kInPlace},
       {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>, 0, kInPlace},
       {"aten::mul_.Tensor", accepts_number, make_with_number<Multiply>},

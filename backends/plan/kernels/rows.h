@@ -23,6 +23,9 @@ struct Rows {
   Steps row_steps = {};
   Steps element_steps = {};
 
+  /// The elements of all tensors where they lie side by side, one for one; else 0.
+  int64_t elements() const { return planes == 1 && count == 1 ? width : 0; }
+
   /// Elements from the first one of a tensor to a row's.
   int64_t offset(size_t tensor, int64_t plane, int64_t row) const {
     return plane * plane_steps[tensor] + row * row_steps[tensor];

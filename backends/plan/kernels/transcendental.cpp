@@ -81,6 +81,10 @@ struct GeluBackward {
   }
 };
 
+struct Exp {
+  RONDO_AVX512 static Floats of(Floats x) { return sleef().exp(x); }
+};
+
 struct Sigmoid {
   RONDO_AVX512 static Floats of(Floats x) {
     const Floats one = _mm512_set1_ps(1.0F);
@@ -108,49 +112,64 @@ struct TanhBackward {
 };
 
 template <class Function>
-class UnaryKernel final : public Kernel {
+class UnaryKernel final : public ElementwiseKernel {
  public:
   UnaryKernel(Operand input, Operand result, const Rows& rows)
       : input_(input), result_(result), rows_(rows) {}
 
-  RONDO_AVX512 void run() override {
-    for (int64_t plane = 0; plane < rows_.planes; ++plane) {
-      for (int64_t row = 0; row < rows_.count; ++row) {
-        float* const y = result_.as<float>() + rows_.offset(0, plane, row);
-        const float* const x = input_.as<float>() + rows_.offset(1, plane, row);
-        for (int64_t i = 0; i < rows_.width; i += kWidth) {
-          _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(x + i)));
-        }
-      }
+  void run() override {
+    for_each_row(rows_, [this](int64_t plane, int64_t row) {
+      loop(rows_.offset(0, plane, row), rows_.offset(1, plane, row), rows_.width);
+    });
+  }
+
+  int64_t elements() const override { return rows_.elements(); }
+
+  void run_part(int64_t first, int64_t count) override { loop(first, first, count); }
+
+ private:
+  RONDO_AVX512 void loop(int64_t to, int64_t from, int64_t count) const {
+    float* const y = result_.as<float>() + to;
+    const float* const x = input_.as<float>() + from;
+    for (int64_t i = 0; i < count; i += kWidth) {
+      _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(x + i)));
     }
   }
 
- private:
   Operand input_;
   Operand result_;
   Rows rows_;
 };
 
 template <class Function>
-class BinaryKernel final : public Kernel {
+class BinaryKernel final : public ElementwiseKernel {
  public:
   BinaryKernel(Operand a, Operand b, Operand result, const Rows& rows)
       : a_(a), b_(b), result_(result), rows_(rows) {}
 
-  RONDO_AVX512 void run() override {
-    for (int64_t plane = 0; plane < rows_.planes; ++plane) {
-      for (int64_t row = 0; row < rows_.count; ++row) {
-        float* const y = result_.as<float>() + rows_.offset(0, plane, row);
-        const float* const a = a_.as<float>() + rows_.offset(1, plane, row);
-        const float* const b = b_.as<float>() + rows_.offset(2, plane, row);
-        for (int64_t i = 0; i < rows_.width; i += kWidth) {
-          _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(a + i), _mm512_loadu_ps(b + i)));
-        }
-      }
+  void run() override {
+    for_each_row(rows_, [this](int64_t plane, int64_t row) {
+      loop(rows_.offset(0, plane, row),
+           rows_.offset(1, plane, row),
+           rows_.offset(2, plane, row),
+           rows_.width);
+    });
+  }
+
+  int64_t elements() const override { return rows_.elements(); }
+
+  void run_part(int64_t first, int64_t count) override { loop(first, first, first, count); }
+
+ private:
+  RONDO_AVX512 void loop(int64_t to, int64_t from_a, int64_t from_b, int64_t count) const {
+    float* const y = result_.as<float>() + to;
+    const float* const a = a_.as<float>() + from_a;
+    const float* const b = b_.as<float>() + from_b;
+    for (int64_t i = 0; i < count; i += kWidth) {
+      _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(a + i), _mm512_loadu_ps(b + i)));
     }
   }
 
- private:
   Operand a_;
   Operand b_;
   Operand result_;
@@ -213,6 +232,7 @@ std::vector<OwnKernel> transcendental_kernels() {
   return {
       {"aten::gelu", accepts_gelu, make_one<Gelu>, kUlps, kInPlace},
       {"aten::gelu_backward", accepts_gelu_backward, make_two<GeluBackward>, kUlps, kInPlace},
+      {"aten::exp", accepts_one, make_one<Exp>, 0, kInPlace},
       {"aten::sigmoid", accepts_one, make_one<Sigmoid>, 0, kInPlace},
       {"aten::sigmoid_", accepts_one, make_one<Sigmoid>},
       {"aten::sigmoid_backward", accepts_two, make_two<SigmoidBackward>, 0, kInPlace},
