@@ -79,6 +79,7 @@ void add(const StateDict& from,
 
 /// What becomes of the entries of one section, by their paths in it.
 struct SectionChoice {
+  std::string name;
   std::vector<std::string> loaded;
   std::vector<std::string> kept;      // the run's own
   std::vector<std::string> left_out;  // the file's, under names that the run does not have
@@ -96,16 +97,54 @@ std::string some_of(const std::vector<std::string>& names) {
                                : fmt::format(" ({} and {} more)", list, names.size() - shown);
 }
 
-std::string describe(const std::string& section, const SectionChoice& choice) {
-  std::string text = fmt::format("{}: {} loaded", section, choice.loaded.size());
-  if (!choice.kept.empty()) {
-    text += fmt::format(", {} as the run made them{}", choice.kept.size(), some_of(choice.kept));
+std::string describe(const SectionChoice& section) {
+  std::string text = fmt::format("{}: {} loaded", section.name, section.loaded.size());
+  if (!section.kept.empty()) {
+    text += fmt::format(", {} as the run made them{}", section.kept.size(), some_of(section.kept));
   }
-  if (!choice.left_out.empty()) {
+  if (!section.left_out.empty()) {
     text += fmt::format(
-        ", {} of the file left out{}", choice.left_out.size(), some_of(choice.left_out));
+        ", {} of the file left out{}", section.left_out.size(), some_of(section.left_out));
   }
   return text;
+}
+
+/// The section of an entry, which is added when it is new.
+SectionChoice& section_of(const std::string& path, std::vector<SectionChoice>& sections) {
+  const std::string name = path.substr(0, path.find('/'));
+  for (SectionChoice& section : sections) {
+    if (section.name == name) {
+      return section;
+    }
+  }
+  sections.emplace_back().name = name;
+  return sections.back();
+}
+
+/// The path of an entry in its section; "" when it is the section.
+std::string inner_path(const std::string& path) {
+  const size_t slash = path.find('/');
+  return slash == std::string::npos ? "" : path.substr(slash + 1);
+}
+
+std::vector<SectionChoice> choices(const StateDict& saved,
+                                   const StateDict& own,
+                                   const EntryFilter& is_meant) {
+  std::vector<SectionChoice> sections;
+  for_each_entry(saved, "", [&](const std::string& path, const StateValue&) {
+    SectionChoice& section = section_of(path, sections);
+    if (is_meant(path)) {
+      section.loaded.push_back(inner_path(path));
+    } else if (!own.contains(path)) {
+      section.left_out.push_back(inner_path(path));
+    }
+  });
+  for_each_entry(own, "", [&](const std::string& path, const StateValue&) {
+    if (!is_meant(path) || !saved.contains(path)) {
+      section_of(path, sections).kept.push_back(inner_path(path));
+    }
+  });
+  return sections;
 }
 
 /// The texts that the wildcards of a glob stand for, the shortest first; nothing when it does not
@@ -192,38 +231,13 @@ StateDict take_entries(const StateDict& saved, const StateDict& own, const Entry
 std::string describe_choice(const StateDict& saved,
                             const StateDict& own,
                             const EntryFilter& is_meant) {
-  std::vector<std::pair<std::string, SectionChoice>> sections;
-  const auto section_of = [&](const std::string& path) -> SectionChoice& {
-    const std::string name = path.substr(0, path.find('/'));
-    const auto found = std::find_if(
-        sections.begin(), sections.end(), [&](const auto& known) { return known.first == name; });
-    return found != sections.end() ? found->second
-                                   : sections.emplace_back(name, SectionChoice{}).second;
-  };
-  const auto inner = [](const std::string& path) {
-    const size_t slash = path.find('/');
-    return slash == std::string::npos ? std::string() : path.substr(slash + 1);
-  };
-  for_each_entry(saved, "", [&](const std::string& path, const StateValue&) {
-    SectionChoice& section = section_of(path);
-    if (is_meant(path)) {
-      section.loaded.push_back(inner(path));
-    } else if (!own.contains(path)) {
-      section.left_out.push_back(inner(path));
-    }
-  });
-  for_each_entry(own, "", [&](const std::string& path, const StateValue&) {
-    if (!is_meant(path) || !saved.contains(path)) {
-      section_of(path).kept.push_back(inner(path));
-    }
-  });
   std::vector<std::string> loaded;
   std::vector<std::string> others;
-  for (const auto& [name, choice] : sections) {
-    if (choice.loaded.empty()) {
-      others.push_back(name);
+  for (const SectionChoice& section : choices(saved, own, is_meant)) {
+    if (section.loaded.empty()) {
+      others.push_back(section.name);
     } else {
-      loaded.push_back(describe(name, choice));
+      loaded.push_back(describe(section));
     }
   }
   if (!others.empty()) {
