@@ -9,6 +9,7 @@
 #include "backends/blas_advice.h"
 #include "backends/checks/verify_policy.h"
 #include "backends/eager_backend.h"
+#include "backends/kept_casts.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
 #include "backends/plan/chains.h"
@@ -41,6 +42,7 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
   for (const Pass& pass : clean_up_passes()) {
     known.emplace_back(pass.name);
   }
+  known.emplace_back(KeptCasts::kPass);
   known.emplace_back(kChainsPass);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {

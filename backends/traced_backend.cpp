@@ -47,7 +47,7 @@ struct TracedBackend::StepInProgress {
 };
 
 TracedBackend::TracedBackend(const TracedOptions& options, TextLog log)
-    : options_(options), log_(std::move(log)) {
+    : options_(options), log_(std::move(log)), casts_(std::make_shared<KeptCasts>()) {
   if (options.explains) {
     history_ =
         std::make_unique<StepHistory>([this] { return state_ ? state_() : CapturedState(); });
@@ -191,6 +191,7 @@ void TracedBackend::invalidate(const std::string& why) {
         ". Change steps less often, or use backend.mode=eager");
   }
   steps_.clear();
+  casts_ = std::make_shared<KeptCasts>();
 }
 
 std::vector<StepReport> TracedBackend::reports() const {
@@ -217,7 +218,8 @@ TracedStep& TracedBackend::step_for(const StepKey& key, const Batch& batch) {
                        ". Pad batches to a few sizes or set drop_last, or use backend.mode=eager");
   }
   const std::string name = name_of(key);
-  auto step = std::make_unique<TracedStep>(name, steps_made_[name]++, options_, log_);
+  auto step =
+      std::make_unique<TracedStep>(name, steps_made_[name]++, key.phase, casts_, options_, log_);
   steps_.push_back({key, BatchStructure(batch), std::move(step)});
   return *steps_.back().step;
 }

@@ -14,6 +14,7 @@
 
 namespace rondo {
 
+class KeptCasts;
 class StepHistory;
 class TracedStep;
 struct StepCall;
@@ -82,6 +83,7 @@ class TracedBackend final : public Backend {
   TracedOptions options_;
   TextLog log_;
   std::function<CapturedState()> state_;
+  std::shared_ptr<KeptCasts> casts_;  // of the steps
   std::vector<Entry> steps_;
   std::map<std::string, int> steps_made_;  // by name
   std::vector<StepReport> retired_;        // of steps that were replayed and then invalidated

@@ -59,17 +59,26 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
   if (options.interprets) {
     return std::make_unique<JitExecutor>(program);
   }
-  const auto& without = options.without_passes;
   PlanOptions plan;
   plan.exact = options.exact;
-  plan.chains = std::find(without.begin(), without.end(), kChainsPass) == without.end();
+  plan.chains = !options.is_without(kChainsPass);
   return std::make_unique<PlannedExecutor>(program, log, plan, options.timed_replays);
 }
 
 }  // namespace
 
-TracedStep::TracedStep(std::string name, int number, const TracedOptions& options, TextLog log)
-    : name_(std::move(name)), number_(number), options_(options), log_(std::move(log)) {}
+TracedStep::TracedStep(std::string name,
+                       int number,
+                       const GroupPhase& phase,
+                       std::shared_ptr<KeptCasts> casts,
+                       const TracedOptions& options,
+                       TextLog log)
+    : name_(std::move(name)),
+      number_(number),
+      phase_(phase),
+      casts_(std::move(casts)),
+      options_(options),
+      log_(std::move(log)) {}
 
 TracedStep::~TracedStep() = default;
 
@@ -102,7 +111,11 @@ const Outputs& TracedStep::run(const StepCall& call) {
 const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline) {
   const bool is_whole = is_capture_next() || options_.verify.covers(stats_.replays) ||
                         !executor_->start(call.batch, due_closures(call));
-  return is_whole ? &run(call) : resume(call, deadline);
+  if (is_whole) {
+    return &run(call);
+  }
+  casts_->prepare(use_of_casts_);
+  return resume(call, deadline);
 }
 
 const Outputs* TracedStep::resume(const StepCall& call, const Deadline& deadline) {
@@ -127,6 +140,7 @@ bool TracedStep::is_capture_next() {
 const Outputs& TracedStep::finish(const StepCall& call,
                                   const std::vector<at::Tensor>& results,
                                   DueSet due) {
+  casts_->finish(use_of_casts_);
   ++stats_.replays;
   moves_in_a_row_ = 0;
   auto next = results.begin();
@@ -150,6 +164,7 @@ void TracedStep::capture(const StepCall& call) {
     const Stopwatch watch(stats_.capture_s);
     captured = capture_step(name_, call);
   }
+  casts_->forget();
   if (options_.explains) {
     recorded_ = std::make_shared<StepProgram>(captured.program);
   }
@@ -157,14 +172,14 @@ void TracedStep::capture(const StepCall& call) {
   if (first_ == nullptr) {
     first_ = std::make_unique<StepProgram>(std::move(captured.program));
   } else {
-    settle(std::move(captured));
+    settle(std::move(captured), call.state());
   }
 }
 
 // Two captures are there: compares, and builds what is replayed. State that was made in the first
 // step gives it other operators than the second has; a third capture then shows whether that was
 // all.
-void TracedStep::settle(CapturedStep second) {
+void TracedStep::settle(CapturedStep second, const CapturedState& state) {
   const std::unique_ptr<StepProgram> first = std::move(first_);
   const ProgramDifference difference = first_difference(*first, second.program);
   if (!difference.text.empty()) {
@@ -183,6 +198,10 @@ void TracedStep::settle(CapturedStep second) {
   CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
   program_ = std::move(cleaned_up.program);
   stats_.removed = std::move(cleaned_up.removed);
+  if (!options_.is_without(KeptCasts::kPass)) {
+    use_of_casts_ = casts_->keep(program_, phase_, state);
+    stats_.removed.emplace_back(KeptCasts::kPass, static_cast<int64_t>(use_of_casts_.read.size()));
+  }
   stats_.operators_replayed = static_cast<int64_t>(program_.instructions.size());
   stats_.captured_bytes = captured_bytes(program_);
   closures_ = std::move(second.closures);
@@ -239,6 +258,7 @@ DueSet TracedStep::due_closures(const StepCall& call) const {
 }
 
 const std::vector<at::Tensor>& TracedStep::replay(const StepCall& call, DueSet due) {
+  casts_->prepare(use_of_casts_);
   return *replaying(call, [&] { return &executor_->run(call.batch, due); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "backends/body_requests.h"
 #include "backends/executor.h"
+#include "backends/kept_casts.h"
 #include "backends/program/step_program.h"
 #include "backends/recording/host_calls.h"
 #include "backends/step_report.h"
@@ -27,7 +28,14 @@ struct CapturedStep;
 class TracedStep {
  public:
   /// \param number  tells steps of one name apart: how many there were before
-  TracedStep(std::string name, int number, const TracedOptions& options, TextLog log);
+  /// \param phase   of a training step
+  /// \param casts   of the steps of one backend
+  TracedStep(std::string name,
+             int number,
+             const GroupPhase& phase,
+             std::shared_ptr<KeptCasts> casts,
+             const TracedOptions& options,
+             TextLog log);
   ~TracedStep();
 
   /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
@@ -59,7 +67,7 @@ class TracedStep {
   };
 
   void capture(const StepCall& call);
-  void settle(CapturedStep second);
+  void settle(CapturedStep second, const CapturedState& state);
   [[noreturn]] void throw_difference(const std::string& difference) const;
   const Slot* moved_state() const;
   void start_anew(const Slot& moved);
@@ -73,6 +81,9 @@ class TracedStep {
 
   std::string name_;
   int number_;
+  GroupPhase phase_;
+  std::shared_ptr<KeptCasts> casts_;
+  KeptCasts::Use use_of_casts_;
   TracedOptions options_;
   TextLog log_;
   bool is_ready_ = false;

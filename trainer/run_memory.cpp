@@ -17,6 +17,9 @@ const char* kind_of(const std::string& captured) {
   if (begins_with(captured, "optimizer.grad/")) {
     return "kept gradients";
   }
+  if (begins_with(captured, "cast.")) {
+    return "kept casts";
+  }
   return begins_with(captured, "optimizer.") ? "optimizer state" : "other state";
 }
 
