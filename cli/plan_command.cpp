@@ -124,6 +124,8 @@ int run_plan(const CommandLine& line, Registries& registries) {
   }
   const bool is_verified =
       phases.front().init.backend.verify != "off" && phases.front().init.backend.exact;
+  // The first one also loads libraries and data.
+  const int64_t grown_first = rehearse(phases.front(), kUpdates).grown_by;
   const Rehearsal rehearsal = rehearse(std::move(phases.front()), kUpdates);
   const RunMemory all = memory_of(rehearsal.steps, is_verified);
   if (line.json) {
@@ -131,7 +133,10 @@ int run_plan(const CommandLine& line, Registries& registries) {
   } else {
     print(rehearsal.steps, all);
   }
-  std::cerr << fmt::format("this process grew by {}\n", megabytes(rehearsal.grown_by));
+  std::cerr << fmt::format(
+      "this process grew by {} for the steps, and before by {} for libraries and data\n",
+      megabytes(rehearsal.grown_by),
+      megabytes(std::max<int64_t>(grown_first - rehearsal.grown_by, 0)));
   if (limit == 0 || all.peak() <= limit) {
     return 0;
   }
