@@ -45,6 +45,13 @@ at::Tensor live_tensor(const CapturedState& state, const at::Tensor& captured) {
   return found == state.end() ? at::Tensor() : found->second;
 }
 
+/// Whether a cast made at the beginning of the group is what the instruction would make: an update
+/// comes last, and what comes before it in a group must leave the weights alone.
+bool lasts(const StorageFacts& facts, const Slot& source, size_t index, const GroupPhase& phase) {
+  const std::vector<size_t>& writes = facts.writes[static_cast<size_t>(source.storage)];
+  return writes.empty() || (phase.is_last && writes.front() > index);
+}
+
 /// copy_(kept, source)
 Instruction copy_into(SlotId kept, const Instruction& cast) {
   Instruction copy{c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", ""),
@@ -86,21 +93,20 @@ KeptCasts::Use KeptCasts::keep(StepProgram& program,
   }
   const StorageFacts facts(program);
   std::vector<bool> keep(program.instructions.size(), true);
-  bool may_be_written = false;  // by what may do anything
-  for (size_t i = 0; i < program.instructions.size() && !may_be_written; ++i) {
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
     Instruction& instruction = program.instructions[i];
-    may_be_written = instruction.is_opaque;
+    if (instruction.is_opaque) {
+      break;  // it may write the weights
+    }
     if (!is_cast(program, facts, instruction)) {
       continue;
     }
-    const SlotId result = instruction.results[0].slots[0];
     const Slot& source = slot_of(program, instruction.arguments[0].slots[0]);
-    const std::vector<size_t>& writes = facts.writes[static_cast<size_t>(source.storage)];
     const at::Tensor live = live_tensor(state, source.value);
-    // An update comes last, and what comes before it in a group must leave the weights alone.
-    if (!live.defined() || (!writes.empty() && (!phase.is_last || writes.front() < i))) {
+    if (!live.defined() || !lasts(facts, source, i, phase)) {
       continue;
     }
+    const SlotId result = instruction.results[0].slots[0];
     Slot& slot = program.slots[static_cast<size_t>(result)];
     const size_t cast = cast_of(live, slot);
     slot.kind = SlotKind::Captured;
@@ -138,29 +144,31 @@ size_t KeptCasts::cast_of(const at::Tensor& source, const Slot& result) {
 }
 
 void KeptCasts::prepare(const Use& use) {
-  for (const size_t i : use.made) {
-    casts_[i].version = version_of(casts_[i].source);
-  }
   for (const size_t i : use.read) {
     Cast& cast = casts_[i];
     const uint32_t version = version_of(cast.source);
     if (!cast.is_fresh || cast.version != version) {
       const KernelsOnly scope;
       cast.kept.copy_(cast.source);
-      cast.is_fresh = true;
       cast.version = version;
     }
+    cast.is_fresh = true;
+  }
+  // A replay that throws leaves nothing that counts as fresh.
+  for (Cast& cast : casts_) {
+    const bool is_written =
+        std::binary_search(use.written.begin(), use.written.end(), memory_of(cast.source));
+    cast.is_fresh = cast.is_fresh && !is_written;
+  }
+  for (const size_t i : use.made) {
+    casts_[i].is_fresh = false;
+    casts_[i].version = version_of(casts_[i].source);
   }
 }
 
 void KeptCasts::finish(const Use& use) {
   for (const size_t i : use.made) {
     casts_[i].is_fresh = true;
-  }
-  for (Cast& cast : casts_) {
-    const bool is_written =
-        std::binary_search(use.written.begin(), use.written.end(), memory_of(cast.source));
-    cast.is_fresh = cast.is_fresh && !is_written;
   }
 }
 

@@ -35,7 +35,7 @@ class KeptCasts {
   /// Before a replay: casts what it reads and what is not as it should be.
   void prepare(const Use& use);
 
-  /// After a replay.
+  /// After a replay that did not throw.
   void finish(const Use& use);
 
   /// After a step that was not a replay: any weight may be another one.
