@@ -36,6 +36,12 @@ void flush_at_end(Trainer& trainer, Cleanup& cleanup) {
   });
 }
 
+/// In the files alone: whoever catches the exception tells the user.
+void record(const Trainer& trainer, const std::string& failure) {
+  trainer.log().debug(failure);
+  trainer.log().flush();
+}
+
 }  // namespace
 
 void LoggingCallback::pre_setup(Trainer& trainer) {
@@ -78,11 +84,11 @@ void LoggingCallback::on_enter_validate(Trainer& trainer,
 }
 
 void LoggingCallback::on_fit_exception(Trainer& trainer, std::exception_ptr error) {
-  trainer.log().error(fmt::format("fit failed: {}", describe(error)));
+  record(trainer, fmt::format("fit failed: {}", describe(error)));
 }
 
 void LoggingCallback::on_validate_exception(Trainer& trainer, std::exception_ptr error) {
-  trainer.log().error(fmt::format("validation failed: {}", describe(error)));
+  record(trainer, fmt::format("validation failed: {}", describe(error)));
 }
 
 bool LoggingCallback::is_log_update(const Trainer& trainer, const Timestamp& time) const {
