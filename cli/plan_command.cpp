@@ -1,6 +1,7 @@
 // `rondo plan`: what a training step needs, before it is trained.
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <functional>
@@ -117,6 +118,8 @@ std::string json_of(const RunMemory& all) {
 }  // namespace
 
 int run_plan(const CommandLine& line, Registries& registries) {
+  // What is freed goes back to the system at once: holes in the heap would count as growth.
+  ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   const int64_t limit = line.memory_limit.empty() ? 0 : bytes_named(line.memory_limit);
   std::vector<RunConfig> phases = load_run(line, registries);
   if (phases.size() != 1) {

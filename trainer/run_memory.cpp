@@ -46,8 +46,14 @@ int64_t RunMemory::of_replays() const {
 
 int64_t RunMemory::peak() const {
   const int64_t captures = of_state() + inputs + constants + capture;
-  const int64_t comparison = is_verified ? of_state() + inputs + std::max(trial, capture) : trial;
-  return std::max(captures, of_replays() + comparison);
+  const int64_t trials = of_replays() + trial;
+  if (!is_verified) {
+    return std::max(captures, trials);
+  }
+  // Beside a copy of the state the step runs as written, and then as a replay.
+  const int64_t copy = of_state() + inputs;
+  const int64_t as_written = of_replays() - adopted + capture;
+  return std::max(captures, copy + std::max(as_written, trials));
 }
 
 RunMemory memory_of(const std::vector<StepReport>& steps, bool is_verified) {

@@ -268,18 +268,20 @@ int64_t peak_of_results(const StepProgram& program) {
   std::vector<size_t> first(static_cast<size_t>(program.storages), kNever);
   std::vector<size_t> last(first.size(), 0);
   const auto touch = [&](SlotId id, size_t moment) {
-    const Slot& slot = program.slots[static_cast<size_t>(id)];
-    if (slot.kind == SlotKind::Produced) {
-      const auto storage = static_cast<size_t>(slot.storage);
-      first[storage] = std::min(first[storage], moment);
-      last[storage] = moment;
-    }
+    const auto storage = static_cast<size_t>(program.slots[static_cast<size_t>(id)].storage);
+    first[storage] = std::min(first[storage], moment);
+    last[storage] = moment;
   };
   for (size_t i = 0; i < end; ++i) {
     for_each_slot(program.instructions[i].arguments, [&](SlotId slot) { touch(slot, i); });
     for_each_slot(program.instructions[i].results, [&](SlotId slot) { touch(slot, i); });
   }
-  const std::vector<int64_t> bytes = bytes_of_storages(program);
+  std::vector<int64_t> bytes = bytes_of_storages(program);
+  for (const Slot& slot : program.slots) {
+    if (slot.kind != SlotKind::Produced) {
+      bytes[static_cast<size_t>(slot.storage)] = 0;  // views of it are no new memory
+    }
+  }
   std::vector<int64_t> changes(end + 1, 0);
   for (size_t storage = 0; storage < first.size(); ++storage) {
     if (first[storage] != kNever) {

@@ -183,3 +183,15 @@ TEST_CASE("two recordings of one step have no difference; another constant or sh
   const StepProgram other = record([](const at::Tensor& x) { return x.mul(2).sub(x); });
   CHECK_FALSE(first_difference(scaled(3), other).is_value);
 }
+
+TEST_CASE("the most memory of results: views of weights and batches are none of it") {
+  const at::Tensor w = torch::ones({1000, 3});
+  const StepProgram program = record(
+      [&](const at::Tensor& x) {
+        const at::Tensor y = x.mm(w.t());  // 2 x 1000
+        const at::Tensor z = y.mm(w);      // 2 x 3
+        return z.t() + x.t();              // 3 x 2, after y has died
+      },
+      {{"w", w}});
+  CHECK(peak_of_results(program) == 4 * (2 * 1000 + 2 * 3));
+}
