@@ -171,7 +171,7 @@ fs::path CheckpointCallback::save(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
-  const fs::path path = write_new_checkpoint(*files_, free_path(trainer), state);
+  const fs::path path = write_new_checkpoint(*files_, new_name(trainer), state);
   publish(path);
   saved_update_ = trainer.state().timestamp.update;
   finish_save(trainer, path, pause.seconds());
@@ -187,10 +187,10 @@ void CheckpointCallback::save_in_run(Trainer& trainer) {
   try {
     if (options_.async) {
       background_->begin(
-          free_path(trainer), state, [this](const fs::path& written) { publish(written); });
+          new_name(trainer), state, [this](const fs::path& written) { publish(written); });
       return;
     }
-    path = write_new_checkpoint(*files_, free_path(trainer), state);
+    path = write_new_checkpoint(*files_, new_name(trainer), state);
     publish(path);
   } catch (const Error&) {
     fail_save(trainer, std::current_exception());
@@ -246,14 +246,15 @@ void CheckpointCallback::publish(const fs::path& path) const {
   update_latest_link(*files_, path);
 }
 
-FreePath CheckpointCallback::free_path(const Trainer& trainer) const {
+NewName CheckpointCallback::new_name(const Trainer& trainer) const {
   CheckpointNameValues values;
   values.time = trainer.state().timestamp;
   values.run_name =
       fs::absolute(trainer.options().model_dir).lexically_normal().filename().string();
-  return [files = files_, root = options_.checkpoint_root, name = *name_, values] {
-    return free_checkpoint_path(*files, root, name, values);
-  };
+  return {[files = files_, root = options_.checkpoint_root, name = *name_, values] {
+            return free_checkpoint_path(*files, root, name, values);
+          },
+          [this](const fs::path& path) { index_->announce(path); }};
 }
 
 bool CheckpointCallback::has_initial() const {

@@ -81,7 +81,7 @@ class CheckpointCallback : public CoreCallback {
   void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
   void fail_save(Trainer& trainer, const std::exception_ptr& error);
   void publish(const std::filesystem::path& path) const;
-  FreePath free_path(const Trainer& trainer) const;
+  NewName new_name(const Trainer& trainer) const;
   bool has_initial() const;
   StateDict gather(Trainer& trainer);
 

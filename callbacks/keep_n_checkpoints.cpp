@@ -23,6 +23,10 @@ void KeepNCheckpoints::on_after_save_checkpoint(Trainer& trainer, const fs::path
   }
   auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
   saved_.push_back(path.filename().string());
+  drop_oldest(checkpoints);
+}
+
+void KeepNCheckpoints::drop_oldest(CheckpointCallback& checkpoints) {
   while (static_cast<int64_t>(saved_.size()) > options_.n) {
     checkpoints.remove(checkpoints.root() / saved_.front());
     saved_.pop_front();
@@ -34,7 +38,7 @@ void KeepNCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, const L
     return;
   }
   is_loaded_ = false;
-  const auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
+  auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
   const auto& loaded = trainer.state().last_checkpoint;
   if (!loaded || !checkpoints.is_listed(*loaded)) {
     saved_.clear();  // those of another run
@@ -52,6 +56,7 @@ void KeepNCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, const L
     }
   }
   saved_ = std::move(known);
+  drop_oldest(checkpoints);  // what a run that died behind its last save could not
 }
 
 StateDict KeepNCheckpoints::save_state() const {

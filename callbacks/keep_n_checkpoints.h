@@ -9,6 +9,8 @@
 
 namespace rondo {
 
+class CheckpointCallback;
+
 /// Keeps the newest `n` checkpoints of this run and deletes older ones, never those of earlier
 /// runs. It knows them by name, so that a run can be moved, and a copy of a run leaves the files of
 /// the other one alone.
@@ -26,6 +28,8 @@ class KeepNCheckpoints final : public Callback {
   void load_state(const StateDict& state) override;
 
  private:
+  void drop_oldest(CheckpointCallback& checkpoints);
+
   Options options_;
   std::deque<std::string> saved_;  // names of this run's files, oldest first
   bool is_loaded_ = false;         // `saved_` is a checkpoint's and not yet checked

@@ -13,13 +13,13 @@ BackgroundSave::~BackgroundSave() {
   }
 }
 
-void BackgroundSave::begin(FreePath free_path,
+void BackgroundSave::begin(NewName name,
                            const StateDict& state,
                            std::function<void(const std::filesystem::path&)> publish) {
   if (writing_.valid()) {
     throw UsageError("BackgroundSave::begin: the save before it has not been reported");
   }
-  snapshot_.take(std::move(free_path), state);
+  snapshot_.take(std::move(name), state);
   publish_ = std::move(publish);
   writing_ = std::async(std::launch::async, [this] { return write(); });
 }

@@ -33,11 +33,11 @@ class BackgroundSave {
 
   /// Copies the state and begins to write it; the save before it must have been reported. Nothing
   /// is written when it throws.
-  /// \param free_path  asked for the path, and from the writing thread for another one when that
-  ///                   was taken meanwhile
+  /// \param name     asked for the path, and from the writing thread for another one when that was
+  ///                 taken meanwhile; announces from the writing thread
   /// \param publish  called by the writing thread once the file is durable
   /// \throws CheckpointError  when the state cannot be saved
-  void begin(FreePath free_path,
+  void begin(NewName name,
              const StateDict& state,
              std::function<void(const std::filesystem::path&)> publish);
 

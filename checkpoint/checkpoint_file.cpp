@@ -126,13 +126,11 @@ void write_checkpoint(FileSystem& files, const fs::path& path, const StateDict& 
   });
 }
 
-fs::path write_new_checkpoint(FileSystem& files,
-                              const FreePath& free_path,
-                              const StateDict& state) {
-  const fs::path path = free_path();
+fs::path write_new_checkpoint(FileSystem& files, const NewName& name, const StateDict& state) {
+  const fs::path path = name.free_path();
   return as_checkpoint_error("save", path, [&] {
     const detail::PickledState pickled = detail::pickle_state(state);
-    return write_new(files, path, free_path, writer_of(path, pickled));
+    return write_new(files, path, name, writer_of(path, pickled));
   });
 }
 
@@ -140,22 +138,21 @@ CheckpointSnapshot::CheckpointSnapshot() : memory_(std::make_unique<detail::Snap
 
 CheckpointSnapshot::~CheckpointSnapshot() = default;
 
-void CheckpointSnapshot::take(FreePath free_path, const StateDict& state) {
-  fs::path path = free_path();
+void CheckpointSnapshot::take(NewName name, const StateDict& state) {
+  fs::path path = name.free_path();
   as_checkpoint_error("save", path, [&] {
     detail::PickledState pickled = detail::pickle_state(state);
     pickled_.reset();  // its tensors keep the memory that may have to grow
     memory_->copy(pickled.records);
     pickled_ = std::make_unique<detail::PickledState>(std::move(pickled));
   });
-  free_path_ = std::move(free_path);
+  name_ = std::move(name);
   path_ = std::move(path);
 }
 
 fs::path CheckpointSnapshot::write(FileSystem& files) const {
-  return as_checkpoint_error("save", path_, [&] {
-    return write_new(files, path_, free_path_, writer_of(path_, *pickled_));
-  });
+  return as_checkpoint_error(
+      "save", path_, [&] { return write_new(files, path_, name_, writer_of(path_, *pickled_)); });
 }
 
 StateDict read_checkpoint(const fs::path& path) {

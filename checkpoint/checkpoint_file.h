@@ -29,7 +29,7 @@ void write_checkpoint(FileSystem& files, const std::filesystem::path& path, cons
 /// The same for a file that is to replace none, even when another process saves into the directory.
 /// \return where it is
 std::filesystem::path write_new_checkpoint(FileSystem& files,
-                                           const FreePath& free_path,
+                                           const NewName& name,
                                            const StateDict& state);
 
 namespace detail {
@@ -50,7 +50,7 @@ class CheckpointSnapshot {
   ~CheckpointSnapshot();
 
   /// Copies the state for a new file. \throws CheckpointError  as `write_checkpoint`
-  void take(FreePath free_path, const StateDict& state);
+  void take(NewName name, const StateDict& state);
 
   /// Writes what was taken last, from any thread. \return where it is \throws CheckpointError  as
   /// `write_checkpoint`
@@ -59,7 +59,7 @@ class CheckpointSnapshot {
  private:
   std::unique_ptr<detail::SnapshotMemory> memory_;
   std::unique_ptr<detail::PickledState> pickled_;
-  FreePath free_path_;
+  NewName name_;
   std::filesystem::path path_;  // the first that was free
 };
 

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char kKey[] = "checkpoints";
+constexpr const char kCheckpoints[] = "checkpoints";
+constexpr const char kAnnounced[] = "announced";
 
 /// A basic string of TOML.
 std::string toml_string(const std::string& text) {
@@ -37,8 +38,8 @@ std::string toml_string(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string index_text(const std::vector<std::string>& entries) {
-  std::string text = fmt::format("{} = [\n", kKey);
+std::string list_text(const char* key, const std::vector<std::string>& entries) {
+  std::string text = fmt::format("{} = [\n", key);
   for (const std::string& entry : entries) {
     text += fmt::format("  {},\n", toml_string(entry));
   }
@@ -56,16 +57,20 @@ std::string index_text(const std::vector<std::string>& entries) {
       what));
 }
 
-std::vector<std::string> parse_index(const fs::path& file, const std::string& text) {
-  toml::table table;
+toml::table parse_index(const fs::path& file, const std::string& text) {
   try {
-    table = toml::parse(text);
+    return toml::parse(text);
   } catch (const toml::parse_error& error) {
     fail(file, error.source().begin, error.description());
   }
-  const toml::array* array = table[kKey].as_array();
+}
+
+std::vector<std::string> entries_of(const fs::path& file,
+                                    const toml::table& table,
+                                    const char* key) {
+  const toml::array* array = table[key].as_array();
   if (array == nullptr) {
-    fail(file, table.source().begin, "expected checkpoints = [<paths>]");
+    fail(file, table.source().begin, fmt::format("expected {} = [<paths>]", key));
   }
   std::vector<std::string> entries;
   for (const toml::node& node : *array) {
@@ -76,6 +81,20 @@ std::vector<std::string> parse_index(const fs::path& file, const std::string& te
     entries.push_back(*entry);
   }
   return entries;
+}
+
+void add_once(const std::string& entry, std::vector<std::string>& entries) {
+  if (std::find(entries.begin(), entries.end(), entry) == entries.end()) {
+    entries.push_back(entry);
+  }
+}
+
+/// \return true when it was there
+bool erase(const std::string& entry, std::vector<std::string>& entries) {
+  const auto kept = std::remove(entries.begin(), entries.end(), entry);
+  const bool was_there = kept != entries.end();
+  entries.erase(kept, entries.end());
+  return was_there;
 }
 
 }  // namespace
@@ -91,7 +110,7 @@ CheckpointIndex::CheckpointIndex(std::shared_ptr<FileSystem> files,
 
 std::vector<fs::path> CheckpointIndex::listed() const {
   std::vector<fs::path> paths;
-  for (const std::string& entry : read()) {
+  for (const std::string& entry : read().checkpoints) {
     paths.push_back(path_of(entry));
   }
   return paths;
@@ -137,42 +156,41 @@ bool CheckpointIndex::lists(const fs::path& checkpoint) const {
   });
 }
 
+void CheckpointIndex::announce(const fs::path& checkpoint) {
+  update([entry = entry_of(checkpoint)](Content& content) { content.announced.push_back(entry); });
+}
+
 void CheckpointIndex::append(const fs::path& checkpoint) {
-  update([entry = entry_of(checkpoint)](Entries& entries) {
-    if (std::find(entries.begin(), entries.end(), entry) == entries.end()) {
-      entries.push_back(entry);
-    }
+  update([entry = entry_of(checkpoint)](Content& content) {
+    add_once(entry, content.checkpoints);
+    erase(entry, content.announced);
   });
 }
 
 bool CheckpointIndex::remove(const fs::path& checkpoint) {
   bool was_listed = false;
-  update([&was_listed, entry = entry_of(checkpoint)](Entries& entries) {
-    const auto kept = std::remove(entries.begin(), entries.end(), entry);
-    was_listed = kept != entries.end();
-    entries.erase(kept, entries.end());
+  update([&was_listed, entry = entry_of(checkpoint)](Content& content) {
+    was_listed = erase(entry, content.checkpoints);
   });
   return was_listed;
 }
 
 std::vector<fs::path> CheckpointIndex::drop_vanished() {
   std::vector<fs::path> dropped;
-  update([&](Entries& entries) {
+  update([&](Content& content) {
+    content.announced.clear();  // by processes that died before the file was there
     Entries kept;
     std::vector<fs::path> vanished;
-    for (const std::string& entry : entries) {
+    for (const std::string& entry : content.checkpoints) {
       const fs::path path = path_of(entry);
       if (!files_->exists(path)) {
         vanished.push_back(path);
         continue;
       }
-      const std::string now = path == model_dir_ / entry ? entry : entry_of(path);
-      if (std::find(kept.begin(), kept.end(), now) == kept.end()) {
-        kept.push_back(now);
-      }
+      add_once(path == model_dir_ / entry ? entry : entry_of(path), kept);
     }
     if (!kept.empty()) {
-      entries = std::move(kept);
+      content.checkpoints = std::move(kept);
       dropped = std::move(vanished);
     }
   });
@@ -182,17 +200,38 @@ std::vector<fs::path> CheckpointIndex::drop_vanished() {
 template <class Change>
 void CheckpointIndex::update(const Change& change) {
   const detail::FileLock lock(file().string() + ".lock");
-  const bool is_there = files_->exists(file());
-  const Entries before = read();
-  Entries after = before;
-  change(after);
-  if (after != before || (!is_there && !after.empty())) {
-    write_atomically(*files_, file(), index_text(after));
+  const std::string before = files_->exists(file()) ? files_->read(file()) : "";
+  Content content = read();
+  change(content);
+  if (before.empty() && content.checkpoints.empty() && content.announced.empty()) {
+    return;
+  }
+  std::string after = list_text(kCheckpoints, content.checkpoints);
+  if (!content.announced.empty()) {
+    after += list_text(kAnnounced, content.announced);
+  }
+  if (after != before) {
+    write_atomically(*files_, file(), after);
   }
 }
 
-CheckpointIndex::Entries CheckpointIndex::read() const {
-  return files_->exists(file()) ? parse_index(file(), files_->read(file())) : adopt();
+CheckpointIndex::Content CheckpointIndex::read() const {
+  if (!files_->exists(file())) {
+    return {adopt(), {}};
+  }
+  const toml::table table = parse_index(file(), files_->read(file()));
+  Content content{entries_of(file(), table, kCheckpoints), {}};
+  if (!table.contains(kAnnounced)) {
+    return content;
+  }
+  for (const std::string& entry : entries_of(file(), table, kAnnounced)) {
+    if (files_->exists(path_of(entry))) {
+      add_once(entry, content.checkpoints);
+    } else {
+      content.announced.push_back(entry);
+    }
+  }
+  return content;
 }
 
 CheckpointIndex::Entries CheckpointIndex::adopt() const {

@@ -17,6 +17,9 @@ namespace rondo {
 /// written atomically and only when it changes, under the lock of `checkpoints_index.toml.lock`:
 /// any number of processes and threads may use an index of the same directory, and lose nothing.
 ///
+/// A file that is about to get its name is announced, and listed from the moment when it is there:
+/// a process that dies in between leaves no file that nobody knows of.
+///
 /// Where there is no index file, the files in the checkpoint directory whose names the template
 /// makes are taken for listed, in order; the next change writes them down.
 ///
@@ -47,6 +50,9 @@ class CheckpointIndex {
   /// True when a path is among `listed`, however it is spelt.
   bool lists(const std::filesystem::path& checkpoint) const;
 
+  /// Lists a path as soon as there is a file.
+  void announce(const std::filesystem::path& checkpoint);
+
   /// Adds a path at the end; nothing when it is listed already.
   void append(const std::filesystem::path& checkpoint);
 
@@ -63,10 +69,16 @@ class CheckpointIndex {
  private:
   using Entries = std::vector<std::string>;
 
+  /// What is listed, and what is announced and not there.
+  struct Content {
+    Entries checkpoints;
+    Entries announced;
+  };
+
   template <class Change>
   void update(const Change& change);
 
-  Entries read() const;
+  Content read() const;
   Entries adopt() const;
   std::filesystem::path path_of(const std::string& entry) const;
   std::string entry_of(const std::filesystem::path& checkpoint) const;

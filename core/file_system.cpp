@@ -249,11 +249,14 @@ void write_atomically(FileSystem& files,
 
 fs::path write_new(FileSystem& files,
                    fs::path path,
-                   const FreePath& free_path,
+                   const NewName& name,
                    const std::function<void(WritableFile&)>& write) {
   const fs::path temporary = temporary_name(path);
   write_temporary(files, temporary, write, [&] {
     for (int attempt = 1;; ++attempt) {
+      if (name.announce) {
+        name.announce(path);
+      }
       try {
         files.rename_new(temporary, path);
         return;
@@ -262,7 +265,7 @@ fs::path write_new(FileSystem& files,
         if (error.error_number != EEXIST || attempt == kAttempts) {
           throw;
         }
-        path = free_path();
+        path = name.free_path();
       }
     }
   });

@@ -63,14 +63,19 @@ void write_atomically(FileSystem& files,
                       const std::function<void(WritableFile&)>& write);
 void write_atomically(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
 
-/// A path at which there is nothing yet; asked again when another process was faster.
-using FreePath = std::function<std::filesystem::path()>;
+/// How a new file gets its name.
+struct NewName {
+  /// A path at which there is nothing yet; asked again when another process was faster.
+  std::function<std::filesystem::path()> free_path;
+  /// Told the path when the file is whole, right before it is there; null: nobody is told.
+  std::function<void(const std::filesystem::path&)> announce = {};
+};
 
 /// The same for a file that is to replace none: when there is one at `path` by then, the next free
 /// path is taken. \return where the file is
 std::filesystem::path write_new(FileSystem& files,
                                 std::filesystem::path path,
-                                const FreePath& free_path,
+                                const NewName& name,
                                 const std::function<void(WritableFile&)>& write);
 
 /// `{path}.{8 hex}.tmp`, another one at each call.

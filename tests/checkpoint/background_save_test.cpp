@@ -24,8 +24,8 @@ namespace {
 
 const auto kNoPublication = [](const fs::path&) {};
 
-FreePath always(const fs::path& path) {
-  return [path] { return path; };
+NewName always(const fs::path& path) {
+  return {[path] { return path; }, {}};
 }
 
 }  // namespace
@@ -110,10 +110,10 @@ TEST_CASE("a path that another process takes meanwhile stays that one's; the nex
   BackgroundSave save(real_file_system());
   fs::path published;
   int asked = 0;
-  const FreePath free_path = [&] { return dir.path() / ("x" + std::to_string(asked++) + ".pt"); };
+  const NewName name{[&] { return dir.path() / ("x" + std::to_string(asked++) + ".pt"); }, {}};
   rondo::test::write_bytes(dir / "x0.pt", "theirs");
   rondo::test::write_bytes(dir / "x1.pt", "theirs");
-  save.begin(free_path, StateDict{{"n", 1}}, [&](const fs::path& path) { published = path; });
+  save.begin(name, StateDict{{"n", 1}}, [&](const fs::path& path) { published = path; });
   CHECK(save.wait()->path == dir / "x2.pt");
   CHECK(published == dir / "x2.pt");
   CHECK(bytes_of(dir / "x0.pt") == "theirs");

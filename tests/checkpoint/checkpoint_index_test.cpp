@@ -56,6 +56,25 @@ TEST_CASE("T105: lists paths in order, one a line, relative to the run directory
   CHECK(index.newest() == dir / "checkpoint_20.pt");
 }
 
+TEST_CASE("what is announced is listed from the moment when it is there") {
+  const TempDir dir;
+  CheckpointIndex index = index_of(dir);
+  index.announce(numbered(dir, 1));
+  CHECK(index.listed().empty());
+  write_atomically(*real_file_system(), numbered(dir, 1), "x");
+  CHECK(names(index.listed()) == Names{"checkpoint_1.pt"});
+  index.announce(numbered(dir, 2));
+  CHECK(names(index.listed()) == Names{"checkpoint_1.pt"});
+  index.append(numbered(dir, 2));
+  CHECK(bytes_of(index.file()) ==
+        "checkpoints = [\n  \"checkpoint_1.pt\",\n  \"checkpoint_2.pt\",\n]\n");
+  index.announce(numbered(dir, 3));
+  write_atomically(*real_file_system(), numbered(dir, 2), "x");
+  CHECK(index.drop_vanished().empty());
+  write_atomically(*real_file_system(), numbered(dir, 3), "x");
+  CHECK(index.listed().size() == 2);  // the process that announced it counts as dead since
+}
+
 TEST_CASE(
     "a run directory can be moved; checkpoints elsewhere are listed with their absolute path") {
   const TempDir dir;

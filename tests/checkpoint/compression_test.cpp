@@ -71,7 +71,7 @@ TEST_CASE("C53: a name that ends with .gz or .zst is written compressed, and rea
     write_checkpoint(files(), dir.path() / ("y.pt" + suffix), state);
     CHECK(bytes_of(dir.path() / ("x.pt" + suffix)) == bytes_of(dir.path() / ("y.pt" + suffix)));
     CheckpointSnapshot snapshot;
-    snapshot.take([&] { return dir.path() / ("z.pt" + suffix); }, state);
+    snapshot.take({[&] { return dir.path() / ("z.pt" + suffix); }, {}}, state);
     snapshot.write(files());
     CHECK(bytes_of(dir.path() / ("x.pt" + suffix)) == bytes_of(dir.path() / ("z.pt" + suffix)));
   }

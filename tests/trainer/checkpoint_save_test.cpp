@@ -174,9 +174,18 @@ void try_every_operation(bool async) {
       Trainer restarted(run_options(dir / "run", async), quiet_log());
       CHECK(restarted.fit(tiny_loader("train")).steps_now == 6 - step);
       CHECK(first_difference(straight, bits_of(restarted)).empty());
+      // No file is left that the index does not know of, and none got another name for it.
+      std::vector<std::string> saved;
       for (const std::string& name : real_file_system()->list(dir / "run")) {
         CHECK(name.find(".tmp") == std::string::npos);
+        if (name.find(".pt") != std::string::npos) {
+          saved.push_back(name);
+        }
       }
+      CHECK(saved ==
+            std::vector<std::string>{"checkpoint_2.pt", "checkpoint_4.pt", "checkpoint_6.pt"});
+      CHECK(CheckpointIndex(real_file_system(), dir / "run", CheckpointName()).listed().size() ==
+            3);
     }
   }
 }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
 #include "core/error.h"
@@ -52,6 +54,25 @@ int64_t train_keeping(const fs::path& model_dir,
 
 using Names = std::vector<std::string>;
 
+/// Ends the run behind the save of an update, before the callbacks after it hear of it.
+class DieAfterSave final : public Callback {
+ public:
+  struct Options {
+    int64_t update = 0;
+  };
+
+  explicit DieAfterSave(const Options& options) : options_(options) {}
+
+  void on_after_save_checkpoint(Trainer& trainer, const fs::path&) override {
+    if (trainer.state().global_step() == options_.update) {
+      throw std::runtime_error("died");
+    }
+  }
+
+ private:
+  Options options_;
+};
+
 }  // namespace
 
 TEST_SUITE_BEGIN("trainer/keep_n_checkpoints");
@@ -72,6 +93,26 @@ TEST_CASE("T114: after a resume KeepNCheckpoints goes on with the files of its r
   CHECK(train_keeping(dir / "run", 6, 2) == 2);
   CHECK(checkpoints_in(dir / "run") == Names{"checkpoint_4.pt", "checkpoint_6.pt"});
   CHECK(train_keeping(dir / "run", 8, 2) == 2);
+  CHECK(checkpoints_in(dir / "run") == Names{"checkpoint_6.pt", "checkpoint_8.pt"});
+}
+
+TEST_CASE(
+    "T114: a run that died between a save and the deletion of the oldest file makes up for it") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 8;
+  options.checkpoint.steps = 2;
+  options.callbacks = {use<DieAfterSave>({6}), use<KeepNCheckpoints>({2})};
+  CHECK_THROWS_AS(Trainer(options, quiet_log()).fit(tiny_loader("train")), Error);
+  CHECK(checkpoints_in(dir / "run").size() == 3);
+  train_keeping(dir / "run", 8, 2);
+  train_keeping(dir / "straight", 8, 2);
+  const auto saved = [&](const char* run) {
+    return read_checkpoint(dir / run / "checkpoint_8.pt")
+        .at("callbacks/KeepNCheckpoints")
+        .as_dict();
+  };
+  CHECK(first_difference(saved("run"), saved("straight")).empty());
   CHECK(checkpoints_in(dir / "run") == Names{"checkpoint_6.pt", "checkpoint_8.pt"});
 }
 
