@@ -167,7 +167,7 @@ void measure_background(const Subject& subject, Report& report) {
   BackgroundSave background(real_file_system());
   const auto begin = [&] {
     const auto path = [&] { return subject.dir / "background.pt"; };
-    background.begin(path, subject.state, [](const auto&) {});
+    background.begin({path, {}}, subject.state, [](const auto&) {});
   };
   report.add("first_pause_s", seconds_of(begin));
   std::vector<double> pauses;
