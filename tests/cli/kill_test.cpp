@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -52,13 +53,22 @@ std::string content(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-bool has_checkpoint(const fs::path& run) {
+bool has_file(const fs::path& run, const std::function<bool(const fs::path&)>& is_meant) {
   for (const auto& entry : fs::directory_iterator(run)) {
-    if (entry.path().extension() == ".pt") {
+    if (is_meant(entry.path())) {
       return true;
     }
   }
   return false;
+}
+
+bool has_checkpoint(const fs::path& run) {
+  return has_file(run, [](const fs::path& path) { return path.extension() == ".pt"; });
+}
+
+/// True once a save has begun: its file has no name of its own before the index knows of it.
+bool has_begun_save(const fs::path& run) {
+  return has_file(run, [](const fs::path& path) { return path.extension() == ".tmp"; });
 }
 
 /// Holds the lock of a file while it lives.
@@ -131,7 +141,7 @@ TEST_CASE("a second Ctrl-C ends the run at once, also in the middle of its last 
   REQUIRE(process.wait_for_output("Loss="));
   const HeldLock lock(dir / "run/checkpoints_index.toml.lock");  // the save waits for it for ever
   process.send(SIGINT);
-  while (!has_checkpoint(dir / "run")) {
+  while (!has_begun_save(dir / "run")) {
     std::this_thread::yield();
   }
   process.send(SIGINT);
