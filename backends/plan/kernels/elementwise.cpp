@@ -5,7 +5,7 @@
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
-#include "backends/plan/kernels/rows.h"
+#include "backends/plan/kernels/rows_kernel.h"
 #include "core/vector_loop.h"
 
 namespace rondo {
@@ -63,65 +63,16 @@ struct SquareRoot {
   RONDO_INLINE float operator()(float x) const { return __builtin_sqrtf(x); }
 };
 
+// The loops of a function of one element, or of two.
 template <class Function>
-class UnaryKernel final : public ElementwiseKernel {
- public:
-  UnaryKernel(Operand input, Operand result, const Rows& rows)
-      : input_(input), result_(result), rows_(rows) {}
-
-  void run() override {
-    for_each_row(rows_, [this](int64_t plane, int64_t row) {
-      loop(rows_.offset(0, plane, row), rows_.offset(1, plane, row), rows_.width);
-    });
-  }
-
-  int64_t elements() const override { return rows_.elements(); }
-
-  void run_part(int64_t first, int64_t count) override { loop(first, first, count); }
-
- private:
-  void loop(int64_t to, int64_t from, int64_t count) const {
-    float* const y = result_.as<float>() + to;
-    const float* const x = input_.as<float>() + from;
+struct Loop {
+  static void run(float* y, const float* x, int64_t count) {
     vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i]); }, count);
   }
 
-  Operand input_;
-  Operand result_;
-  Rows rows_;
-};
-
-template <class Function>
-class BinaryKernel final : public ElementwiseKernel {
- public:
-  BinaryKernel(Operand a, Operand b, Operand result, const Rows& rows)
-      : a_(a), b_(b), result_(result), rows_(rows) {}
-
-  void run() override {
-    for_each_row(rows_, [this](int64_t plane, int64_t row) {
-      loop(rows_.offset(0, plane, row),
-           rows_.offset(1, plane, row),
-           rows_.offset(2, plane, row),
-           rows_.width);
-    });
-  }
-
-  int64_t elements() const override { return rows_.elements(); }
-
-  void run_part(int64_t first, int64_t count) override { loop(first, first, first, count); }
-
- private:
-  void loop(int64_t to, int64_t from_a, int64_t from_b, int64_t count) const {
-    float* const y = result_.as<float>() + to;
-    const float* const a = a_.as<float>() + from_a;
-    const float* const b = b_.as<float>() + from_b;
+  static void run(float* y, const float* a, const float* b, int64_t count) {
     vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(a[i], b[i]); }, count);
   }
-
-  Operand a_;
-  Operand b_;
-  Operand result_;
-  Rows rows_;
 };
 
 // One number for all elements, rounded to float as LibTorch does it first: the host's, or what a
@@ -279,19 +230,21 @@ template <class Function>
 std::unique_ptr<Kernel> make_unary(const StepProgram& program,
                                    const Instruction& instruction,
                                    const PlanMemory& memory) {
-  return std::make_unique<UnaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
-                                                 memory.operand(id_at(instruction.results, 0)),
-                                                 *float_rows(program, instruction, 1));
+  return std::make_unique<UnaryKernel<Loop<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 1));
 }
 
 template <class Function>
 std::unique_ptr<Kernel> make_binary(const StepProgram& program,
                                     const Instruction& instruction,
                                     const PlanMemory& memory) {
-  return std::make_unique<BinaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
-                                                  memory.operand(id_at(instruction.arguments, 1)),
-                                                  memory.operand(id_at(instruction.results, 0)),
-                                                  *float_rows(program, instruction, 2));
+  return std::make_unique<BinaryKernel<Loop<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.arguments, 1)),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 2));
 }
 
 template <class Function>

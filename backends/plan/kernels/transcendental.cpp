@@ -10,7 +10,7 @@
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
-#include "backends/plan/kernels/rows.h"
+#include "backends/plan/kernels/rows_kernel.h"
 #include "backends/plan/kernels/sleef.h"
 
 namespace rondo {
@@ -111,69 +111,20 @@ struct TanhBackward {
   }
 };
 
+// The loops of a function of one vector, or of two.
 template <class Function>
-class UnaryKernel final : public ElementwiseKernel {
- public:
-  UnaryKernel(Operand input, Operand result, const Rows& rows)
-      : input_(input), result_(result), rows_(rows) {}
-
-  void run() override {
-    for_each_row(rows_, [this](int64_t plane, int64_t row) {
-      loop(rows_.offset(0, plane, row), rows_.offset(1, plane, row), rows_.width);
-    });
-  }
-
-  int64_t elements() const override { return rows_.elements(); }
-
-  void run_part(int64_t first, int64_t count) override { loop(first, first, count); }
-
- private:
-  RONDO_AVX512 void loop(int64_t to, int64_t from, int64_t count) const {
-    float* const y = result_.as<float>() + to;
-    const float* const x = input_.as<float>() + from;
+struct Loop {
+  RONDO_AVX512 static void run(float* y, const float* x, int64_t count) {
     for (int64_t i = 0; i < count; i += kWidth) {
       _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(x + i)));
     }
   }
 
-  Operand input_;
-  Operand result_;
-  Rows rows_;
-};
-
-template <class Function>
-class BinaryKernel final : public ElementwiseKernel {
- public:
-  BinaryKernel(Operand a, Operand b, Operand result, const Rows& rows)
-      : a_(a), b_(b), result_(result), rows_(rows) {}
-
-  void run() override {
-    for_each_row(rows_, [this](int64_t plane, int64_t row) {
-      loop(rows_.offset(0, plane, row),
-           rows_.offset(1, plane, row),
-           rows_.offset(2, plane, row),
-           rows_.width);
-    });
-  }
-
-  int64_t elements() const override { return rows_.elements(); }
-
-  void run_part(int64_t first, int64_t count) override { loop(first, first, first, count); }
-
- private:
-  RONDO_AVX512 void loop(int64_t to, int64_t from_a, int64_t from_b, int64_t count) const {
-    float* const y = result_.as<float>() + to;
-    const float* const a = a_.as<float>() + from_a;
-    const float* const b = b_.as<float>() + from_b;
+  RONDO_AVX512 static void run(float* y, const float* a, const float* b, int64_t count) {
     for (int64_t i = 0; i < count; i += kWidth) {
       _mm512_storeu_ps(y + i, Function::of(_mm512_loadu_ps(a + i), _mm512_loadu_ps(b + i)));
     }
   }
-
-  Operand a_;
-  Operand b_;
-  Operand result_;
-  Rows rows_;
 };
 
 // In whole vectors: LibTorch computes what is left over by other functions.
@@ -210,19 +161,21 @@ template <class Function>
 std::unique_ptr<Kernel> make_one(const StepProgram& program,
                                  const Instruction& instruction,
                                  const PlanMemory& memory) {
-  return std::make_unique<UnaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
-                                                 memory.operand(id_at(instruction.results, 0)),
-                                                 *wide_rows(program, instruction, 1));
+  return std::make_unique<UnaryKernel<Loop<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.results, 0)),
+      *wide_rows(program, instruction, 1));
 }
 
 template <class Function>
 std::unique_ptr<Kernel> make_two(const StepProgram& program,
                                  const Instruction& instruction,
                                  const PlanMemory& memory) {
-  return std::make_unique<BinaryKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
-                                                  memory.operand(id_at(instruction.arguments, 1)),
-                                                  memory.operand(id_at(instruction.results, 0)),
-                                                  *wide_rows(program, instruction, 2));
+  return std::make_unique<BinaryKernel<Loop<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.arguments, 1)),
+      memory.operand(id_at(instruction.results, 0)),
+      *wide_rows(program, instruction, 2));
 }
 
 }  // namespace
