@@ -62,7 +62,20 @@ void erase_clocks(StateDict& state) {
   }
 }
 
-/// What two equal runs have in equal bytes: all but the clocks.
+/// The names of all checkpoints that a run left, in its directory and below.
+StateList names_left(const fs::path& model_dir, const fs::path& extension) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(model_dir)) {
+    if (entry.path().extension() == extension && !entry.is_symlink()) {
+      names.push_back(entry.path().lexically_relative(model_dir).string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return {names.begin(), names.end()};
+}
+
+/// What two equal runs have in equal bytes: the newest checkpoint but for its clocks, and which
+/// files are left beside it.
 StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
   const CheckpointIndex index(real_file_system(), model_dir, name);
   const std::optional<fs::path> newest = index.newest();
@@ -76,6 +89,7 @@ StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
       erase_clocks(found->as_dict());
     }
   }
+  state.set("files", names_left(model_dir, newest->extension()));
   return state;
 }
 

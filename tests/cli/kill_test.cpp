@@ -32,9 +32,9 @@ fs::path config(const TempDir& dir, const std::string& extra = "") {
 model_dir  = "{0}/run"
 seed       = 1
 model      = {{ name = "Mlp", sizes = [784, 16, 10], dropout = 0.2 }}
-loop       = {{ max_steps = 60, eval_frequency = 16, grad_accum_steps = 2 }}
+loop       = {{ max_steps = 60, eval_frequency = 6, grad_accum_steps = 2 }}
 checkpoint = {{ steps = 4{1} }}
-callbacks  = [{{ KeepNCheckpoints = {{ n = 2 }} }}]
+callbacks  = [{{ KeepNCheckpoints = {{ n = 2 }} }}, {{ KeepBestCheckpoints = {{ metric = "val/loss", n = 2 }} }}]
 
 [trainer.init.optimizer.AdamW]
 lr = 1e-3
