@@ -10,12 +10,16 @@ namespace rondo {
 
 void CallbackMap::add_slot(std::string slot,
                            std::string class_name,
+                           std::string origin,
                            std::unique_ptr<CoreCallback> callback) {
   ++used_[slot];
-  entries_.push_back({std::move(slot), std::move(class_name), std::move(callback)});
+  entries_.push_back(
+      {std::move(slot), std::move(class_name), std::move(origin), std::move(callback)});
 }
 
-void CallbackMap::add(std::string class_name, std::unique_ptr<Callback> callback) {
+void CallbackMap::add(std::string class_name,
+                      std::string origin,
+                      std::unique_ptr<Callback> callback) {
   if (dynamic_cast<const CoreCallback*>(callback.get()) != nullptr) {
     throw UsageError(
         fmt::format("{} is a core callback and cannot be overridden among the callbacks; give it "
@@ -24,7 +28,8 @@ void CallbackMap::add(std::string class_name, std::unique_ptr<Callback> callback
   }
   const int count = ++used_[class_name];
   std::string name = count == 1 ? class_name : fmt::format("{}_{}", class_name, count);
-  entries_.push_back({std::move(name), std::move(class_name), std::move(callback)});
+  entries_.push_back(
+      {std::move(name), std::move(class_name), std::move(origin), std::move(callback)});
 }
 
 void CallbackMap::move_to_end(const std::string& name) {

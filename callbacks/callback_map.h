@@ -15,15 +15,19 @@ class CallbackMap {
   struct Entry {
     std::string name;        ///< the slot's, or the class name with `_2`, `_3` …
     std::string class_name;  ///< for messages
+    std::string origin;      ///< where a config file has it, such as "run.toml:12:3", or ""
     std::unique_ptr<Callback> callback;
   };
 
   /// Adds a core callback under its slot's name.
-  void add_slot(std::string slot, std::string class_name, std::unique_ptr<CoreCallback> callback);
+  void add_slot(std::string slot,
+                std::string class_name,
+                std::string origin,
+                std::unique_ptr<CoreCallback> callback);
 
   /// Adds a user's callback or a logger at the end, named after its class: `X`, `X_2`, `X_3` …
   /// \throws UsageError  for a core callback, which has its own place
-  void add(std::string class_name, std::unique_ptr<Callback> callback);
+  void add(std::string class_name, std::string origin, std::unique_ptr<Callback> callback);
 
   /// Moves an entry behind all others.
   void move_to_end(const std::string& name);

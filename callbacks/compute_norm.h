@@ -21,6 +21,9 @@ class ComputeNorm final : public Callback {
   /// \throws UsageError  when the pattern is no regular expression with a group
   explicit ComputeNorm(const Options& options);
 
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(ComputeNorm(options)); }
+
   void on_before_backward(Trainer& trainer, Model&, Outputs&) override;
   void on_before_optimizer_step(Trainer& trainer, Model&, Optimizer& optimizer) override;
 

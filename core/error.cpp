@@ -56,16 +56,18 @@ IoError::IoError(const std::string& what, int error)
     : Error(error == 0 ? what : fmt::format("{}: {}", what, std::strerror(error))),
       error_number(error) {}
 
+std::string to_string(const SourcePosition& position) {
+  if (position.line == 0) {
+    return position.file;
+  }
+  return fmt::format(
+      "{}{}{}:{}", position.file, position.file.empty() ? "" : ":", position.line, position.column);
+}
+
 std::string to_string(const Fault& fault) {
-  std::string text;
-  if (!fault.position.file.empty()) {
-    text += fault.position.file + ":";
-  }
-  if (fault.position.line > 0) {
-    text += fmt::format("{}:{}:", fault.position.line, fault.position.column);
-  }
+  std::string text = to_string(fault.position);
   if (!text.empty()) {
-    text += " ";
+    text += ": ";
   }
   return fault.path.empty() ? text + fault.message : text + fault.path + ": " + fault.message;
 }

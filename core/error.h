@@ -70,6 +70,9 @@ struct SourcePosition {
   int column = 0;
 };
 
+/// `file:line:col`, leaving out what is not known.
+std::string to_string(const SourcePosition& position);
+
 /// One thing that is wrong with a config file.
 struct Fault {
   SourcePosition position;

@@ -26,8 +26,17 @@ class Factory {
 
   /// \param name     shown to users; the registered name, or the class name
   /// \param options  what `type`'s key table describes; null when there are none to show
-  Factory(std::string name, std::type_index type, std::shared_ptr<const void> options, Make make)
-      : name_(std::move(name)), type_(type), options_(std::move(options)), make_(std::move(make)) {}
+  /// \param origin   where a config file has it, such as "run.toml:12:3"; "" when made in code
+  Factory(std::string name,
+          std::type_index type,
+          std::shared_ptr<const void> options,
+          Make make,
+          std::string origin = "")
+      : name_(std::move(name)),
+        type_(type),
+        options_(std::move(options)),
+        make_(std::move(make)),
+        origin_(std::move(origin)) {}
 
   explicit operator bool() const { return static_cast<bool>(make_); }
 
@@ -39,11 +48,14 @@ class Factory {
 
   const void* options() const { return options_.get(); }
 
+  const std::string& origin() const { return origin_; }
+
  private:
   std::string name_;
   std::type_index type_ = typeid(void);
   std::shared_ptr<const void> options_;
   Make make_;
+  std::string origin_;
 };
 
 /// The family of a component and the options that it takes.

@@ -113,7 +113,11 @@ KeyTable<typename T::Options>& Registry<Base>::add(std::string name, std::string
     });
     Factory<Base> made = use<T>(options);
     return Factory<Base>(
-        name, typeid(T), std::make_shared<const Options>(options), [made] { return made.make(); });
+        name,
+        typeid(T),
+        std::make_shared<const Options>(options),
+        [made] { return made.make(); },
+        to_string(at));
   };
   auto defaults = [keys] {
     const Options options{};

@@ -9,6 +9,7 @@
 #include "configs/toml_file.h"
 #include "core/error.h"
 #include "core/glob.h"
+#include "trainer/core_callbacks.h"
 #include "trainer/section_reader.h"
 
 namespace rondo {
@@ -112,6 +113,17 @@ void check_together(const ConfigTable& init,
   }
 }
 
+/// Where `init` sets what core callbacks are made of.
+std::map<std::string, std::string> origins_of(const ConfigTable& init) {
+  std::map<std::string, std::string> origins;
+  for (const CoreSlot& slot : core_slots()) {
+    if (const ConfigEntry* entry = init.find_entry(slot.name)) {
+      origins[slot.name] = to_string(entry->key_position);
+    }
+  }
+  return origins;
+}
+
 TrainerOptions read_init(const ConfigTable& trainer,
                          const Registries& registries,
                          FaultSink& faults) {
@@ -130,6 +142,7 @@ TrainerOptions read_init(const ConfigTable& trainer,
   }
   trainer_keys(registries).read(init, given->position(), &options, inside);
   check_together(init, given->position(), options, inside);
+  options.origins = origins_of(init);
   return options;
 }
 

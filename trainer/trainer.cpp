@@ -70,15 +70,17 @@ Trainer::~Trainer() {
 void Trainer::build_callbacks() {
   for (const CoreSlot& slot : core_slots()) {
     const auto replaced = options_.slots.find(slot.name);
+    const bool is_default = replaced == options_.slots.end();
     const Factory<CoreCallback> factory =
-        replaced != options_.slots.end() ? replaced->second : slot.make_default(options_);
-    callbacks_.add_slot(slot.name, factory.name(), factory.make());
+        is_default ? slot.make_default(options_) : replaced->second;
+    const std::string origin = is_default ? options_.origins[slot.name] : factory.origin();
+    callbacks_.add_slot(slot.name, factory.name(), origin, factory.make());
   }
   for (const Factory<Callback>& factory : options_.callbacks) {
-    callbacks_.add(factory.name(), factory.make());
+    callbacks_.add(factory.name(), factory.origin(), factory.make());
   }
   for (const Factory<Logger>& factory : options_.loggers) {
-    callbacks_.add(factory.name(), factory.make());
+    callbacks_.add(factory.name(), factory.origin(), factory.make());
   }
   for (const char* name : slots_moved_to_end()) {
     callbacks_.move_to_end(name);
@@ -231,11 +233,11 @@ void Trainer::dispatch(const char* hook,
     if (site == HookSite::Step) {
       state_.backend->set_location(entry.class_name, hook);
     }
-    call_one(*entry.callback, entry.class_name, hook, call);
+    call_one(*entry.callback, entry.class_name, entry.origin, hook, call);
   }
   for (Callback* callback : global_callbacks()) {
     const std::string name = class_name(typeid(*callback));
-    call_one(*callback, name, hook, call);
+    call_one(*callback, name, "", hook, call);
   }
   if (site == HookSite::Step) {
     state_.backend->set_location("", "");
@@ -244,6 +246,7 @@ void Trainer::dispatch(const char* hook,
 
 void Trainer::call_one(Callback& callback,
                        const std::string& class_name,
+                       const std::string& origin,
                        const char* hook,
                        const std::function<void(Callback&)>& call) {
   try {
@@ -253,7 +256,9 @@ void Trainer::call_one(Callback& callback,
   } catch (const NonFiniteLossError&) {
     throw;
   } catch (...) {
-    std::throw_with_nested(HookError(fmt::format("error when calling {}.{}", class_name, hook)));
+    const std::string place = origin.empty() ? "" : " (" + origin + ")";
+    std::throw_with_nested(
+        HookError(fmt::format("error when calling {}.{}{}", class_name, hook, place)));
   }
 }
 
@@ -263,9 +268,10 @@ void Trainer::call(std::string_view hook, HookArgs& args) {
       std::find(optional_hooks_.begin(), optional_hooks_.end(), name) != optional_hooks_.end();
   for (const CallbackMap::Entry& entry : callbacks_.entries()) {
     bool is_handled = false;
-    call_one(*entry.callback, entry.class_name, name.c_str(), [&](Callback& callback) {
+    const auto call_hook = [&](Callback& callback) {
       is_handled = callback.on_custom(*this, hook, args);
-    });
+    };
+    call_one(*entry.callback, entry.class_name, entry.origin, name.c_str(), call_hook);
     if (!is_handled && !is_optional) {
       throw UsageError(fmt::format(
           "{} does not implement the hook \"{}\"; allow_hook lets callbacks do without it",

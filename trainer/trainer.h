@@ -202,6 +202,7 @@ class Trainer {
   void dispatch(const char* hook, HookSite site, const std::function<void(Callback&)>& call_one);
   void call_one(Callback& callback,
                 const std::string& class_name,
+                const std::string& origin,
                 const char* hook,
                 const std::function<void(Callback&)>& call);
   void give_to_loggers(const Metrics& host_values,

@@ -45,6 +45,8 @@ struct TrainerOptions {
 
   std::string config_text =
       {};  ///< the resolved config as TOML, kept beside the run; "" when built in code
+  std::map<std::string, std::string> origins =
+      {};  ///< where a config file sets a slot, such as {"loop", "run.toml:4:1"}; for messages
 };
 
 }  // namespace rondo

@@ -14,6 +14,7 @@
 #include "core/random.h"
 #include "loops/run_schedule_callback.h"
 #include "support/campaign.h"
+#include "support/temp_dir.h"
 #include "trainer/trainer.h"
 
 using namespace rondo;
@@ -241,6 +242,7 @@ TEST_CASE("options of a component that do not go together are a fault at the com
       "trainer.init.schedulers=[{ SequentialLR = { schedulers = [] } }]",
       "trainer.init.callbacks=[{ EarlyStopper = { metric = \"loss\", patience = \"1h\" } }]",
       "trainer.init.callbacks=[{ LoadCheckpointStates = { states = [] } }]",
+      "trainer.init.callbacks=[{ ComputeNorm = { layer_pattern = \"no_group\" } }]",
   };
   for (const char* text : bad) {
     CAPTURE(text);
@@ -250,6 +252,27 @@ TEST_CASE("options of a component that do not go together are a fault at the com
   }
   // Of options of which one is wrong by itself, only that one is told.
   CHECK(faults_with("trainer.init.model={ name = \"Gpt\", heads = 0, width = 64 }").size() == 1);
+}
+
+TEST_CASE("what only a built model shows is told with the place in the file") {
+  const test::TempDir dir;
+  const auto failure_of = [&](const std::string& line) -> std::string {
+    std::string text = kRun;
+    text.replace(text.find("runs/x"), 6, dir.path().string());
+    text.insert(text.find("[trainer.init.optimizer"), line + "\n");
+    try {
+      const RunConfig run = read(text);
+      Trainer trainer(run.init);
+      trainer.fit(run.fit->train);
+      return "nothing was thrown";
+    } catch (const HookError& error) {
+      return error.what();
+    }
+  };
+  CHECK(failure_of("sparsity = { sparsity = 0.5, params = [\"none\"] }").find("run.toml:7:1") !=
+        std::string::npos);
+  CHECK(failure_of("callbacks = [{ SampleText = { prompt = \"a\" } }]").find("run.toml:7:16") !=
+        std::string::npos);
 }
 
 TEST_CASE("T136: several phases are read in order; a file of one phase is asked for otherwise") {
