@@ -1,5 +1,7 @@
 #include "backends/plan/chains.h"
 
+#include <doctest/doctest.h>
+
 #include <functional>
 #include <vector>
 

@@ -1,5 +1,8 @@
 #include "backends/eager_backend.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <memory>
 
 #include "core/error.h"

@@ -1,3 +1,5 @@
+#include <doctest/doctest.h>
+
 #include <functional>
 #include <vector>
 

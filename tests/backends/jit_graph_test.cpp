@@ -1,5 +1,8 @@
 #include "backends/interpreter/jit_graph.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <string>
 #include <vector>
 

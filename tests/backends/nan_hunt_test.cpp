@@ -1,5 +1,8 @@
 #include "backends/checks/nan_hunt.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <functional>
 #include <string>
 

@@ -1,5 +1,8 @@
 #include "backends/numeric_environment.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include "core/error.h"
 
 TEST_SUITE_BEGIN("backends/numeric_environment");

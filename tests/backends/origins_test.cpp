@@ -1,9 +1,11 @@
 #include "backends/recording/origins.h"
 
+#include <doctest/doctest.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
 #include <functional>
 #include <string>
-
-#include <torch/script.h>
 
 #include "backends/find_instruction.h"
 #include "backends/recording/capture.h"

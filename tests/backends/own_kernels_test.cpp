@@ -1,5 +1,8 @@
 #include "backends/plan/own_kernels.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <limits>
 #include <string>
 #include <vector>

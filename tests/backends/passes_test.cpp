@@ -1,5 +1,8 @@
 #include "backends/passes/passes.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>

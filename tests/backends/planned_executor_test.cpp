@@ -1,5 +1,8 @@
 #include "backends/plan/planned_executor.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <functional>
 #include <string>
 #include <vector>

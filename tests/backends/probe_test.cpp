@@ -1,5 +1,7 @@
 #include "backends/plan/probe.h"
 
+#include <doctest/doctest.h>
+
 #include <torch/torch.h>
 
 #include "backends/find_instruction.h"

@@ -1,5 +1,8 @@
 #include "backends/recording/recorder.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <algorithm>
 #include <string>
 #include <thread>

@@ -1,5 +1,7 @@
 #include "backends/plan/kernels/rows.h"
 
+#include <doctest/doctest.h>
+
 TEST_SUITE_BEGIN("backends/rows");
 
 using namespace rondo;

@@ -1,5 +1,8 @@
 #include "backends/checks/state_snapshot.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include "core/state_dict.h"
 
 TEST_SUITE_BEGIN("backends/state_snapshot");

@@ -1,5 +1,8 @@
 #include "backends/checks/step_history.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <string>
 
 #include "core/error.h"

@@ -1,5 +1,8 @@
 #include "backends/timeline.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <string>
 
 #include "backends/backend.h"

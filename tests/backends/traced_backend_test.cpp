@@ -1,5 +1,8 @@
 #include "backends/traced_backend.h"
 
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <ATen/record_function.h>
 
 #include <string>

@@ -1,4 +1,6 @@
+#include <doctest/doctest.h>
 #include <torch/script.h>
+#include <torch/torch.h>
 
 #include <string>
 #include <vector>

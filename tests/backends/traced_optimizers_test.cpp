@@ -1,3 +1,6 @@
+#include <doctest/doctest.h>
+#include <torch/torch.h>
+
 #include <memory>
 #include <string>
 

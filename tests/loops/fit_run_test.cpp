@@ -1,5 +1,6 @@
 #include "loops/fit_run.h"
 
+#include <ATen/TensorOperators.h>
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "metrics/accuracy.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 #include <cmath>

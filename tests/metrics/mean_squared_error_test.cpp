@@ -1,5 +1,7 @@
 #include "metrics/mean_squared_error.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 #include <cmath>

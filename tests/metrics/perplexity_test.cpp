@@ -1,5 +1,7 @@
 #include "metrics/perplexity.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "models/internal/classify.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 using namespace rondo;

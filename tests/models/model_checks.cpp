@@ -1,5 +1,7 @@
 #include "models/model_checks.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 namespace rondo::test {

@@ -1,5 +1,7 @@
 #include "models/module_model.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 using namespace rondo;

@@ -1,5 +1,7 @@
 #include "models/internal/next_token.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "optim/adam.h"
 
+#include <torch/torch.h>
+
 #include <doctest/doctest.h>
 
 #include "core/error.h"

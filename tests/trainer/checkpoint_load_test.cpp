@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <torch/torch.h>
 
 #include <algorithm>
 #include <filesystem>

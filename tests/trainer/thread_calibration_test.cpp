@@ -1,5 +1,7 @@
 #include "trainer/thread_calibration.h"
 
+#include <doctest/doctest.h>
+
 #include <ATen/Parallel.h>
 
 #include <filesystem>
