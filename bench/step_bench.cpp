@@ -3,6 +3,7 @@
 //
 //   step_bench --workload=mlp --threads=1 --steps=400 --rounds=5
 //   step_bench --workload=mlp --backend=traced --backend=fit
+//   step_bench --workload=mlp --threads=auto    # a fit under the threads that it finds to be best
 //
 // They take turns, round by round, in one process; the median round counts. `libtorch` is the loop
 // by hand, `eager`, `traced` and `traced-interpreter` are the step under rondo's backends, `fit` is
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -136,7 +138,7 @@ Factory<Optimizer> optimizer_of(const Workload& w) {
 
 /// What the command line says of rondo's backends.
 struct Settings {
-  int threads = 1;
+  int threads = 1;  // 0: "auto"
   bool exact = true;
   int64_t timed_replays = 0;
 };
@@ -356,7 +358,7 @@ std::unique_ptr<Contender> make_contender(const Workload& w,
   return std::make_unique<Step>(w, name, settings);
 }
 
-void print(const Entry& entry, const Workload& w, int threads, double seconds_per_step) {
+void print(const Entry& entry, const Workload& w, double seconds_per_step) {
   const auto samples = static_cast<double>(make_batch(w)["x"].size(0) * w.micro_batches);
   fmt::print(
       "{{\"peer\":\"{}{}\",\"workload\":\"{}\",\"threads\":{},\"us_per_step\":{:.1f},"
@@ -364,7 +366,7 @@ void print(const Entry& entry, const Workload& w, int threads, double seconds_pe
       entry.peer == "libtorch" ? "" : "rondo-",
       entry.peer,
       w.name,
-      threads,
+      at::get_num_threads(),
       seconds_per_step * 1e6,
       samples / seconds_per_step,
       entry.contender->loss());
@@ -385,7 +387,8 @@ int main(int argc, char** argv) {
   }
   CLI::App app("Times one training step.");
   app.add_option("--workload", name, "the step")->check(CLI::IsMember(names));
-  app.add_option("--threads", settings.threads, "of tensor operators");
+  app.add_option("--threads", settings.threads, "of tensor operators; auto: a fit chooses them")
+      ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", 0}}));
   app.add_option("--exact", settings.exact, "0: rondo's steps may round differently, for speed");
   app.add_option(
       "--timeline", settings.timed_replays, "replays to time, instruction by instruction");
@@ -398,14 +401,18 @@ int main(int argc, char** argv) {
   const Workload& w = *std::find_if(bench::workloads().begin(),
                                     bench::workloads().end(),
                                     [&](const Workload& one) { return one.name == name; });
-  at::set_num_threads(settings.threads);
+  if (settings.threads == 0) {
+    backends = {"fit"};
+  } else {
+    at::set_num_threads(settings.threads);
+  }
   std::vector<Entry> entries;
   for (const std::string& peer : backends) {
     entries.push_back({peer, make_contender(w, peer, settings, kWarmUp + steps * rounds), {}});
   }
   time_in_turns(entries, steps, rounds);
   for (const Entry& entry : entries) {
-    print(entry, w, settings.threads, median(entry.seconds) / static_cast<double>(steps));
+    print(entry, w, median(entry.seconds) / static_cast<double>(steps));
     fmt::print(stderr, "{}", entry.contender->timeline());
   }
   return 0;
