@@ -73,8 +73,12 @@ void Trainer::build_callbacks() {
     const bool is_default = replaced == options_.slots.end();
     const Factory<CoreCallback> factory =
         is_default ? slot.make_default(options_) : replaced->second;
-    const std::string origin = is_default ? options_.origins[slot.name] : factory.origin();
-    callbacks_.add_slot(slot.name, factory.name(), origin, factory.make());
+    const auto section = options_.origins.find(slot.name);
+    const bool is_in_config = is_default && section != options_.origins.end();
+    callbacks_.add_slot(slot.name,
+                        factory.name(),
+                        is_in_config ? section->second : factory.origin(),
+                        factory.make());
   }
   for (const Factory<Callback>& factory : options_.callbacks) {
     callbacks_.add(factory.name(), factory.origin(), factory.make());
