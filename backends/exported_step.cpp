@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include "backends/passes/passes.h"
 #include "backends/plan/kernels/arguments.h"

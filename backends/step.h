@@ -14,7 +14,7 @@
 namespace rondo {
 
 /// Tensors that a step may read or write and that are not its inputs, by name.
-using CapturedState = std::vector<std::pair<std::string, at::Tensor>>;
+using CapturedState = NamedTensors;
 
 /// Place of a batch in its group of accumulated batches.
 struct GroupPhase {

@@ -1,7 +1,6 @@
 #include "callbacks/backend_callback.h"
 
 #include <fmt/format.h>
-#include <torch/nn/module.h>
 
 #include <fstream>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "callbacks/sparsity_callback.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "models/model_state.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -65,12 +65,8 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
 CapturedState captured_state(Trainer& trainer) {
   CapturedState all;
   const torch::nn::Module& module = trainer.state().model->module();
-  for (const auto& parameter : module.named_parameters()) {
-    all.emplace_back("model." + parameter.key(), parameter.value());
-  }
-  for (const auto& buffer : module.named_buffers()) {
-    all.emplace_back("model." + buffer.key(), buffer.value());
-  }
+  append(all, "model.", named_parameters(module));
+  append(all, "model.", named_buffers(module));
   if (trainer.state().optimizer) {
     append(all, "optimizer.", trainer.state().optimizer->captured_state());
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <regex>
@@ -10,6 +9,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/registry.h"
+#include "models/model_state.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -125,11 +125,11 @@ CountParams::CountParams(const Options& options) : options_(options) {
 ParameterCounts CountParams::count(Model& model) const {
   const torch::nn::Module& module = model.module();
   ParameterCounts counts;
-  for (const auto& parameter : module.named_parameters()) {
-    add(counts.rows, row_of("parameter", replaced(parameter.key()), parameter.value()));
+  for (const auto& [name, tensor] : named_parameters(module)) {
+    add(counts.rows, row_of("parameter", replaced(name), tensor));
   }
-  for (const auto& buffer : module.named_buffers()) {
-    add(counts.rows, row_of("buffer", replaced(buffer.key()), buffer.value()));
+  for (const auto& [name, tensor] : named_buffers(module)) {
+    add(counts.rows, row_of("buffer", replaced(name), tensor));
   }
   for (const Row& row : counts.rows) {
     counts.elements += row.elements;

@@ -1,6 +1,6 @@
 #include "callbacks/grad_accum_callback.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
 #include "trainer/trainer.h"

@@ -1,6 +1,6 @@
 #include "callbacks/log_optimizer_param_group.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
 #include "core/registry.h"

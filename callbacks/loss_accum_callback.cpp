@@ -1,6 +1,6 @@
 #include "callbacks/loss_accum_callback.h"
 
-#include <ATen/ATen.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <cmath>

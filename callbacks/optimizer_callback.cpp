@@ -1,12 +1,11 @@
 #include "callbacks/optimizer_callback.h"
 
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/nn/module.h>
 
 #include "checkpoint/state_layout.h"
 #include "core/error.h"
+#include "models/model_state.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -15,12 +14,8 @@ void OptimizerCallback::setup(Trainer& trainer) {
   if (!trainer.options().optimizer) {
     return;
   }
-  NamedTensors parameters;
-  for (const auto& parameter : trainer.state().model->module().named_parameters()) {
-    parameters.emplace_back(parameter.key(), parameter.value());
-  }
   trainer.state().optimizer = trainer.options().optimizer.make();
-  trainer.state().optimizer->attach(parameters);
+  trainer.state().optimizer->attach(named_parameters(trainer.state().model->module()));
 }
 
 void OptimizerCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {

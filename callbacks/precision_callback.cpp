@@ -1,6 +1,6 @@
 #include "callbacks/precision_callback.h"
 
-#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
 
 #include "core/error.h"
 #include "core/require.h"

@@ -1,8 +1,6 @@
 #include "callbacks/sparsity_callback.h"
 
-#include <ATen/ATen.h>
-#include <torch/nn/module.h>
-
+#include "models/model_state.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -16,12 +14,8 @@ void SparsityCallback::setup(Trainer& trainer) {
   if (options.sparsity == 0.0) {
     return;
   }
-  NamedTensors parameters;
-  for (const auto& parameter : trainer.state().model->module().named_parameters()) {
-    parameters.emplace_back(parameter.key(), parameter.value());
-  }
   mask_ = std::make_unique<MagnitudeMask>(options);
-  mask_->apply(parameters);
+  mask_->apply(named_parameters(trainer.state().model->module()));
 }
 
 void SparsityCallback::before_update() {

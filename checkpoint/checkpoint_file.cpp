@@ -1,6 +1,6 @@
 #include "checkpoint/checkpoint_file.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 

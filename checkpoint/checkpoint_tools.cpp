@@ -1,6 +1,6 @@
 #include "checkpoint/checkpoint_tools.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -44,7 +44,7 @@ std::string difference_of(const at::Tensor& a, const at::Tensor& b) {
   if (!a.is_floating_point()) {
     return "values differ";
   }
-  const at::Tensor gap = (a.to(at::kDouble) - b.to(at::kDouble)).abs();
+  const at::Tensor gap = a.to(at::kDouble).sub(b.to(at::kDouble)).abs();
   return fmt::format("values differ by {:.3g} at most", gap.max().item<double>());
 }
 

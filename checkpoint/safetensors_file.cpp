@@ -1,6 +1,6 @@
 #include "checkpoint/safetensors_file.h"
 
-#include <ATen/ATen.h>
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 

@@ -3,7 +3,9 @@
 if(PROJECT_IS_TOP_LEVEL)
   find_program(RONDO_CCACHE ccache)
   if(RONDO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${RONDO_CCACHE})
+    # Without these it keeps nothing that reads a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      env CCACHE_SLOPPINESS=pch_defines,time_macros ${RONDO_CCACHE})
   endif()
 endif()
 

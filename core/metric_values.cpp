@@ -1,6 +1,6 @@
 #include "core/metric_values.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
 namespace rondo {

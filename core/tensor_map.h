@@ -5,8 +5,9 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
+
+#include "core/named_tensor.h"
 
 namespace rondo {
 
@@ -14,7 +15,7 @@ namespace rondo {
 /// Copies share the tensors.
 class TensorMap {
  public:
-  using Item = std::pair<std::string, at::Tensor>;
+  using Item = NamedTensor;
 
   TensorMap() = default;
   TensorMap(std::initializer_list<Item> items);  // NOLINT(google-explicit-constructor): {{"x", t}}

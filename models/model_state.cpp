@@ -1,6 +1,6 @@
 #include "models/model_state.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -53,13 +53,21 @@ std::vector<std::string> misshaped(const StateDict& own, const StateDict& saved)
 
 }  // namespace
 
+NamedTensors named_parameters(const torch::nn::Module& module) {
+  return module.named_parameters().pairs();
+}
+
+NamedTensors named_buffers(const torch::nn::Module& module) {
+  return module.named_buffers().pairs();
+}
+
 StateDict model_state(const torch::nn::Module& module) {
   StateDict state;
-  for (const auto& parameter : module.named_parameters()) {
-    state.set(parameter.key(), parameter.value().detach());
+  for (const auto& [name, parameter] : named_parameters(module)) {
+    state.set(name, parameter.detach());
   }
-  for (const auto& buffer : module.named_buffers()) {
-    state.set(buffer.key(), buffer.value().detach());
+  for (const auto& [name, buffer] : named_buffers(module)) {
+    state.set(name, buffer.detach());
   }
   return state;
 }

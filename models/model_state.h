@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/named_tensor.h"
 #include "core/state_dict.h"
 
 namespace torch::nn {
@@ -11,8 +12,13 @@ class Module;
 
 namespace rondo {
 
-/// Parameters and buffers of a module by their dotted names, sharing its tensors. A tensor that
-/// stands under several names (tied weights) stands under each.
+/// Parameters of a module by their dotted names. Tied weights stand under each of their names.
+NamedTensors named_parameters(const torch::nn::Module& module);
+
+/// Buffers of a module by their dotted names.
+NamedTensors named_buffers(const torch::nn::Module& module);
+
+/// Parameters and buffers of a module as a checkpoint holds them, sharing its tensors.
 StateDict model_state(const torch::nn::Module& module);
 
 /// Names that a saved state and a module do not have in common.

@@ -1,9 +1,9 @@
 #include "optim/adam.h"
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/maximum.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -116,7 +116,7 @@ void update_by_operators(const AdamUpdate& by,
     second_moment = state.max_exp_avg_sq;
     second_moment.copy_(at::maximum(state.exp_avg_sq, second_moment));
   }
-  const at::Tensor denominator = (second_moment.sqrt() / by.sqrt_bias_correction2).add_(by.eps);
+  const at::Tensor denominator = second_moment.sqrt().div(by.sqrt_bias_correction2).add_(by.eps);
   param.addcdiv_(state.exp_avg, denominator, -by.step_size);
 }
 

@@ -1,7 +1,8 @@
 #include "optim/clip.h"
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/clamp_max.h>
+#include <ATen/ops/stack.h>
 
 namespace rondo {
 
@@ -23,7 +24,7 @@ at::Tensor clip_by_norm_(const std::vector<at::Tensor>& grads, double max_norm) 
     norms.push_back(grad.norm());
   }
   at::Tensor norm = at::stack(norms).norm();
-  const at::Tensor scale = at::clamp_max(max_norm / (norm + kNormFloor), 1.0);
+  const at::Tensor scale = at::clamp_max(norm.add(kNormFloor).reciprocal().mul_(max_norm), 1.0);
   for (const at::Tensor& grad : grads) {
     grad.mul_(scale);
   }

@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "core/factory.h"
+#include "core/named_tensor.h"
 #include "core/state_dict.h"
 
 namespace rondo {
-
-using NamedTensor = std::pair<std::string, at::Tensor>;
-using NamedTensors = std::vector<NamedTensor>;
 
 /// A trained tensor with what the optimizer keeps for it.
 class Parameter {

@@ -1,7 +1,7 @@
 // What an optimizer saves, loads and shows to those who record its steps.
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,7 +1,8 @@
 #include "sparsity/magnitude_mask.h"
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/argsort.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -149,7 +150,7 @@ void MagnitudeMask::load(const StateDict& state) {
   after_update();
 }
 
-MagnitudeMask::NamedTensors MagnitudeMask::captured_state() const {
+NamedTensors MagnitudeMask::captured_state() const {
   NamedTensors captured;
   for (const Masked& masked : masked_) {
     captured.emplace_back("mask/" + masked.name, masked.keep);

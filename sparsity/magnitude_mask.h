@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/named_tensor.h"
 #include "core/state_dict.h"
 
 namespace rondo {
@@ -22,8 +23,6 @@ struct SparsityOptions {
 /// before training.
 class MagnitudeMask {
  public:
-  using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
-
   /// \throws UsageError  when the share is not in [0, 1)
   explicit MagnitudeMask(SparsityOptions options);
 

@@ -1,12 +1,12 @@
 #include "backends/checks/nan_hunt.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <tuple>
 #include <utility>
-
-#include <ATen/ATen.h>
 
 #include "backends/kernels_only.h"
 #include "backends/tensor_list.h"

@@ -1,6 +1,6 @@
 #include "backends/checks/tensor_summary.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

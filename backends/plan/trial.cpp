@@ -1,6 +1,6 @@
 #include "backends/plan/trial.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <exception>
@@ -31,7 +31,7 @@ bool is_close(const at::Tensor& got, const at::Tensor& expected, int ulps) {
                              ? std::numeric_limits<double>::epsilon()
                              : std::numeric_limits<float>::epsilon();
   const double largest = expected.abs().max().item<double>();
-  return (got - expected).abs().max().item<double>() <= ulps * epsilon * largest;
+  return got.sub(expected).abs().max().item<double>() <= ulps * epsilon * largest;
 }
 
 // What the operator itself throws will be thrown by the operator.
