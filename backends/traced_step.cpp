@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "backends/program/program_diff.h"
 #include "backends/recording/capture.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
 
 namespace rondo {
 
@@ -22,23 +22,6 @@ namespace {
 
 // Captures in a row that were useless because the state had moved, before that is an error.
 constexpr int kMaxMovesInARow = 3;
-
-// Adds the seconds of its life to a sum.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
-  ~Stopwatch() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  double& seconds_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 const void* address_of(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->storage().data();

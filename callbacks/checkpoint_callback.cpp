@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "backends/numeric_environment.h"
 #include "callbacks/callback_states.h"
@@ -16,6 +15,7 @@
 #include "checkpoint/latest_link.h"
 #include "checkpoint/temporary_files.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "core/version.h"
 #include "loops/run_plan.h"
 #include "trainer/trainer.h"
@@ -25,25 +25,6 @@ namespace rondo {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Adds the time of a scope to `total`, whatever ends it.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& total) : total_(total) {}
-
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
-  ~Stopwatch() { total_ += seconds(); }
-
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  double& total_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 bool is_one_of_ours(const std::exception_ptr& error) {
   try {

@@ -1,9 +1,9 @@
 #include "checkpoint/background_save.h"
 
-#include <chrono>
 #include <utility>
 
 #include "core/error.h"
+#include "core/stopwatch.h"
 
 namespace rondo {
 
@@ -25,7 +25,7 @@ void BackgroundSave::begin(NewName name,
 }
 
 BackgroundSave::Done BackgroundSave::write() const {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Done done;
   try {
     done.path = snapshot_.write(*files_);
@@ -33,7 +33,7 @@ BackgroundSave::Done BackgroundSave::write() const {
   } catch (...) {
     done.error = std::current_exception();
   }
-  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  done.seconds = watch.seconds();
   return done;
 }
 

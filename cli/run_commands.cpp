@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -17,6 +16,7 @@
 #include "cli/supervisor.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/stopwatch.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -114,10 +114,6 @@ std::string json_of(const ValidationTable& table, const Trainer& trainer, double
       json_string(trainer.state().artifact_dir.string()),
       json_of(last.checkpoint),
       table.to_json_line().substr(1));
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 [[noreturn]] void missing_section(const CommandLine& line, const char* section) {
@@ -251,7 +247,7 @@ int run_fit(const CommandLine& line, Registries& registries) {
 
 int run_validate(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::validate, "validate", [&](RunConfig& run, bool) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     Trainer trainer(without_training(run.init));
     const StopOnSignal signals(trainer);
     const DataLoader& loader = run.validate->loader;
@@ -259,14 +255,14 @@ int run_validate(const CommandLine& line, Registries& registries) {
     const Metrics metrics = trainer.validate(loader, run.validate->from);
     table.rows.push_back({trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
     std::cerr << headline(metrics, {trainer.scope_of(loader)}) << std::endl;
-    return PhaseEnd{signals.exit_code(), json_of(table, trainer, seconds_since(start))};
+    return PhaseEnd{signals.exit_code(), json_of(table, trainer, watch.seconds())};
   });
 }
 
 int run_validate_all(const CommandLine& line, Registries& registries) {
   return run_phases(
       line, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run, bool) {
-        const auto start = std::chrono::steady_clock::now();
+        const Stopwatch watch;
         Trainer trainer(without_training(run.init));
         const StopOnSignal signals(trainer);
         const RunConfig::ValidateAll& all = *run.validate_all;
@@ -276,7 +272,7 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
                             : trainer.validate_all_indexed(all.loaders, options);
         (line.json ? std::cerr : std::cout) << table;
         return PhaseEnd{signals.exit_code() != 0 ? signals.exit_code() : exit_code_of(table),
-                        json_of(table, trainer, seconds_since(start))};
+                        json_of(table, trainer, watch.seconds())};
       });
 }
 

@@ -16,8 +16,7 @@ FitRun::FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& 
     : trainer_(trainer),
       train_(std::move(train)),
       val_(std::move(val)),
-      loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>("loop"))),
-      start_(std::chrono::steady_clock::now()) {
+      loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>("loop"))) {
   if (loop_ == nullptr) {
     is_done_ = true;
     throw UsageError(
@@ -177,7 +176,7 @@ std::exception_ptr FitRun::leave(std::exception_ptr error) {
   error = cleanup_.close(std::move(error));
   stop_reason_ = trainer_.stop_reason() != nullptr ? trainer_.stop_reason() : "";
   trainer_.clear_stop();
-  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  seconds_ = watch_.seconds();
   return error;
 }
 

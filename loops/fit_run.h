@@ -9,6 +9,7 @@
 
 #include "callbacks/checkpoint_options.h"
 #include "callbacks/cleanup.h"
+#include "core/stopwatch.h"
 #include "data/data_loader.h"
 #include "loops/train_stage.h"
 #include "loops/validation_run.h"
@@ -81,8 +82,8 @@ class FitRun {
   int64_t first_update_ = 0;
   SaveStats saves_before_;
   double seconds_before_ = 0.0;  // training seconds of earlier processes
-  std::chrono::steady_clock::time_point start_;
-  double seconds_ = 0.0;
+  Stopwatch watch_;
+  double seconds_ = 0.0;  // that it took, once it is over
 };
 
 }  // namespace rondo

@@ -25,6 +25,19 @@ void require_frequency(const Time& frequency) {
   }
 }
 
+void require_eval_steps(const std::optional<Time>& steps) {
+  if (!steps) {
+    return;
+  }
+  const bool is_fraction = steps->unit() == TimeUnit::Fraction;
+  const bool is_known = is_fraction || steps->unit() == TimeUnit::Update;
+  if (!is_known || steps->value() <= 0.0 || (is_fraction && steps->value() > 1.0)) {
+    throw UsageError(fmt::format(
+        "loop.eval_steps: expected an integer >= 1 or a fraction of the pass in (0, 1], got {}",
+        steps->to_string()));
+  }
+}
+
 /// Tells callbacks of the exception that ends a scope.
 void guard(Trainer& trainer, Cleanup& cleanup, const Hook<std::exception_ptr>& hook) {
   cleanup.push([&trainer, &hook](const std::exception_ptr& error) {
@@ -42,7 +55,7 @@ TrainingLoop::TrainingLoop(const Options& options)
   require_positive("loop.num_steps", options.num_steps);
   require_positive("loop.num_epochs", options.num_epochs);
   require_positive("loop.steps_per_epoch", options.steps_per_epoch);
-  require_positive("loop.eval_steps", options.eval_steps);
+  require_eval_steps(options.eval_steps);
   require_positive("loop.grad_accum_steps", options.grad_accum_steps);
   require_frequency(options.eval_frequency);
   if (options.num_epochs && options.num_steps) {
@@ -102,7 +115,7 @@ void TrainingLoop::on_load_checkpoint(Trainer& trainer, const StateDict& state) 
 }
 
 ValidationLoop::ValidationLoop(const Options& options) : options_(options) {
-  require_positive("loop.eval_steps", options.eval_steps);
+  require_eval_steps(options.eval_steps);
   if (options.hook.empty()) {
     throw UsageError("loop.hook: expected a name, got \"\"");
   }

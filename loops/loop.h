@@ -16,24 +16,24 @@ struct LoopOptions {
   std::optional<int64_t> num_epochs;  ///< passes over the data, >= 1; 1 when nothing else is given
   std::optional<Time> max_duration;   ///< total of the run in any unit, such as "2e6tok" or "1h30m"
   std::optional<int64_t> steps_per_epoch;  ///< updates that count as a pass for num_epochs
-  Time eval_frequency = 1.0;          ///< between two validations; a fraction of the run; 0: never
-  std::optional<int64_t> eval_steps;  ///< batches of a validation; a whole pass when absent
-  int64_t grad_accum_steps = 1;       ///< batches of an update, >= 1
+  Time eval_frequency = 1.0;       ///< between two validations; a fraction of the run; 0: never
+  std::optional<Time> eval_steps;  ///< batches of a validation, or a share of its pass; absent: all
+  int64_t grad_accum_steps = 1;    ///< batches of an update, >= 1
 };
 
 /// Decides what comes next and when a run is over; the callback of slot `loop`.
 class Loop : public CoreCallback {
  public:
-  /// Batches of a validation; nothing for a whole pass.
-  virtual std::optional<int64_t> eval_steps() const = 0;
+  /// Batches of a validation, or a share of its pass; nothing for a whole pass.
+  virtual std::optional<Time> eval_steps() const = 0;
 
   /// The family of hooks that a validation fires: "validate", or a validation loop's own name.
   virtual std::string validation_hook() const { return "validate"; }
 };
 
 struct ValidationLoopOptions {
-  std::optional<int64_t> eval_steps;  ///< batches, > 0; a whole pass when absent
-  std::string hook = "validate";      ///< family of its hooks: `on_<hook>_start` and so on
+  std::optional<Time> eval_steps;  ///< batches, or a share of the pass; > 0, a pass when absent
+  std::string hook = "validate";   ///< family of its hooks: `on_<hook>_start` and so on
 };
 
 /// The loop of one validation. With a hook family of its own, `on_<hook>_start`, `_end`,
@@ -46,7 +46,7 @@ class ValidationLoop final : public Loop {
 
   explicit ValidationLoop(const Options& options = {});
 
-  std::optional<int64_t> eval_steps() const override { return options_.eval_steps; }
+  std::optional<Time> eval_steps() const override { return options_.eval_steps; }
 
   std::string validation_hook() const override { return options_.hook; }
 
@@ -64,7 +64,7 @@ class TrainingLoop final : public Loop {
   /// \throws UsageError  naming the option that is out of range or that excludes another
   explicit TrainingLoop(const Options& options);
 
-  std::optional<int64_t> eval_steps() const override { return options_.eval_steps; }
+  std::optional<Time> eval_steps() const override { return options_.eval_steps; }
 
   const Options& options() const { return options_; }
 

@@ -1,11 +1,11 @@
 #include "loops/train_stage.h"
 
-#include <chrono>
 #include <utility>
 
 #include "callbacks/dataloader_callback.h"
 #include "callbacks/hooks.h"
 #include "callbacks/precision_callback.h"
+#include "core/stopwatch.h"
 #include "loops/run_plan.h"
 #include "loops/train_step.h"
 #include "trainer/trainer.h"
@@ -13,8 +13,6 @@
 namespace rondo {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// What a batch adds to the time. Tokens: the elements of "tokens", where there is such a tensor.
 Timestamp advanced(
@@ -80,7 +78,7 @@ bool TrainStage::advance() {
 }
 
 bool TrainStage::advance_until(const Deadline& deadline) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   const bool is_new = !batch_;
   if (is_new) {
     begin_batch();
@@ -100,7 +98,7 @@ bool TrainStage::advance_until(const Deadline& deadline) {
       return executor_->start(key, *batch_, body, falls_due, deadline);
     });
   }
-  seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+  seconds_ += watch.seconds();
   return outputs == nullptr || end_batch(*outputs);
 }
 

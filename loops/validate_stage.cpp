@@ -1,8 +1,11 @@
 #include "loops/validate_stage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "callbacks/precision_callback.h"
+#include "core/error.h"
 #include "loops/train_step.h"
 #include "trainer/trainer.h"
 
@@ -37,9 +40,22 @@ void ValidateStage::begin() {
 }
 
 std::optional<int64_t> ValidateStage::num_batches() const {
-  const std::optional<int64_t> whole = loader_.size();
-  const std::optional<int64_t> wanted = loop_.eval_steps();
-  return whole && wanted ? std::min(*whole, *wanted) : (wanted ? wanted : whole);
+  const std::optional<int64_t> pass = loader_.size();
+  const std::optional<Time> wanted = loop_.eval_steps();
+  if (!wanted) {
+    return pass;
+  }
+  if (pass) {
+    return std::min(*pass, in_updates(*wanted, {pass, pass}));
+  }
+  if (wanted->unit() == TimeUnit::Fraction) {
+    throw UsageError(fmt::format(
+        "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
+        "give a number of batches",
+        wanted->value(),
+        loader_.label()));
+  }
+  return wanted->count();
 }
 
 bool ValidateStage::advance() {

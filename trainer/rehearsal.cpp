@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -13,6 +12,7 @@
 
 #include "callbacks/reproducibility_callback.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
 #include "loops/fit_run.h"
 #include "trainer/trainer.h"
 
@@ -122,20 +122,19 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
 }
 
 double seconds_of_update(TrainerOptions options, const DataLoader& train) {
-  using Clock = std::chrono::steady_clock;
   constexpr int kBeforeTimed = 8;  // captures, verification, trials of kernels
   constexpr size_t kFewest = 5;
-  constexpr std::chrono::seconds kBudget(1);
+  constexpr double kBudget = 1.0;  // seconds
   ScratchFit fit(std::move(options), train);
   for (int i = 0; i < kBeforeTimed; ++i) {
     fit.update();
   }
   std::vector<double> seconds;
-  const Clock::time_point begin = Clock::now();
-  while (seconds.size() < kFewest || Clock::now() - begin < kBudget) {
-    const Clock::time_point start = Clock::now();
+  const Stopwatch all;
+  while (seconds.size() < kFewest || all.seconds() < kBudget) {
+    const Stopwatch one;
     fit.update();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    seconds.push_back(one.seconds());
   }
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());

@@ -282,8 +282,8 @@ KeyTable<LoopOptions> loop_keys() {
            "between validations: updates, a fraction or a Time")
       .key("eval_steps",
            &LoopOptions::eval_steps,
-           at_least(1),
-           "batches of a validation; absent: a whole pass")
+           greater_than(0),
+           "batches of a validation, or a fraction of its pass; absent: a whole pass")
       .key("grad_accum_steps", &LoopOptions::grad_accum_steps, at_least(1), "batches of an update");
   return keys;
 }

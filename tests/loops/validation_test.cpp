@@ -2,6 +2,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "callbacks/global_callbacks.h"
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
+#include "data/dataset.h"
 #include "support/probe_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
@@ -55,6 +57,17 @@ class Extra final : public ValidationCallback {
 
  private:
   std::vector<int64_t>* ran_at_;
+};
+
+/// Samples without end or size.
+struct Endless final : IterableDataset {
+  using Options = NoOptions;
+
+  void start(int64_t) override {}
+
+  std::optional<Sample> next() override {
+    return Sample{{"x", torch::zeros({4})}, {"label", torch::zeros({}, torch::kLong)}};
+  }
 };
 
 }  // namespace
@@ -123,19 +136,38 @@ TEST_CASE("T43, P15: every validation begins at the loader's first batch") {
 }
 
 TEST_CASE("T67, P15: a validation is one full pass; with eval_steps it stops there") {
-  for (const bool is_capped : {false, true}) {
+  const auto batches_with = [](const std::optional<Time>& eval_steps) {
     const TempDir dir;
     int batches = 0;
     ProbeCallback::Options probe;
     probe.validate_batch_start = [&](Trainer&, const Batch&) { ++batches; };
     TrainerOptions options = probed(dir, probe);
-    if (is_capped) {
-      options.loop.eval_steps = 3;
-    }
+    options.loop.eval_steps = eval_steps;
     Trainer trainer(options, quiet_log());
     trainer.validate(tiny_loader("val"));  // 5 batches
-    CHECK(batches == (is_capped ? 3 : 5));
-  }
+    return batches;
+  };
+  CHECK(batches_with(std::nullopt) == 5);
+  CHECK(batches_with(3) == 3);
+  CHECK(batches_with(8) == 5);
+  CHECK(batches_with(0.5) == 3);  // rounded up
+  CHECK(batches_with(1.0) == 5);
+}
+
+TEST_CASE("P15: what has no size is validated for a number of batches, not for a share") {
+  const TempDir dir;
+  int batches = 0;
+  ProbeCallback::Options probe;
+  probe.validate_batch_start = [&](Trainer&, const Batch&) { ++batches; };
+  TrainerOptions options = probed(dir, probe);
+  LoaderOptions pairs;
+  pairs.batch_size = 2;
+  const DataLoader endless("val", use<Endless>(), pairs);
+  options.loop.eval_steps = 3;
+  Trainer(options, quiet_log()).validate(endless);
+  CHECK(batches == 3);
+  options.loop.eval_steps = 0.5;
+  CHECK_THROWS_AS(Trainer(options, quiet_log()).validate(endless), UsageError);
 }
 
 TEST_CASE("T44: gradients are off in validation steps") {

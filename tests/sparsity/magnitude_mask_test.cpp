@@ -6,13 +6,12 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/named_tensor.h"
 #include "optim/adam.h"
 
 using namespace rondo;
 
 namespace {
-
-using NamedTensors = MagnitudeMask::NamedTensors;
 
 NamedTensors layers() {
   torch::manual_seed(3);

@@ -227,6 +227,8 @@ TEST_CASE("T90, T63, T101: options out of range are errors that name the option"
   CHECK(refuses("max_steps", [](auto& o) { o.loop.max_steps = 0; }));
   CHECK(refuses("num_steps", [](auto& o) { o.loop.num_steps = -2; }));
   CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = 0; }));
+  CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = 1.5; }));
+  CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = "2ep"; }));
   CHECK(refuses("eval_frequency", [](auto& o) { o.loop.eval_frequency = -1; }));
   CHECK(refuses("eval_frequency", [](auto& o) { o.loop.eval_frequency = 1.5; }));
   CHECK(refuses("exclude", [](auto& o) {

@@ -98,34 +98,15 @@ class Number {
   bool is_tensor_ = false;
 };
 
+// The loop of a function of an element and the number.
 template <class Function>
-class NumberKernel final : public ElementwiseKernel {
- public:
-  NumberKernel(Operand input, Number number, Operand result, const Rows& rows)
-      : input_(input), number_(number), result_(result), rows_(rows) {}
-
-  void run() override {
-    for_each_row(rows_, [this](int64_t plane, int64_t row) {
-      loop(rows_.offset(0, plane, row), rows_.offset(1, plane, row), rows_.width);
-    });
+struct LoopWithNumber {
+  void run(float* y, const float* x, int64_t count) const {
+    const float value = number.value();
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], value); }, count);
   }
 
-  int64_t elements() const override { return rows_.elements(); }
-
-  void run_part(int64_t first, int64_t count) override { loop(first, first, count); }
-
- private:
-  void loop(int64_t to, int64_t from, int64_t count) const {
-    const float number = number_.value();
-    float* const y = result_.as<float>() + to;
-    const float* const x = input_.as<float>() + from;
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], number); }, count);
-  }
-
-  Operand input_;
-  Number number_;
-  Operand result_;
-  Rows rows_;
+  Number number;
 };
 
 // The number in all elements.
@@ -256,10 +237,11 @@ std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
   const Number number =
       fixed ? Number(*fixed)
             : Number(memory.operand(argument.slots[0]), slot_at(program, {argument}, 0)->dtype);
-  return std::make_unique<NumberKernel<Function>>(memory.operand(id_at(instruction.arguments, 0)),
-                                                  number,
-                                                  memory.operand(id_at(instruction.results, 0)),
-                                                  *float_rows(program, instruction, 1));
+  return std::make_unique<UnaryKernel<LoopWithNumber<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 1),
+      LoopWithNumber<Function>{number});
 }
 
 std::unique_ptr<Kernel> make_fill(const StepProgram& program,

@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "backends/plan/kernels/blas.h"
+#include "core/stopwatch.h"
 
 namespace rondo {
 
@@ -62,13 +62,12 @@ class Probe {
   }
 
   double seconds_of(const Gemm& gemm) const {
-    using Clock = std::chrono::steady_clock;
     std::vector<float> c = c_;
     double least = std::numeric_limits<double>::max();
     for (int i = 0; i < 5; ++i) {
-      const Clock::time_point begin = Clock::now();
+      const Stopwatch watch;
       gemm.run(a_.data(), b_.data(), c.data());
-      least = std::min(least, std::chrono::duration<double>(Clock::now() - begin).count());
+      least = std::min(least, watch.seconds());
     }
     return least;
   }
