@@ -1,6 +1,7 @@
 #include "backends/plan/chains.h"
 
 #include <doctest/doctest.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "backends/eager_backend.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "backends/kept_casts.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <memory>

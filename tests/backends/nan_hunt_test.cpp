@@ -1,7 +1,8 @@
 #include "backends/checks/nan_hunt.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <functional>
 #include <string>

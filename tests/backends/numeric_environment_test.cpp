@@ -1,7 +1,7 @@
 #include "backends/numeric_environment.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/error.h"
 

@@ -1,8 +1,10 @@
 #include "backends/recording/origins.h"
 
 #include <doctest/doctest.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <string>

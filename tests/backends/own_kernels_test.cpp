@@ -1,7 +1,7 @@
 #include "backends/plan/own_kernels.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <limits>
 #include <string>

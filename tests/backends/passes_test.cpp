@@ -1,7 +1,9 @@
 #include "backends/passes/passes.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,9 @@
 #include "backends/plan/planned_executor.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <functional>
 #include <string>

@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "backends/find_instruction.h"
 #include "backends/recording/capture.h"

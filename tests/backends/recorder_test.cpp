@@ -1,7 +1,7 @@
 #include "backends/recording/recorder.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <string>

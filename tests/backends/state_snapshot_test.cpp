@@ -1,7 +1,8 @@
 #include "backends/checks/state_snapshot.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "core/state_dict.h"
 

@@ -1,7 +1,9 @@
 #include "backends/traced_backend.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/functional.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <ATen/record_function.h>
 

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <string>
 #include <vector>

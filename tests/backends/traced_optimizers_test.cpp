@@ -1,5 +1,10 @@
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/functional.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <string>

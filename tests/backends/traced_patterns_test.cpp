@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/functional.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <string>
 #include <vector>

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/nn/functional.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,8 @@
 #include "callbacks/compute_norm.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <string>

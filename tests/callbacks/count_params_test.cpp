@@ -1,7 +1,8 @@
 #include "callbacks/count_params.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <filesystem>
 #include <string>

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "checkpoint/background_save.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cerrno>
 #include <memory>

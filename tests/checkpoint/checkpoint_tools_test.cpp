@@ -1,7 +1,7 @@
 #include "checkpoint/checkpoint_tools.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <filesystem>

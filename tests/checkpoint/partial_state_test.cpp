@@ -1,7 +1,7 @@
 #include "checkpoint/partial_state.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

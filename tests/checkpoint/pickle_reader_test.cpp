@@ -1,7 +1,7 @@
 #include "checkpoint/internal/pickle_reader.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 

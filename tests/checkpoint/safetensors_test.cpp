@@ -1,7 +1,7 @@
 #include "checkpoint/safetensors_file.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdlib>
 #include <string>

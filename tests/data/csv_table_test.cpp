@@ -1,7 +1,7 @@
 #include "data/csv_table.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/error.h"
 #include "core/state_dict.h"

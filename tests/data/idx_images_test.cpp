@@ -1,7 +1,7 @@
 #include "data/idx_images.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <fstream>
 

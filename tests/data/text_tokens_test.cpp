@@ -1,7 +1,7 @@
 #include "data/text_tokens.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/error.h"
 #include "core/state_dict.h"

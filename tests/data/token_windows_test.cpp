@@ -1,7 +1,7 @@
 #include "data/token_windows.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <numeric>
 

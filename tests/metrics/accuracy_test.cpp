@@ -1,6 +1,7 @@
 #include "metrics/accuracy.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <doctest/doctest.h>
 

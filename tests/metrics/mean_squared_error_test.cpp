@@ -1,6 +1,6 @@
 #include "metrics/mean_squared_error.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include "metrics/mean.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,7 @@
 #include "metrics/perplexity.h"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,8 @@
 #include "models/cnn.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "core/error.h"
 #include "models/model_checks.h"

@@ -1,7 +1,9 @@
 #include "models/from_module.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include "core/error.h"
 #include "metrics/metric.h"

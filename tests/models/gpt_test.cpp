@@ -1,7 +1,10 @@
 #include "models/gpt.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/optim/adamw.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 

@@ -1,7 +1,9 @@
 #include "models/lstm.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/rnn.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "core/error.h"
 #include "models/model_checks.h"

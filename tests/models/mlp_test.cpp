@@ -1,7 +1,8 @@
 #include "models/mlp.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/types.h>
 
 #include "core/error.h"
 #include "metrics/metric.h"

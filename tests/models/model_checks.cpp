@@ -1,6 +1,9 @@
 #include "models/model_checks.h"
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <doctest/doctest.h>
 

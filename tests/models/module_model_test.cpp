@@ -1,6 +1,9 @@
 #include "models/module_model.h"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <doctest/doctest.h>
 

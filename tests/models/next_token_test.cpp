@@ -1,6 +1,6 @@
 #include "models/internal/next_token.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,8 @@
 #include "models/register.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "models/mlp.h"
 

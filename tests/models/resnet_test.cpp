@@ -1,7 +1,9 @@
 #include "models/resnet.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 

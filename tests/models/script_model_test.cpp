@@ -1,8 +1,11 @@
 #include "models/script_model.h"
 
 #include <doctest/doctest.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn/module.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <fstream>
 

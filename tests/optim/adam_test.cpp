@@ -1,6 +1,8 @@
 #include "optim/adam.h"
 
-#include <torch/torch.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/types.h>
 
 #include <doctest/doctest.h>
 

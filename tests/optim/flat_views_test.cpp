@@ -1,7 +1,7 @@
 #include "optim/internal/flat_views.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 using namespace rondo;
 

@@ -2,7 +2,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 using namespace rondo;
 

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <torch/types.h>
 
 #include "core/error.h"
 #include "optim/adam.h"

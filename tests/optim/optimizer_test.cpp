@@ -1,6 +1,8 @@
 #include "optim/optimizer.h"
 
+#include <ATen/record_function.h>
 #include <doctest/doctest.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <set>

@@ -1,6 +1,7 @@
 #include "optim/register.h"
 
 #include <doctest/doctest.h>
+#include <torch/types.h>
 
 #include "optim/adam.h"
 #include "optim/lr_schedulers.h"

@@ -1,6 +1,8 @@
 #include "optim/sgd.h"
 
-#include <torch/torch.h>
+#include <torch/optim/optimizer.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
 
 #include <doctest/doctest.h>
 

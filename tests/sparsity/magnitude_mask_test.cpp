@@ -1,7 +1,8 @@
 #include "sparsity/magnitude_mask.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <cmath>
 

@@ -1,6 +1,7 @@
 #include "support/step_probe.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <ATen/CPUGeneratorImpl.h>
 

@@ -1,6 +1,8 @@
 #include "support/tiny_run.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include "core/random.h"
 #include "data/tensor_dataset.h"

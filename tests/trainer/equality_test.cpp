@@ -12,8 +12,10 @@
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
 
+#include <torch/csrc/jit/api/module.h>
 #include <torch/script.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 using namespace rondo;
 using namespace rondo::test;

@@ -1,7 +1,10 @@
 #include "trainer/export_step.h"
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <fstream>
 #include <iterator>

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // Models that go from rondo to PyTorch in Python, and back.
 
 #include <doctest/doctest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 
