@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <torch/types.h>
+#include <torch/version.h>
 
 #include "core/error.h"
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <torch/nn/functional/loss.h>
+#include <torch/nn/module.h>
 #include <torch/types.h>
 
 #include "core/error.h"
