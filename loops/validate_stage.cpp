@@ -53,7 +53,7 @@ std::optional<int64_t> ValidateStage::num_batches() const {
         "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
         "give a number of batches",
         wanted->value(),
-        loader_.label()));
+        trainer_.scope_of(loader_)));
   }
   return wanted->count();
 }
