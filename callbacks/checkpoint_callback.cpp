@@ -49,6 +49,12 @@ bool is_about_files(const std::exception_ptr& error) {
   }
 }
 
+/// The last name in the path, also of "a/" and ".".
+std::string directory_name(const fs::path& directory) {
+  const fs::path path = fs::absolute(directory).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 void check(const CheckpointOptions& options) {
   if (options.steps.value() < 0.0) {
     throw UsageError(
@@ -230,8 +236,7 @@ void CheckpointCallback::publish(const fs::path& path) const {
 NewName CheckpointCallback::new_name(const Trainer& trainer) const {
   CheckpointNameValues values;
   values.time = trainer.state().timestamp;
-  values.run_name =
-      fs::absolute(trainer.options().model_dir).lexically_normal().filename().string();
+  values.run_name = directory_name(trainer.options().model_dir);
   return {[files = files_, root = options_.checkpoint_root, name = *name_, values] {
             return free_checkpoint_path(*files, root, name, values);
           },

@@ -76,7 +76,6 @@ class CheckpointCallback : public CoreCallback {
 
  private:
   void save_in_run(Trainer& trainer);
-  void save_in_background(Trainer& trainer);
   void settle(Trainer& trainer, bool waits);
   void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
   void fail_save(Trainer& trainer, const std::exception_ptr& error);

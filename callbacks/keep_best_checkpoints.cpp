@@ -118,10 +118,23 @@ void KeepBestCheckpoints::judge(Trainer& trainer) {
     kept_.insert(place, {saved_.filename().string(), value_});
   }
   while (static_cast<int64_t>(kept_.size()) > options_.n) {
-    real_file_system()->remove(directory / kept_.back().name);
+    const std::string name = kept_.back().name;
     kept_.pop_back();
+    if (!is_kept_by_any(trainer, name)) {
+      real_file_system()->remove(directory / name);
+    }
   }
   saved_.clear();
+}
+
+bool KeepBestCheckpoints::is_kept_by_any(const Trainer& trainer, const std::string& name) {
+  const auto& entries = trainer.callbacks().entries();
+  return std::any_of(entries.begin(), entries.end(), [&](const CallbackMap::Entry& entry) {
+    const auto* one = dynamic_cast<const KeepBestCheckpoints*>(entry.callback.get());
+    return one != nullptr && std::any_of(one->kept_.begin(),
+                                         one->kept_.end(),
+                                         [&](const Kept& kept) { return kept.name == name; });
+  });
 }
 
 StateDict KeepBestCheckpoints::save_state() const {

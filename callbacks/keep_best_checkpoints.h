@@ -15,7 +15,8 @@ namespace rondo {
 /// index: a run never resumes from an older checkpoint because that was better, and
 /// KeepNCheckpoints leaves them alone. They are known by name, so that a run can be moved, and a
 /// copy of a run leaves the files of the other one alone. A copy is a hard link where the file
-/// system has them, and costs nothing then.
+/// system has them, and costs nothing then. A run may have several, for several metrics: a copy
+/// goes when none of them keeps it.
 ///
 /// A checkpoint is judged by the newest validation at its own update; one without is not kept.
 class KeepBestCheckpoints final : public Callback {
@@ -41,6 +42,7 @@ class KeepBestCheckpoints final : public Callback {
   };
 
   void judge(Trainer& trainer);
+  static bool is_kept_by_any(const Trainer& trainer, const std::string& name);
   bool is_better(double a, double b) const;
 
   Options options_;

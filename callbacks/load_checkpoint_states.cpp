@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
+#include "callbacks/checkpoint_callback.h"
 #include "core/registry.h"
 #include "core/require.h"
 #include "trainer/trainer.h"
@@ -16,12 +15,13 @@ LoadCheckpointStates::LoadCheckpointStates(const Options& options) : options_(op
       !options.states.empty(), "LoadCheckpointStates.states", "at least one section", "none");
 }
 
+void LoadCheckpointStates::on_before_load_checkpoint(Trainer& trainer,
+                                                     const std::filesystem::path* path) {
+  is_own_ = path != nullptr && trainer.slot<CheckpointCallback>("checkpoint").is_listed(*path);
+}
+
 void LoadCheckpointStates::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
-  const auto& entries = trainer.callbacks().entries();
-  const bool is_own = std::any_of(entries.begin(), entries.end(), [&](const auto& entry) {
-    return entry.callback.get() == this && state.contains("callbacks/" + entry.name);
-  });
-  if (is_own) {
+  if (is_own_) {
     return;
   }
   StateDict kept;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,8 @@
 namespace rondo {
 
 /// Loads chosen sections of a checkpoint only: with {"model"} training begins at update 0 with a
-/// fresh optimizer. A checkpoint of a run that has this callback itself is loaded whole, so that
-/// the run can be resumed. `checkpoint.load` does the same for one file, with globs. Source:
+/// fresh optimizer. A checkpoint that the run's own index lists is loaded whole, so that the run
+/// can be resumed. `checkpoint.load` does the same for one file, with globs. Source:
 /// LoadCheckpointStates of Cerebras' ModelZoo.
 class LoadCheckpointStates final : public Callback {
  public:
@@ -22,14 +23,14 @@ class LoadCheckpointStates final : public Callback {
   /// \throws UsageError  as the constructor does
   static void check(const Options& options) { static_cast<void>(LoadCheckpointStates(options)); }
 
+  void on_before_load_checkpoint(Trainer& trainer, const std::filesystem::path* path) override;
+
   /// \throws CheckpointError  naming a section that the file does not have, and those it has
   void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;
 
-  /// Marks the run's own checkpoints.
-  StateDict save_state() const override { return {{"states", "all"}}; }
-
  private:
   Options options_;
+  bool is_own_ = false;  // the checkpoint that is being loaded
 };
 
 }  // namespace rondo

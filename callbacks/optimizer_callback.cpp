@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "checkpoint/state_layout.h"
 #include "core/error.h"
 #include "models/model_state.h"
@@ -10,12 +12,29 @@
 
 namespace rondo {
 
+namespace {
+
+/// True when a scheduler writes the number, whatever a checkpoint says.
+bool is_scheduled(const State& state, const ParamGroup& group, const std::string& number) {
+  return std::any_of(state.schedulers.begin(), state.schedulers.end(), [&](const auto& scheduler) {
+    return scheduler->drives(group) && scheduler->target().param_group_key == number;
+  });
+}
+
+}  // namespace
+
 void OptimizerCallback::setup(Trainer& trainer) {
   if (!trainer.options().optimizer) {
     return;
   }
   trainer.state().optimizer = trainer.options().optimizer.make();
   trainer.state().optimizer->attach(named_parameters(trainer.state().model->module()));
+  for (const ParamGroup& group : trainer.state().optimizer->groups()) {
+    Numbers& numbers = configured_.emplace_back();
+    for (const auto& [name, number] : group.numbers()) {
+      numbers.emplace_back(name, number.item<double>());
+    }
+  }
 }
 
 void OptimizerCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
@@ -50,8 +69,29 @@ void OptimizerCallback::on_load_checkpoint(Trainer& trainer, const StateDict& st
   }
   if (const StateValue* saved = state.find("optimizer")) {
     trainer.state().optimizer->load(saved->as_dict());
+    warn_of_other_numbers(trainer);
   } else {
     trainer.log().info("the checkpoint holds no optimizer state: the optimizer starts afresh");
+  }
+}
+
+void OptimizerCallback::warn_of_other_numbers(Trainer& trainer) const {
+  std::vector<std::string> others;
+  std::vector<ParamGroup>& groups = trainer.state().optimizer->groups();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (const auto& [name, configured] : configured_[i]) {
+      const auto loaded = groups[i][name].item<double>();
+      if (loaded != configured && !is_scheduled(trainer.state(), groups[i], name)) {
+        others.push_back(
+            fmt::format("{} of group {} is {} and not {}", name, i, loaded, configured));
+      }
+    }
+  }
+  if (!others.empty()) {
+    trainer.log().warning(
+        fmt::format("the optimizer goes on with the checkpoint's numbers, not with those of this "
+                    "run's options: {}; docs/checkpoints.md says how to go on with others",
+                    fmt::join(others, ", ")));
   }
 }
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "callbacks/callback.h"
 
 namespace rondo {
@@ -14,7 +18,16 @@ class OptimizerCallback : public CoreCallback {
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+  /// The numbers of a checkpoint win over those of this run's options, with a warning.
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+ private:
+  using Numbers = std::vector<std::pair<std::string, double>>;
+
+  void warn_of_other_numbers(Trainer& trainer) const;
+
+  std::vector<Numbers> configured_;  // one a group
 };
 
 }  // namespace rondo

@@ -83,6 +83,12 @@ void ReproducibilityCallback::on_load_checkpoint(Trainer& trainer, const StateDi
   const RngScope inside(trainer);
   set_generator_state(rng.at("cpu").as_tensor());
   trainer.state().seed = static_cast<uint64_t>(rng.at("seed").as_int());
+  const auto configured = trainer.options().seed;
+  if (configured && *configured != trainer.state().seed) {
+    trainer.log().warning(fmt::format("the run goes on with the checkpoint's seed {}, not with {}",
+                                      trainer.state().seed,
+                                      *configured));
+  }
 }
 
 RngScope::RngScope(Trainer& trainer) : random_(*trainer.step_slots().reproducibility) {

@@ -42,19 +42,48 @@ SaveCheckpointState::SaveCheckpointState(const Options& options) : options_(opti
       !options.states.empty(), "SaveCheckpointState.states", "at least one section", "none");
 }
 
+void SaveCheckpointState::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  if (!is_loaded_) {
+    return;
+  }
+  is_loaded_ = false;
+  auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
+  const auto& loaded = trainer.state().last_checkpoint;
+  if (!loaded || !checkpoints.is_listed(*loaded)) {
+    saves_ = 0;  // another run's
+    return;
+  }
+  // The run may have died behind that save.
+  if (is_due(trainer) && !real_file_system()->exists(part_of(*loaded))) {
+    checkpoints.attempt(trainer, [&] { write_part(*loaded); });
+  }
+}
+
 void SaveCheckpointState::on_after_save_checkpoint(Trainer& trainer, const fs::path& path) {
+  is_loaded_ = false;
   ++saves_;
+  if (is_due(trainer)) {
+    write_part(path);
+  }
+}
+
+bool SaveCheckpointState::is_due(const Trainer& trainer) const {
   const State& state = trainer.state();
   const int64_t saved = trainer.slot<CheckpointCallback>("checkpoint").saved_update();
   const bool is_last = state.plan != nullptr && state.plan->is_over(state.timestamp) &&
                        saved == state.timestamp.update;
-  if (saves_ % options_.k != 0 && !is_last) {
-    return;
-  }
-  const fs::path target =
-      path.parent_path() /
-      fmt::format("{}_{}", fmt::join(options_.states, "_"), path.filename().string());
-  write_checkpoint(*real_file_system(), target, chosen(read_checkpoint(path), options_.states));
+  return saves_ % options_.k == 0 || is_last;
+}
+
+fs::path SaveCheckpointState::part_of(const fs::path& checkpoint) const {
+  return checkpoint.parent_path() /
+         fmt::format("{}_{}", fmt::join(options_.states, "_"), checkpoint.filename().string());
+}
+
+void SaveCheckpointState::write_part(const fs::path& checkpoint) const {
+  write_checkpoint(*real_file_system(),
+                   part_of(checkpoint),
+                   chosen(read_checkpoint(checkpoint), options_.states));
 }
 
 StateDict SaveCheckpointState::save_state() const {
@@ -63,6 +92,7 @@ StateDict SaveCheckpointState::save_state() const {
 
 void SaveCheckpointState::load_state(const StateDict& state) {
   saves_ = state.at("saves").as_int();
+  is_loaded_ = true;
 }
 
 void register_save_checkpoint_state(Registry<Callback>& registry) {

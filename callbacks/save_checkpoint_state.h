@@ -22,14 +22,21 @@ class SaveCheckpointState final : public Callback {
 
   explicit SaveCheckpointState(const Options& options);
 
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
+
   /// \throws CheckpointError  naming a section that the checkpoint does not have, and those it has
   void on_after_save_checkpoint(Trainer& trainer, const std::filesystem::path& path) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
 
  private:
+  bool is_due(const Trainer& trainer) const;
+  std::filesystem::path part_of(const std::filesystem::path& checkpoint) const;
+  void write_part(const std::filesystem::path& checkpoint) const;
+
   Options options_;
-  int64_t saves_ = 0;  // of the run
+  int64_t saves_ = 0;       // of the run
+  bool is_loaded_ = false;  // `saves_` is a checkpoint's and not yet checked
 };
 
 }  // namespace rondo

@@ -1,5 +1,7 @@
 #include "callbacks/sparsity_callback.h"
 
+#include <fmt/format.h>
+
 #include "models/model_state.h"
 #include "trainer/trainer.h"
 
@@ -44,13 +46,27 @@ void SparsityCallback::check_checkpoint(Trainer&, const StateDict& state) {
 }
 
 void SparsityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* saved = state.find("sparsity");
   if (!mask_) {
+    if (saved != nullptr && trainer.state().optimizer) {
+      trainer.log().warning(
+          "the checkpoint holds sparsity masks and this run's sparsity is 0: what is zero may be "
+          "trained again");
+    }
     return;
   }
-  if (const StateValue* saved = state.find("sparsity")) {
-    mask_->load(saved->as_dict());
-  } else {
+  if (saved == nullptr) {
     trainer.log().warning("the checkpoint holds no sparsity masks: this run keeps its own");
+    return;
+  }
+  const double own = mask_->sparsity();
+  mask_->load(saved->as_dict());
+  if (mask_->sparsity() != own) {
+    trainer.log().warning(
+        fmt::format("sparsity: the checkpoint's masks are taken, {:.3g} of the weights are zero, "
+                    "and not {:.3g}",
+                    mask_->sparsity(),
+                    own));
   }
 }
 

@@ -235,6 +235,9 @@ CheckpointIndex::Content CheckpointIndex::read() const {
 }
 
 CheckpointIndex::Entries CheckpointIndex::adopt() const {
+  if (fs::path(entry_of(root_)).is_absolute()) {
+    return {};  // other runs may save there too
+  }
   std::vector<std::pair<CheckpointStep, std::string>> found;
   for (const std::string& name : files_->list(root_)) {
     if (const auto step = name_.match(name)) {

@@ -21,7 +21,8 @@ namespace rondo {
 /// a process that dies in between leaves no file that nobody knows of.
 ///
 /// Where there is no index file, the files in the checkpoint directory whose names the template
-/// makes are taken for listed, in order; the next change writes them down.
+/// makes are taken for listed, in order; the next change writes them down. Not where that directory
+/// is outside of the run's: several runs may share it.
 ///
 /// All throw IoError, and CheckpointError naming the file when it is not an index.
 class CheckpointIndex {

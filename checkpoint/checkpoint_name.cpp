@@ -131,10 +131,14 @@ void CheckpointName::check_parts() const {
   if (pattern_.find('/') != std::string::npos) {
     fail("expected the name of a file, without \"/\"; a directory is given by checkpoint_root");
   }
-  constexpr std::string_view kTemporary = ".tmp";
-  if (pattern_.size() >= kTemporary.size() &&
-      pattern_.compare(pattern_.size() - kTemporary.size(), kTemporary.size(), kTemporary) == 0) {
+  const std::string extension = std::filesystem::path(pattern_).extension();
+  if (extension == ".tmp") {
     fail("expected another end than \".tmp\": files of such names are removed as leftovers");
+  }
+  if (extension == ".safetensors") {
+    fail(
+        "expected another end than \".safetensors\", which holds a model alone; `rondo checkpoint "
+        "convert` writes such files");
   }
   std::vector<std::string> seen;
   for (size_t i = 1; i < parts_.size(); i += 2) {

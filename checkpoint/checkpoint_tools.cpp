@@ -182,6 +182,13 @@ StateDict average_models(const std::vector<fs::path>& paths) {
 
 void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to) {
   read_any(from);
+  if (is_safetensors(from) != is_safetensors(to)) {
+    throw CheckpointError(
+        fmt::format("{} is of another format than the name {} says: convert it "
+                    "instead of copying it",
+                    from.string(),
+                    to.string()));
+  }
   std::ifstream file(from, std::ios::binary);
   std::vector<char> block(size_t{1} << 20);
   file.read(block.data(), static_cast<std::streamsize>(block.size()));

@@ -108,6 +108,8 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   checkpoint.steps = line.every;
   checkpoint.autoload_last_checkpoint = true;
   checkpoint.checkpoint_root.clear();
+  checkpoint.checkpoint_name =
+      CheckpointOptions{}.checkpoint_name;  // names may have clocks in them
   if (run.fit->from.path()) {
     checkpoint.load = {};
     checkpoint.load.path = *run.fit->from.path();

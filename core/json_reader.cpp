@@ -137,16 +137,24 @@ uint32_t JsonReader::hex4() {
   return code;
 }
 
-int64_t JsonReader::unsigned_integer() {
+int64_t JsonReader::integer() {
   skip_space();
   const std::string_view rest = text_.substr(position_);
   int64_t value = 0;
   const auto result = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (result.ec != std::errc() || value < 0) {
-    fail("an integer from 0 on");
+  if (result.ec != std::errc()) {
+    fail("an integer");
   }
   position_ += static_cast<size_t>(result.ptr - rest.data());
   return value;
+}
+
+int64_t JsonReader::unsigned_integer() {
+  skip_space();
+  if (position_ < text_.size() && text_[position_] == '-') {
+    fail("an integer from 0 on");
+  }
+  return integer();
 }
 
 std::optional<double> JsonReader::number() {

@@ -23,6 +23,9 @@ class JsonReader {
   /// A string; \u escapes become UTF-8, other bytes are taken as they are.
   std::string string();
 
+  /// An integer of 64 bits.
+  int64_t integer();
+
   /// An integer from 0 to 2^63 - 1.
   int64_t unsigned_integer();
 

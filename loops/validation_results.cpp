@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "core/csv.h"
@@ -66,6 +67,9 @@ ValidationResults::ValidationResults(fs::path directory,
       loaders_(fmt::format("{}", fmt::join(loaders, ","))),
       config_(config.empty() ? "" : digest(config)) {
   read();
+  if (!entries_.empty()) {
+    write_csv();  // a crash may have cut it short
+  }
 }
 
 void ValidationResults::read() {
@@ -81,9 +85,10 @@ void ValidationResults::read() {
         } else if (key == "found_with") {
           entry.key = json.string();
         } else if (key == "step") {
-          entry.row.step = json.unsigned_integer();
-        } else if (const auto number = json.number()) {
-          entry.row.metrics.set(key, *number);
+          entry.row.step = json.integer();
+        } else {
+          entry.row.metrics.set(key,
+                                json.number().value_or(std::numeric_limits<double>::quiet_NaN()));
         }
       });
       json.end();
@@ -129,28 +134,39 @@ void ValidationResults::add(const ValidationRow& row) {
   }
   append_line(lines, line);
   const bool is_new = entries_.insert_or_assign(checkpoint.string(), std::move(entry)).second;
-  append_csv(row, is_new);
+  if (is_new && columns_ == names_of(row)) {
+    append_to_csv(row);
+  } else {
+    write_csv();
+  }
 }
 
-void ValidationResults::append_csv(const ValidationRow& row, bool is_new) {
-  const fs::path path = directory_ / "validate_all.csv";
-  if (is_new && !columns_.empty() && columns_ == names_of(row)) {
-    ValidationTable one;
-    one.rows.push_back(row);
-    const std::string text = one.to_csv();
-    const size_t header = text.find('\n');
-    append_line(path, text.substr(header + 1, text.size() - header - 2));
-    return;
-  }
-  ValidationTable all;  // other columns, or another row of a checkpoint: the file is written anew
+fs::path ValidationResults::csv() const {
+  return directory_ / "validate_all.csv";
+}
+
+void ValidationResults::append_to_csv(const ValidationRow& row) const {
+  ValidationTable one;
+  one.rows.push_back(row);
+  const std::string text = one.to_csv();
+  const size_t header = text.find('\n');
+  append_line(csv(), text.substr(header + 1, text.size() - header - 2));
+}
+
+void ValidationResults::write_csv() {
+  ValidationTable all;
   for (const auto& entry : entries_) {
     all.rows.push_back(entry.second.row);
   }
   std::stable_sort(all.rows.begin(), all.rows.end(), [](const auto& a, const auto& b) {
     return a.step < b.step;
   });
-  write_atomically(*real_file_system(), path, all.to_csv());
-  const std::vector<std::string> names = names_of(row);
+  FileSystem& files = *real_file_system();
+  const std::string text = all.to_csv();
+  if (!files.exists(csv()) || files.read(csv()) != text) {
+    write_atomically(files, csv(), text);
+  }
+  const std::vector<std::string> names = names_of(all.rows.front());
   const bool is_uniform =
       std::all_of(all.rows.begin(), all.rows.end(), [&](const ValidationRow& other) {
         return names_of(other) == names;

@@ -37,13 +37,15 @@ class ValidationResults {
   };
 
   void read();
-  void append_csv(const ValidationRow& row, bool is_new);
+  std::filesystem::path csv() const;
+  void append_to_csv(const ValidationRow& row) const;
+  void write_csv();  // anew, when the file does not hold the rows
 
   std::filesystem::path directory_;
   std::string loaders_;
   std::string config_;
   std::map<std::string, Entry> entries_;  // by checkpoint
-  std::vector<std::string> columns_;      // of the CSV file; empty: none is written yet
+  std::vector<std::string> columns_;      // of every row in the CSV file; empty: they differ
 };
 
 }  // namespace rondo

@@ -150,6 +150,16 @@ void MagnitudeMask::load(const StateDict& state) {
   after_update();
 }
 
+double MagnitudeMask::sparsity() const {
+  int64_t elements = 0;
+  int64_t kept = 0;
+  for (const Masked& masked : masked_) {
+    elements += masked.keep.numel();
+    kept += masked.keep.count_nonzero().item<int64_t>();
+  }
+  return elements > 0 ? 1.0 - static_cast<double>(kept) / static_cast<double>(elements) : 0.0;
+}
+
 NamedTensors MagnitudeMask::captured_state() const {
   NamedTensors captured;
   for (const Masked& masked : masked_) {

@@ -52,6 +52,9 @@ class MagnitudeMask {
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
   void load(const StateDict& state);
 
+  /// The share of the masked weights that is zero; 0 before `apply`.
+  double sparsity() const;
+
   /// The masks, for those who record a step.
   NamedTensors captured_state() const;
 

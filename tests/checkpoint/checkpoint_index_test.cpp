@@ -200,6 +200,19 @@ TEST_CASE("T107: without an index, existing checkpoints are adopted by their bas
   CHECK(std::filesystem::exists(index.file()));
 }
 
+TEST_CASE("T107: files elsewhere, which other runs may have saved, are not adopted") {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "shared");
+  std::filesystem::create_directories(dir / "run/files");
+  write_bytes(dir / "shared/checkpoint_20.pt", "x");
+  write_bytes(dir / "run/files/checkpoint_20.pt", "x");
+  const auto listed_in = [&](const char* root) {
+    return CheckpointIndex(real_file_system(), dir / "run", CheckpointName(), dir / root).listed();
+  };
+  CHECK(listed_in("shared").empty());
+  CHECK(listed_in("run/files").size() == 1);
+}
+
 TEST_CASE("an index that lists nothing adopts nothing") {
   const TempDir dir;
   CheckpointIndex index = index_of(dir);

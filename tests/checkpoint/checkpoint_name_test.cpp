@@ -83,7 +83,8 @@ TEST_CASE("T101: a template without {step}, or with another field, is a usage er
                           "{}",
                           "{step}_{step}.pt",
                           "a/{step}.pt",
-                          "{step}.tmp"}) {
+                          "{step}.tmp",
+                          "{step}.safetensors"}) {
     CHECK(usage_error(bad) != "");
   }
 }

@@ -108,6 +108,18 @@ TEST_CASE("a copy has the same bytes; a broken file is not copied") {
   CHECK_FALSE(fs::exists(dir / "c.pt"));
 }
 
+TEST_CASE("a copy under the name of another format leaves what is there as it was") {
+  const TempDir dir;
+  write_checkpoint(files(), dir / "a.pt", run_state(1.0F, 3));
+  write_any(files(), dir / "a.safetensors", read_any(dir / "a.pt"));
+  const std::string model = bytes_of(dir / "a.safetensors");
+  const std::string run = bytes_of(dir / "a.pt");
+  CHECK_THROWS_AS(copy_checkpoint(files(), dir / "a.pt", dir / "a.safetensors"), CheckpointError);
+  CHECK_THROWS_AS(copy_checkpoint(files(), dir / "a.safetensors", dir / "a.pt"), CheckpointError);
+  CHECK(bytes_of(dir / "a.safetensors") == model);
+  CHECK(bytes_of(dir / "a.pt") == run);
+}
+
 TEST_CASE("deleting takes a file out of its index, and `latest` leads to what is left") {
   const TempDir dir;
   const CheckpointIndex index(real_file_system(), dir.path(), CheckpointName());

@@ -138,7 +138,10 @@ std::string drawn_run(const fs::path& dir, const Subject& subject, Draw& draw) {
                       draw.flip() ? ", max_gradient_norm = 0.3" : "");
   toml += fmt::format("sparsity = {{ sparsity = {} }}\n", draw.flip() ? "0.5" : "0.0");
   toml += fmt::format("checkpoint = {{ async = {} }}\n", boolean(draw.flip()));
-  toml += "callbacks = [{ KeepNCheckpoints = { n = 2 } }, { ComputeNorm = true }]\n";
+  toml += fmt::format(
+      "callbacks = [{{ KeepNCheckpoints = {{ n = 2 }} }}, {{ ComputeNorm = true }}, "
+      "{{ SaveCheckpointState = {{ k = {} }} }}]\n",
+      draw.between(1, 3));
   toml += fmt::format("[trainer.init.optimizer]\n{} = {{ {} }}\n", optimizer.name, optimizer.toml);
   toml +=
       fmt::format("[[trainer.init.schedulers]]\n{} = {{ {} }}\n", scheduler.name, scheduler.toml);

@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -250,6 +252,39 @@ TEST_CASE("metrics with odd names and values survive the results file") {
   CHECK(*found->metrics.number("val/\"odd\"\\ name") == 0.1);
   CHECK(*found->metrics.number("val/tiny") == 1e-300);
   CHECK_FALSE(ValidationResults(dir.path(), {"test"}, "config").find(dir / "a.pt"));
+}
+
+TEST_CASE("a file without an update and a metric that is not finite are known again") {
+  const TempDir dir;
+  std::ofstream(dir / "best.pt") << "x";
+  ValidationRow row;
+  row.checkpoint = dir / "best.pt";
+  row.step = -1;
+  row.metrics.set("val/loss", std::numeric_limits<double>::quiet_NaN());
+  ValidationResults(dir.path(), {"val"}, "config").add(row);
+  const auto found = ValidationResults(dir.path(), {"val"}, "config").find(dir / "best.pt");
+  REQUIRE(found);
+  CHECK(found->step == -1);
+  CHECK(std::isnan(found->metrics.number("val/loss").value_or(0.0)));
+}
+
+TEST_CASE("rows that a crash kept out of the CSV file are there when the results are read again") {
+  const TempDir dir;
+  ValidationResults results(dir.path(), {"val"}, "config");
+  for (const char* name : {"checkpoint_1.pt", "checkpoint_2.pt"}) {
+    std::ofstream(dir / name) << "x";
+    ValidationRow row;
+    row.checkpoint = dir / name;
+    row.metrics.set("val/loss", 0.5);
+    results.add(row);
+  }
+  const std::string whole = real_file_system()->read(dir / "validate_all.csv");
+  fs::resize_file(dir / "validate_all.csv", whole.size() - 20);
+  const ValidationResults after_the_crash(dir.path(), {"val"}, "config");
+  CHECK(real_file_system()->read(dir / "validate_all.csv") == whole);
+  fs::remove(dir / "validate_all.csv");
+  const ValidationResults after_a_removal(dir.path(), {"val"}, "config");
+  CHECK(real_file_system()->read(dir / "validate_all.csv") == whole);
 }
 
 TEST_SUITE_END();

@@ -75,6 +75,22 @@ TEST_CASE("T115, C54: every k-th save and the last are written in part, outside 
   CHECK(index.listed().size() == 1);
 }
 
+TEST_CASE("T115: a part that a run died before writing is written by its restart") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  options.callbacks = {use<SaveCheckpointState>({1})};
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  fs::remove(dir / "run/model_checkpoint_8.pt");
+  fs::remove(dir / "run/model_checkpoint_10.pt");
+  options.loop.max_steps = 12;
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  CHECK(fs::exists(dir / "run/model_checkpoint_10.pt"));
+  CHECK_FALSE(fs::exists(dir / "run/model_checkpoint_8.pt"));  // not what the restart went on from
+  options.model_dir = dir / "other";
+  Trainer(options, quiet_log()).fit(tiny_loader("train"), {}, dir / "run/checkpoint_8.pt");
+  CHECK_FALSE(fs::exists(dir / "run/model_checkpoint_8.pt"));  // another run's
+}
+
 TEST_CASE("T115: a section that is not there is an error that lists those that are") {
   const TempDir dir;
   TrainerOptions options = run_options(dir / "run");
@@ -102,8 +118,11 @@ TEST_CASE("T113: chosen sections begin a run at update 0, and the run itself res
   options.loop.max_steps = 12;
   Trainer again(options, quiet_log());
   CHECK(again.fit(tiny_loader("train")).steps_now == 2);
-  options.callbacks = {use<LoadCheckpointStates>({{"modle"}})};
   options.model_dir = dir / "third";
+  Trainer chained(options, quiet_log());  // its source had the callback too
+  CHECK(chained.fit(tiny_loader("train"), {}, dir / "second/checkpoint_12.pt").steps_now == 12);
+  options.callbacks = {use<LoadCheckpointStates>({{"modle"}})};
+  options.model_dir = dir / "fourth";
   Trainer wrong(options, quiet_log());
   CHECK_THROWS_AS(wrong.load_checkpoint(dir / "first/checkpoint_10.pt"), Error);
 }
@@ -129,6 +148,20 @@ TEST_CASE("the checkpoints that validated best are kept, whatever becomes of the
     CHECK(read_checkpoint(dir / "run/best/checkpoint_4.pt").at("global_step").as_int() == 4);
     CHECK_FALSE(fs::exists(dir / "run/checkpoint_4.pt"));
   }
+}
+
+TEST_CASE("what is best by one metric stays when another metric finds it behind") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  options.loop.eval_frequency = 2;
+  FakeMetric::Options scores;
+  scores.by_update = {{2, 0.5}, {4, 0.9}, {6, 0.1}, {8, 0.7}, {10, 0.7}};
+  options.callbacks = {use<FakeMetric>(scores),
+                       use<KeepBestCheckpoints>({"score", "max", 1}),
+                       use<KeepBestCheckpoints>({"score", "min", 1})};
+  Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+  CHECK(names_in(dir / "run/best") ==
+        std::vector<std::string>{"checkpoint_4.pt", "checkpoint_6.pt"});
 }
 
 TEST_CASE("a file beside a checkpoint that cannot be written is a failed save: on_error decides") {

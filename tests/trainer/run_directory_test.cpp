@@ -205,6 +205,47 @@ TEST_CASE("a run that moves together with its checkpoints elsewhere finds them b
   CHECK(index.listed().front() == dir / "new/files/checkpoint_2.pt");
 }
 
+TEST_CASE("runs that save in one directory leave each other's files, and name them by their own") {
+  const TempDir dir;
+  const auto options_for = [&](const char* name) {
+    TrainerOptions options = run_options(dir / name, 4);
+    options.checkpoint.checkpoint_root = dir / "files";
+    options.checkpoint.checkpoint_name = "{run_name}_{step}.pt";
+    options.callbacks = {use<KeepNCheckpoints>({1})};
+    return options;
+  };
+  CHECK(train(options_for("a")) == 4);
+  CHECK(train(options_for("b/")) == 4);
+  CHECK(checkpoints_in(dir / "files") == Names{"a_4.pt", "b_4.pt"});
+  CHECK(train(options_for("a")) == 0);
+}
+
+TEST_CASE("a resumed run goes on with the checkpoint's numbers, and warns of other ones") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run", 4);
+  options.sparsity.sparsity = 0.5;
+  train(options);
+  Names warnings;
+  options.loop.max_steps = 6;
+  train(options, &warnings);
+  CHECK(warnings.empty());
+  options.loop.max_steps = 8;
+  options.seed = 77;
+  options.sparsity.sparsity = 0.75;
+  options.optimizer = use<Sgd>({0.75});
+  train(options, &warnings);
+  CHECK(mentions(warnings, "seed", "77"));
+  CHECK(mentions(warnings, "lr", "0.75"));
+  CHECK(mentions(warnings, "sparsity", "0.5"));
+  options.loop.max_steps = 10;
+  options.sparsity.sparsity = 0.0;
+  options.schedulers = {use<ConstantLR>({0.75})};
+  warnings.clear();
+  train(options, &warnings);
+  CHECK(mentions(warnings, "sparsity masks"));
+  CHECK_FALSE(mentions(warnings, "lr of"));  // the scheduler's number is used
+}
+
 TEST_CASE("T103: under another checkpoint_name a run goes on from what its index lists") {
   const TempDir dir;
   train(run_options(dir / "run", 4));
