@@ -13,6 +13,8 @@
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "core/error.h"
+#include "optim/lr_schedulers.h"
+#include "optim/optimizers.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
