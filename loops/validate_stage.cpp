@@ -4,12 +4,35 @@
 
 #include <algorithm>
 
+#include "backends/generator_state.h"
 #include "callbacks/precision_callback.h"
 #include "core/error.h"
 #include "loops/train_step.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
+
+std::optional<int64_t> batches_of_validation(Trainer& trainer,
+                                             const DataLoader& loader,
+                                             const Loop& loop) {
+  const SeededGenerator random(trainer.state().seed);
+  const std::optional<int64_t> pass = loader.size();
+  const std::optional<Time> wanted = loop.eval_steps();
+  if (!wanted) {
+    return pass;
+  }
+  if (pass) {
+    return std::min(*pass, in_updates(*wanted, {pass, pass}));
+  }
+  if (wanted->unit() == TimeUnit::Fraction) {
+    throw UsageError(fmt::format(
+        "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
+        "give a number of batches",
+        wanted->value(),
+        trainer.scope_of(loader)));
+  }
+  return wanted->count();
+}
 
 ValidateStage::ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& loop, LoadFrom from)
     : trainer_(trainer),
@@ -33,29 +56,11 @@ void ValidateStage::begin() {
   trainer_.call(hooks::on_enter_validate, cleanup_, loader_, loop_);
   trainer_.load_checkpoint(from_);
   fire_.start(*trainer_.state().model, loader_, loop_);
+  const std::optional<int64_t> batches = batches_of_validation(trainer_, loader_, loop_);
   stream_ = loader_.stream({}, trainer_.state().seed);
   executor_ = std::make_unique<DataExecutor>(
-      *trainer_.state().backend, [this] { return stream_->next(); }, num_batches());
+      *trainer_.state().backend, [this] { return stream_->next(); }, batches);
   trainer_.state().executor = executor_.get();
-}
-
-std::optional<int64_t> ValidateStage::num_batches() const {
-  const std::optional<int64_t> pass = loader_.size();
-  const std::optional<Time> wanted = loop_.eval_steps();
-  if (!wanted) {
-    return pass;
-  }
-  if (pass) {
-    return std::min(*pass, in_updates(*wanted, {pass, pass}));
-  }
-  if (wanted->unit() == TimeUnit::Fraction) {
-    throw UsageError(fmt::format(
-        "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
-        "give a number of batches",
-        wanted->value(),
-        trainer_.scope_of(loader_)));
-  }
-  return wanted->count();
 }
 
 bool ValidateStage::advance() {

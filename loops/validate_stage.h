@@ -18,6 +18,14 @@ namespace rondo {
 
 class Trainer;
 
+/// Batches of a validation of `loader`, where that is known. Builds its data set; what that draws
+/// follows from the run's seed alone, so that the time at which it is built changes no number.
+/// \throws DataError   when the data set cannot be built
+/// \throws UsageError  when `eval_steps` is a share of a pass whose size is not known
+std::optional<int64_t> batches_of_validation(Trainer& trainer,
+                                             const DataLoader& loader,
+                                             const Loop& loop);
+
 /// The validation of one loader.
 class ValidateStage {
  public:
@@ -42,7 +50,6 @@ class ValidateStage {
 
  private:
   const Outputs& run_step(const Batch& batch);
-  std::optional<int64_t> num_batches() const;
 
   Trainer& trainer_;
   const DataLoader& loader_;

@@ -48,7 +48,8 @@ class Trainer {
   /// @{
 
   /// Trains until the run has reached its total, validating in between; a run that is there already
-  /// does nothing.
+  /// does nothing. The data sets are built before the first update, those of `val` too where the
+  /// run will validate.
   FitResult fit(const DataLoader& train, const Loaders& val = {}, const LoadFrom& from = {});
 
   /// The same, batch by batch: see FitRun.

@@ -169,7 +169,10 @@ TEST_CASE("P15: what has no size is validated for a number of batches, not for a
   Trainer(options, quiet_log()).validate(endless);
   CHECK(batches == 3);
   options.loop.eval_steps = 0.5;
-  CHECK_THROWS_AS(Trainer(options, quiet_log()).validate(endless), UsageError);
+  Trainer trainer(options, quiet_log());
+  CHECK_THROWS_AS(trainer.validate(endless), UsageError);
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train"), {endless}), UsageError);
+  CHECK(trainer.state().global_step() == 0);  // before anything is trained
 }
 
 TEST_CASE("T44: gradients are off in validation steps") {
