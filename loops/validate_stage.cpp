@@ -65,7 +65,8 @@ void ValidateStage::begin() {
 
 bool ValidateStage::advance() {
   const std::optional<Batch> batch = executor_->next();
-  if (!batch || trainer_.stops_now()) {
+  is_whole_ = !batch;
+  if (is_whole_ || trainer_.stops_now()) {
     return false;
   }
   Model& model = *trainer_.state().model;
@@ -74,7 +75,8 @@ bool ValidateStage::advance() {
   fire_.batch_end(model, outputs, *batch, batch_idx_);
   executor_->finish();
   ++batch_idx_;
-  return !executor_->is_final_iteration();
+  is_whole_ = executor_->is_final_iteration();
+  return !is_whole_;
 }
 
 const Outputs& ValidateStage::run_step(const Batch& batch) {
@@ -89,9 +91,35 @@ const Outputs& ValidateStage::run_step(const Batch& batch) {
 }
 
 void ValidateStage::end() {
+  executor_->end(is_whole_);
   fire_.end(*trainer_.state().model, loop_);
+  tell_what_is_missing();
   if (std::exception_ptr error = fail(nullptr)) {
     std::rethrow_exception(error);
+  }
+}
+
+void ValidateStage::tell_what_is_missing() const {
+  const std::string pass = fmt::format("the pass over \"{}\" at update {}",
+                                       trainer_.scope_of(loader_),
+                                       trainer_.state().global_step());
+  if (!is_whole_) {
+    const std::optional<int64_t> all = executor_->num_batches();
+    trainer_.log().info(
+        fmt::format("{} was stopped after {}{} batches: nothing is logged as its result",
+                    pass,
+                    batch_idx_,
+                    all ? fmt::format(" of {}", *all) : ""));
+  } else if (batch_idx_ == 0) {
+    const LoaderOptions& options = loader_.options();
+    trainer_.log().warning(fmt::format(
+        "{} has no result, since it had no batch: {}",
+        pass,
+        options.drop_last ? fmt::format("its data set has fewer than batch_size = {} samples, and "
+                                        "drop_last leaves a short batch out; lower batch_size, or "
+                                        "set drop_last = false",
+                                        options.batch_size)
+                          : "its data set has no sample"));
   }
 }
 

@@ -41,8 +41,11 @@ class ValidateStage {
   /// \return false when the stage is over
   bool advance();
 
-  /// Fires the end hook and leaves the stage.
+  /// Fires the end hook and leaves the stage. Tells of a pass that has no result.
   void end();
+
+  /// True once every batch was evaluated; false when a stop came before.
+  bool is_whole() const { return is_whole_; }
 
   /// Leaves the stage because of `error`.
   /// \return the exception to go on with
@@ -50,6 +53,7 @@ class ValidateStage {
 
  private:
   const Outputs& run_step(const Batch& batch);
+  void tell_what_is_missing() const;
 
   Trainer& trainer_;
   const DataLoader& loader_;
@@ -57,6 +61,7 @@ class ValidateStage {
   LoadFrom from_;
   ValidationHooks fire_;
   int64_t batch_idx_ = 0;
+  bool is_whole_ = false;
   std::optional<NameScope> scope_;
   std::optional<GlobalCallbackScope> global_loop_;
   Cleanup cleanup_;
