@@ -19,4 +19,10 @@ void set_generator_state(const at::Tensor& state) {
   generator.set_state(state);
 }
 
+void seed_generator(uint64_t seed) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
 }  // namespace rondo

@@ -2,11 +2,31 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 namespace rondo {
 
 /// State of LibTorch's default generator of the CPU: uint8 [bytes], a copy.
 at::Tensor generator_state();
 
 void set_generator_state(const at::Tensor& state);
+
+/// Begins the numbers of the same generator that follow from `seed`.
+void seed_generator(uint64_t seed);
+
+/// The numbers of `seed` for as long as it lives; afterwards the generator goes on as if none of
+/// them had been drawn.
+class SeededGenerator {
+ public:
+  explicit SeededGenerator(uint64_t seed) : before_(generator_state()) { seed_generator(seed); }
+
+  SeededGenerator(const SeededGenerator&) = delete;
+  SeededGenerator& operator=(const SeededGenerator&) = delete;
+
+  ~SeededGenerator() { set_generator_state(before_); }
+
+ private:
+  at::Tensor before_;
+};
 
 }  // namespace rondo

@@ -99,6 +99,9 @@ bool LoggingCallback::is_log_update(const Trainer& trainer, const Timestamp& tim
 
 bool LoggingCallback::is_log_batch(const Trainer& trainer) const {
   const DataExecutor& executor = *trainer.state().executor;
+  if (const std::optional<bool> was_whole = executor.was_whole()) {
+    return *was_whole;  // no batch's values any more, but those of the pass
+  }
   const bool counts_batches = log_steps_.unit() == TimeUnit::Update && !log_steps_.is_zero();
   return executor.is_final_iteration() ||
          (counts_batches && (executor.iteration() + 1) % log_steps_.count() == 0);

@@ -26,7 +26,7 @@ class LoggingCallback : public CoreCallback {
   bool is_log_update(const Trainer& trainer, const Timestamp& time) const;
 
   /// True for every `log_steps`-th batch of a validation, where that counts updates, and its last
-  /// one.
+  /// one. Once they are over: true unless a stop left batches out.
   bool is_log_batch(const Trainer& trainer) const;
 
   /// Warns, the first time, of metrics that nobody gets.

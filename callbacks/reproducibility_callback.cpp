@@ -1,9 +1,7 @@
 #include "callbacks/reproducibility_callback.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
 
-#include <mutex>
 #include <random>
 
 #include "backends/generator_state.h"
@@ -28,9 +26,7 @@ void ReproducibilityCallback::pre_setup(Trainer& trainer) {
                     trainer.state().seed));
   }
   enter();
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_current_seed(trainer.state().seed);
+  seed_generator(trainer.state().seed);
 }
 
 void ReproducibilityCallback::enter() {

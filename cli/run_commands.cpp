@@ -253,8 +253,13 @@ int run_validate(const CommandLine& line, Registries& registries) {
     const DataLoader& loader = run.validate->loader;
     ValidationTable table;
     const Metrics metrics = trainer.validate(loader, run.validate->from);
-    table.rows.push_back({trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
-    std::cerr << headline(metrics, {trainer.scope_of(loader)}) << std::endl;
+    if (metrics.empty() && trainer.stop_reason() != nullptr) {
+      std::cerr << trainer.stop_reason() << ": no result" << std::endl;
+    } else {
+      table.rows.push_back(
+          {trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
+      std::cerr << headline(metrics, {trainer.scope_of(loader)}) << std::endl;
+    }
     return PhaseEnd{signals.exit_code(), json_of(table, trainer, watch.seconds())};
   });
 }

@@ -47,6 +47,12 @@ class DataExecutor {
   /// Ends the iteration: runs what was queued. What a closure throws comes out as it is.
   void finish();
 
+  /// Ends the pass. \param is_whole  false when a stop left batches of it out
+  void end(bool is_whole) { was_whole_ = is_whole; }
+
+  /// What `end` was told; nothing while the pass goes on.
+  std::optional<bool> was_whole() const { return was_whole_; }
+
   /// Iterations that were begun, minus one: the 0-based number of the current one.
   int64_t iteration() const { return iteration_; }
 
@@ -62,6 +68,7 @@ class DataExecutor {
   Source source_;
   std::optional<int64_t> num_batches_;
   int64_t iteration_ = -1;
+  std::optional<bool> was_whole_;
   Outputs outputs_;
   ClosureQueue queue_;
   bool is_running_closures_ = false;

@@ -98,6 +98,10 @@ void ProgressLogger::on_validate_batch_end(
 void ProgressLogger::on_validate_end(Trainer& trainer, Model&, Loop&) {
   std::string line = "| " + trainer.name_scope_path();
   line.back() = ':';
+  if (samples_ == 0 || !trainer.is_log_step()) {  // older values may be there
+    print(line + " no result", /*may_be_rewritten=*/false);
+    return;
+  }
   for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
     const std::string scope = trainer.name_scope_path();
     if (item.first.compare(0, scope.size(), scope) == 0 &&

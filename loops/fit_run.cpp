@@ -44,6 +44,7 @@ void FitRun::enter(const LoadFrom& from) {
   trainer_.call(hooks::on_enter_fit, cleanup_, train_, val_, *loop_);
   trainer_.load_checkpoint(from);
   make_plan();
+  build_validation_data();
   trainer_.call(hooks::on_fit_start, train_, val_, *loop_);
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;
@@ -69,6 +70,18 @@ void FitRun::make_plan() {
         "max_steps");
   }
   trainer_.step_slots().run_schedule->build(trainer_, train_, options);
+}
+
+// What cannot be built shall not be found out when the training before its validation is done.
+void FitRun::build_validation_data() {
+  const State& state = trainer_.state();
+  const bool is_needed = state.validation_is_due || !state.plan->is_over(state.timestamp);
+  if (!is_needed || !state.plan->validates()) {
+    return;
+  }
+  for (const DataLoader& loader : val_) {
+    batches_of_validation(trainer_, loader, loop_->validation_loop());
+  }
 }
 
 bool FitRun::advance() {

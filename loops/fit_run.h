@@ -28,7 +28,8 @@ namespace rondo {
 /// `finish_step` before.
 class FitRun {
  public:
-  /// Enters the fit and loads the checkpoint.
+  /// Enters the fit, loads the checkpoint and builds the data sets, those of `val` too where the
+  /// run will validate.
   FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& from);
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
@@ -59,6 +60,7 @@ class FitRun {
  private:
   void enter(const LoadFrom& from);
   void make_plan();
+  void build_validation_data();
   void step(const Deadline& deadline);
   void start_stretch();
   void end_stretch();

@@ -108,7 +108,7 @@ Metrics validate(Trainer& trainer,
   if (error) {
     std::rethrow_exception(error);
   }
-  return of_scopes(trainer.state().last_metrics, {scope});
+  return stage.is_whole() ? of_scopes(trainer.state().last_metrics, {scope}) : Metrics();
 }
 
 std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders) {
@@ -166,7 +166,10 @@ ValidationTable validate_all(Trainer& trainer, const Loaders& loaders) {
   }
   enter_validate_all(trainer, loaders, {}, [&] {
     trainer.load_checkpoint(resolved(trainer, {}));
-    table.rows.push_back(evaluate_loaders(trainer, loaders));
+    ValidationRow row = evaluate_loaders(trainer, loaders);
+    if (!trainer.stops_now()) {  // else it may not have seen every batch
+      table.rows.push_back(std::move(row));
+    }
   });
   write_table(trainer, table);
   return table;

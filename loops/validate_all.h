@@ -14,14 +14,15 @@ namespace rondo {
 
 /// Evaluates one loader, after loading a checkpoint where there is one.
 /// \param own  a loop of the caller's; null for the Trainer's own
-/// \return its metrics, with their scope
+/// \return its metrics, with their scope; none when a stop left batches out
 Metrics validate(Trainer& trainer,
                  const DataLoader& loader,
                  const LoadFrom& from,
                  ValidationLoop* own = nullptr);
 
 /// Evaluates every loader with the newest checkpoint, and writes the table to validate_all.csv and
-/// .json in the artifact directory. A warning and an empty table when there is no loader.
+/// .json in the artifact directory. An empty table when a stop came before the end, and, with a
+/// warning, when there is no loader.
 ValidationTable validate_all(Trainer& trainer, const Loaders& loaders);
 
 /// Evaluates every loader with each of the checkpoints that `find` lists, while the next file is

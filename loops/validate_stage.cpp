@@ -4,12 +4,35 @@
 
 #include <algorithm>
 
+#include "backends/generator_state.h"
 #include "callbacks/precision_callback.h"
 #include "core/error.h"
 #include "loops/train_step.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
+
+std::optional<int64_t> batches_of_validation(Trainer& trainer,
+                                             const DataLoader& loader,
+                                             const Loop& loop) {
+  const SeededGenerator random(trainer.state().seed);
+  const std::optional<int64_t> pass = loader.size();
+  const std::optional<Time> wanted = loop.eval_steps();
+  if (!wanted) {
+    return pass;
+  }
+  if (pass) {
+    return std::min(*pass, in_updates(*wanted, {pass, pass}));
+  }
+  if (wanted->unit() == TimeUnit::Fraction) {
+    throw UsageError(fmt::format(
+        "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
+        "give a number of batches",
+        wanted->value(),
+        trainer.scope_of(loader)));
+  }
+  return wanted->count();
+}
 
 ValidateStage::ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& loop, LoadFrom from)
     : trainer_(trainer),
@@ -33,34 +56,17 @@ void ValidateStage::begin() {
   trainer_.call(hooks::on_enter_validate, cleanup_, loader_, loop_);
   trainer_.load_checkpoint(from_);
   fire_.start(*trainer_.state().model, loader_, loop_);
+  const std::optional<int64_t> batches = batches_of_validation(trainer_, loader_, loop_);
   stream_ = loader_.stream({}, trainer_.state().seed);
   executor_ = std::make_unique<DataExecutor>(
-      *trainer_.state().backend, [this] { return stream_->next(); }, num_batches());
+      *trainer_.state().backend, [this] { return stream_->next(); }, batches);
   trainer_.state().executor = executor_.get();
-}
-
-std::optional<int64_t> ValidateStage::num_batches() const {
-  const std::optional<int64_t> pass = loader_.size();
-  const std::optional<Time> wanted = loop_.eval_steps();
-  if (!wanted) {
-    return pass;
-  }
-  if (pass) {
-    return std::min(*pass, in_updates(*wanted, {pass, pass}));
-  }
-  if (wanted->unit() == TimeUnit::Fraction) {
-    throw UsageError(fmt::format(
-        "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
-        "give a number of batches",
-        wanted->value(),
-        trainer_.scope_of(loader_)));
-  }
-  return wanted->count();
 }
 
 bool ValidateStage::advance() {
   const std::optional<Batch> batch = executor_->next();
-  if (!batch || trainer_.stops_now()) {
+  is_whole_ = !batch;
+  if (is_whole_ || trainer_.stops_now()) {
     return false;
   }
   Model& model = *trainer_.state().model;
@@ -69,7 +75,8 @@ bool ValidateStage::advance() {
   fire_.batch_end(model, outputs, *batch, batch_idx_);
   executor_->finish();
   ++batch_idx_;
-  return !executor_->is_final_iteration();
+  is_whole_ = executor_->is_final_iteration();
+  return !is_whole_;
 }
 
 const Outputs& ValidateStage::run_step(const Batch& batch) {
@@ -84,9 +91,35 @@ const Outputs& ValidateStage::run_step(const Batch& batch) {
 }
 
 void ValidateStage::end() {
+  executor_->end(is_whole_);
   fire_.end(*trainer_.state().model, loop_);
+  tell_what_is_missing();
   if (std::exception_ptr error = fail(nullptr)) {
     std::rethrow_exception(error);
+  }
+}
+
+void ValidateStage::tell_what_is_missing() const {
+  const std::string pass = fmt::format("the pass over \"{}\" at update {}",
+                                       trainer_.scope_of(loader_),
+                                       trainer_.state().global_step());
+  if (!is_whole_) {
+    const std::optional<int64_t> all = executor_->num_batches();
+    trainer_.log().info(
+        fmt::format("{} was stopped after {}{} batches: nothing is logged as its result",
+                    pass,
+                    batch_idx_,
+                    all ? fmt::format(" of {}", *all) : ""));
+  } else if (batch_idx_ == 0) {
+    const LoaderOptions& options = loader_.options();
+    trainer_.log().warning(fmt::format(
+        "{} has no result, since it had no batch: {}",
+        pass,
+        options.drop_last ? fmt::format("its data set has fewer than batch_size = {} samples, and "
+                                        "drop_last leaves a short batch out; lower batch_size, or "
+                                        "set drop_last = false",
+                                        options.batch_size)
+                          : "its data set has no sample"));
   }
 }
 

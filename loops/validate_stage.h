@@ -18,6 +18,14 @@ namespace rondo {
 
 class Trainer;
 
+/// Batches of a validation of `loader`, where that is known. Builds its data set; what that draws
+/// follows from the run's seed alone, so that the time at which it is built changes no number.
+/// \throws DataError   when the data set cannot be built
+/// \throws UsageError  when `eval_steps` is a share of a pass whose size is not known
+std::optional<int64_t> batches_of_validation(Trainer& trainer,
+                                             const DataLoader& loader,
+                                             const Loop& loop);
+
 /// The validation of one loader.
 class ValidateStage {
  public:
@@ -33,8 +41,11 @@ class ValidateStage {
   /// \return false when the stage is over
   bool advance();
 
-  /// Fires the end hook and leaves the stage.
+  /// Fires the end hook and leaves the stage. Tells of a pass that has no result.
   void end();
+
+  /// True once every batch was evaluated; false when a stop came before.
+  bool is_whole() const { return is_whole_; }
 
   /// Leaves the stage because of `error`.
   /// \return the exception to go on with
@@ -42,7 +53,7 @@ class ValidateStage {
 
  private:
   const Outputs& run_step(const Batch& batch);
-  std::optional<int64_t> num_batches() const;
+  void tell_what_is_missing() const;
 
   Trainer& trainer_;
   const DataLoader& loader_;
@@ -50,6 +61,7 @@ class ValidateStage {
   LoadFrom from_;
   ValidationHooks fire_;
   int64_t batch_idx_ = 0;
+  bool is_whole_ = false;
   std::optional<NameScope> scope_;
   std::optional<GlobalCallbackScope> global_loop_;
   Cleanup cleanup_;

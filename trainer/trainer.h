@@ -48,7 +48,8 @@ class Trainer {
   /// @{
 
   /// Trains until the run has reached its total, validating in between; a run that is there already
-  /// does nothing.
+  /// does nothing. The data sets are built before the first update, those of `val` too where the
+  /// run will validate.
   FitResult fit(const DataLoader& train, const Loaders& val = {}, const LoadFrom& from = {});
 
   /// The same, batch by batch: see FitRun.
@@ -58,7 +59,7 @@ class Trainer {
 
   /// Evaluates one loader. After a fit the newest checkpoint is the model as it is, so nothing is
   /// loaded then unless a file is named.
-  /// \return its metrics, with their scope
+  /// \return its metrics, with their scope; none when a stop left batches out
   Metrics validate(const DataLoader& loader, const LoadFrom& from = {});
 
   /// The same with a loop of your own, such as one with its own family of hooks.
@@ -71,6 +72,7 @@ class Trainer {
   Outputs predict(const DataLoader& loader, const LoadFrom& from = {});
 
   /// Evaluates every loader with the newest checkpoint, or the model as it is when there is none.
+  /// A row that a stop left unfinished is left out, here and below.
   ValidationTable validate_all(const Loaders& loaders);
 
   /// Evaluates every loader with every checkpoint whose path matches one of the globs, by step.
@@ -111,7 +113,8 @@ class Trainer {
   /// @{
 
   /// Gives values to the loggers. Inside a step: with each replay, on log steps. Outside: now, when
-  /// it is a log step or no loop runs. Names get the scopes that are open.
+  /// it is a log step or no loop runs; at the end of a validation always, unless a stop left
+  /// batches out. Names get the scopes that are open.
   void log_metrics(const Metrics& values, const LogOptions& options = {});
 
   /// Runs `function` after the current step with materialised tensors, in queue order; inside a
@@ -186,7 +189,7 @@ class Trainer {
   /// True for a callback of this Trainer's own.
   bool owns(const Callback& callback) const;
 
-  /// True on steps whose metrics are given to loggers.
+  /// True where metrics are given to loggers: see `log_metrics`.
   bool is_log_step() const;
   /// The same for the batch of training that ends at `after`.
   bool is_log_step_at(const Timestamp& after) const;

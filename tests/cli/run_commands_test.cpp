@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -34,6 +35,16 @@ class OptimizerSpy final : public Callback {
   }
 };
 
+/// Sends this process a Ctrl-C in the first batch of a validation.
+class Interrupter final : public Callback {
+ public:
+  void on_validate_batch_start(Trainer&, Model&, const Batch&, int64_t batch_idx) override {
+    if (batch_idx == 0) {
+      std::raise(SIGINT);
+    }
+  }
+};
+
 /// Runs the whole command line in this process.
 int run(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "rondo");
@@ -43,6 +54,7 @@ int run(std::vector<std::string> arguments) {
   }
   return cli_main(static_cast<int>(pointers.size()), pointers.data(), [](Registries& registries) {
     registries.callbacks.add<OptimizerSpy>("OptimizerSpy", "Notes whether there is an optimizer.");
+    registries.callbacks.add<Interrupter>("Interrupter", "Interrupts a validation.");
   });
 }
 
@@ -141,6 +153,19 @@ TEST_CASE("T135: validate_all visits every indexed checkpoint, and fails when th
   const std::string table = real_file_system()->read(latest(dir, "a") / "validate_all.csv");
   CHECK(table.find("checkpoint_2.pt,2,") != std::string::npos);
   CHECK(table.find("checkpoint_4.pt,4,") != std::string::npos);
+}
+
+TEST_CASE("an interrupted validate reports no number as its result") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
+  std::ostringstream out;
+  std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
+  const int code =
+      run({"validate", file, "--json", "trainer.init.callbacks=[{ Interrupter = true }]"});
+  std::cout.rdbuf(before);
+  CHECK(code == 130);
+  CHECK_MESSAGE(out.str().find("\"metrics\": {}") != std::string::npos, out.str());
+  CHECK_MESSAGE(out.str().find("\"rows\": []") != std::string::npos, out.str());
 }
 
 TEST_CASE("predict writes the outputs of the whole data set") {

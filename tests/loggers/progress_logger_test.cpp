@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/file_system.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -90,6 +91,31 @@ TEST_CASE("T129: a line on each log step has the loss of that update; batches co
     }
     CHECK(found(text, "Eval [^\\n]*Loss=([0-9.]+),") == losses);
   }
+}
+
+TEST_CASE("the line of a validation that was cut short shows no numbers, not even older ones") {
+  const TempDir dir;
+  int batches = 0;
+  ProbeCallback::Options probe;
+  probe.validate_batch_start = [&](Trainer& trainer, const Batch&) {
+    if (++batches == 7) {  // the second of the second validation
+      trainer.request_stop("enough");
+    }
+  };
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<ProbeCallback>(probe)};
+  options.loggers = {use<ProgressLogger>()};
+  options.loop.max_steps = 4;
+  options.loop.eval_frequency = 2;
+  {
+    const CapturedStderr captured(dir / "lines.txt");
+    Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+  }
+  const std::string text = real_file_system()->read(dir / "lines.txt");
+  const Texts lines = found(text, "\\| val:([^\\n]*)");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].find("loss") != std::string::npos);
+  CHECK(lines[1].find("loss") == std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -2,14 +2,19 @@
 
 #include <ATen/TensorOperators.h>
 #include <doctest/doctest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "callbacks/early_exit_callback.h"
 #include "core/error.h"
+#include "data/dataset.h"
 #include "optim/sgd.h"
 #include "support/probe_callback.h"
 #include "support/recording_callback.h"
@@ -42,6 +47,37 @@ std::vector<int64_t> updates_of(const Entries& entries, const std::string& name)
 }
 
 using Updates = std::vector<int64_t>;
+
+/// Ten samples, drawn from the global generator when it is built.
+class Drawn final : public Dataset {
+ public:
+  struct Options {
+    int* times_built = nullptr;
+    bool fails = false;
+  };
+
+  explicit Drawn(const Options& options) : x_(torch::rand({10, 4})) {
+    if (options.times_built != nullptr) {
+      ++*options.times_built;
+    }
+    if (options.fails) {
+      throw DataError("planted");
+    }
+  }
+
+  int64_t size() const override { return x_.size(0); }
+
+  Sample get(int64_t index) const override {
+    return {{"x", x_[index]}, {"label", torch::zeros({}, torch::kLong)}};
+  }
+
+ private:
+  at::Tensor x_;
+};
+
+DataLoader drawn_loader(const Drawn::Options& options = {}) {
+  return DataLoader("val", use<Drawn>(options));
+}
 
 }  // namespace
 
@@ -257,6 +293,74 @@ TEST_CASE("a run that has reached its total says so and does nothing") {
   CHECK(again.was_already_done);
   CHECK(again.steps == 3);
   CHECK(again.steps_now == 0);
+}
+
+TEST_CASE("validation data that cannot be read ends a fit before its first update") {
+  const TempDir dir;
+  std::vector<std::string> hooks;
+  RecordingCallback::Options recording;
+  recording.hooks = &hooks;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<RecordingCallback>(recording)};
+  options.loop.max_steps = 4;
+  Trainer trainer(options, quiet_log());
+  Drawn::Options broken;
+  broken.fails = true;
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train"), {tiny_loader("a"), drawn_loader(broken)}),
+                  DataError);
+  CHECK(trainer.state().global_step() == 0);
+  CHECK(std::count(hooks.begin(), hooks.end(), "on_fit_start") == 0);
+  CHECK(hooks.back() == "on_fit_exception");
+}
+
+TEST_CASE("a fit builds its validation data once, and not at all when it will not validate") {
+  const TempDir dir;
+  int times = 0;
+  Drawn::Options counted;
+  counted.times_built = &times;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 4;
+  options.loop.eval_frequency = 2;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"), {drawn_loader(counted)});
+  CHECK(times == 1);
+  CHECK(trainer.fit(tiny_loader("train"), {drawn_loader(counted)}).was_already_done);
+  CHECK(times == 1);
+  options.model_dir = dir / "never";
+  options.loop.eval_frequency = 0;
+  Trainer(options, quiet_log()).fit(tiny_loader("train"), {drawn_loader(counted)});
+  CHECK(times == 1);
+}
+
+TEST_CASE("what validation data draws when it is built moves no number of the run or of a resume") {
+  const TempDir dir;
+  Entries entries;
+  const auto begin = [&](const char* name) {
+    TrainerOptions options = logged_options(dir, entries);
+    options.model_dir = dir / name;
+    options.loop.max_steps = 4;
+    options.loop.eval_frequency = 2;
+    options.checkpoint.steps = 3;
+    return std::make_unique<Trainer>(options, quiet_log());
+  };
+  const auto straight = begin("straight");
+  straight->fit(tiny_loader("train"), {drawn_loader()});
+  const auto losses = values_of(entries, "val/loss");
+  REQUIRE(losses.size() == 2);
+  const auto other = begin("other");
+  other->fit(tiny_loader("train"), {tiny_loader("val")});
+  CHECK(first_difference(bits_of(*straight), bits_of(*other)) == "");
+  {
+    const auto stopped = begin("resumed");
+    FitRun run(*stopped, tiny_loader("train"), {drawn_loader()}, {});
+    while (stopped->state().global_step() < 3 && run.advance()) {
+    }
+  }
+  entries.clear();
+  const auto resumed = begin("resumed");
+  resumed->fit(tiny_loader("train"), {drawn_loader()});
+  CHECK(first_difference(bits_of(*straight), bits_of(*resumed)) == "");
+  CHECK(values_of(entries, "val/loss") == std::vector{losses[1]});
 }
 
 TEST_CASE("T120: a loss that is not finite ends the run with its own type") {

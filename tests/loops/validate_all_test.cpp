@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "support/probe_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -111,6 +112,22 @@ TEST_CASE("T54: without loaders there is a warning and nothing else") {
   Trainer trainer(tiny_options(dir / "run"), quiet_log(&warnings));
   CHECK(trainer.validate_all({}).rows.empty());
   CHECK_FALSE(warnings.empty());
+}
+
+TEST_CASE("a stop in a validate_all leaves no row of what was evaluated in part") {
+  const TempDir dir;
+  int batches = 0;
+  ProbeCallback::Options probe;
+  probe.validate_batch_start = [&](Trainer& trainer, const Batch&) {
+    if (++batches == 7) {  // the second of the second loader
+      trainer.request_stop("enough");
+    }
+  };
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<ProbeCallback>(probe)};
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.validate_all({tiny_loader("a"), tiny_loader("b")}).rows.empty());
+  CHECK(batches == 7);
 }
 
 TEST_CASE("T22: loaders without label are validate_0 and validate_1, the same ones again later") {
