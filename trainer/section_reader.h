@@ -11,7 +11,7 @@
 namespace rondo {
 
 /// Reads the sections of a file that run something; remembers loaders by label for those that
-/// follow.
+/// follow. A label stands for one loader in all of them, and once in a list.
 class SectionReader {
  public:
   SectionReader(const Registries& registries, FaultSink& faults)
@@ -42,9 +42,22 @@ class SectionReader {
                   ConfigTable& resolved);
   LoadFrom from(const ConfigTable& section, FaultSink& faults) const;
 
+  /// A loader that has a label, as `resolved` describes it. \return false, with a fault at the
+  /// label, when the label stands for another loader already
+  bool remember(const DataLoader& loader,
+                const ConfigValue& resolved,
+                const SourcePosition& at,
+                FaultSink& faults);
+
+  struct Labelled {
+    DataLoader loader;
+    std::string text;  ///< with every default: what makes two definitions the same
+    SourcePosition at;
+  };
+
   const Registries& registries_;
   FaultSink& faults_;
-  std::map<std::string, DataLoader> by_label_;
+  std::map<std::string, Labelled> by_label_;
   ConfigTable resolved_;
 };
 

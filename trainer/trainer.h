@@ -49,6 +49,7 @@ class Trainer {
 
   /// Trains until the run has reached its total, validating in between; a run that is there already
   /// does nothing.
+  /// \throws UsageError  when two loaders of `val` have one label, which names their metrics
   FitResult fit(const DataLoader& train, const Loaders& val = {}, const LoadFrom& from = {});
 
   /// The same, batch by batch: see FitRun.
@@ -71,6 +72,7 @@ class Trainer {
   Outputs predict(const DataLoader& loader, const LoadFrom& from = {});
 
   /// Evaluates every loader with the newest checkpoint, or the model as it is when there is none.
+  /// \throws UsageError  when two of them have one label, here and below
   ValidationTable validate_all(const Loaders& loaders);
 
   /// Evaluates every loader with every checkpoint whose path matches one of the globs, by step.

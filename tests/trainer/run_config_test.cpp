@@ -299,6 +299,30 @@ TEST_CASE("T136: several phases are read in order; a file of one phase is asked 
   }
 }
 
+TEST_CASE("a label stands for one loader in a phase, and once in a list") {
+  const auto with = [](const std::string& sections) {
+    return faults_of(kRun + ("val_dataloader = [\n" + sections));
+  };
+  const std::string val = "{ label = \"val\", dataset = \"Glyphs\", size = 8 }";
+  const std::string larger = "{ dataset = \"Glyphs\", size = 9, label = \"val\" }";
+  const std::string validate = "[trainer.validate]\nval_dataloader = ";
+  CHECK(with(val + "]\n" + validate + "\"val\"\n").empty());
+  CHECK(with(val + "]\n" + validate + val + "\n").empty());  // the same again
+  CHECK(with("{ dataset = \"Glyphs\" },\n{ dataset = \"Glyphs\" }]\n").empty());
+
+  const std::vector<Fault> two = with(val + ",\n" + larger + "]\n");
+  REQUIRE(two.size() == 1);
+  CHECK(two[0].position.line == 13);
+  CHECK(two[0].position.column == static_cast<int>(larger.find("\"val\"")) + 1);
+  CHECK(two[0].path == "trainer.fit.val_dataloader[1].label");
+  CHECK(two[0].message.find("run.toml:12:11") != std::string::npos);
+  CHECK(with(val + ",\n" + val + "]\n").size() == 1);
+  CHECK(with(val + "]\n" + validate + larger + "\n").size() == 1);
+  CHECK(with("{ label = \"train\", dataset = \"Glyphs\" }]\n").size() == 1);
+  CHECK(with(val + "]\n[trainer.validate_all]\nval_dataloaders = [\"val\", \"val\"]\n").size() ==
+        1);
+}
+
 TEST_CASE("an override is read as TOML, else as a string; its faults name the command line") {
   CHECK(faults_with("trainer.init.model_dir=runs/a").empty());
   CHECK(faults_with("trainer.init.loop.max_steps=20").empty());
