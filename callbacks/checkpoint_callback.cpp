@@ -49,7 +49,9 @@ bool is_about_files(const std::exception_ptr& error) {
   }
 }
 
-void check(const CheckpointOptions& options) {
+}  // namespace
+
+void CheckpointCallback::check(const CheckpointOptions& options) {
   if (options.steps.value() < 0.0) {
     throw UsageError(
         fmt::format("checkpoint.steps: expected 0 or more, got {}", options.steps.to_string()));
@@ -65,8 +67,6 @@ void check(const CheckpointOptions& options) {
     }
   }
 }
-
-}  // namespace
 
 CheckpointCallback::CheckpointCallback() : CheckpointCallback(Options{}) {}
 

@@ -224,6 +224,33 @@ TEST_CASE("T82: the limit of restarts is an integer of 0 or more") {
   CHECK(faults_with("trainer.init.autorestart.min_num_csx=1").size() == 1);
 }
 
+TEST_CASE("what a run would fail at when it starts is a fault of the file, all of it at once") {
+  const std::vector<Fault> faults = faults_of(
+      "[trainer.init]\nmodel_dir = \"x\"\nmodel = { name = \"Mlp\", sizes = [784, 10] }\n"
+      "logging = { log_steps = \"1s\" }\n"
+      "sparsity = { sparsity = 1.0 }\n"
+      "checkpoint = { steps = \"-3ep\" }\n"
+      "[trainer.init.loop]\nmax_steps = 9223372036854775807\neval_steps = \"2ep\"\n"
+      "num_epochs = 9000000000000000\nsteps_per_epoch = 100000\n");
+  std::vector<int> lines;
+  for (const Fault& fault : faults) {
+    CHECK(fault.position.file == "run.toml");
+    lines.push_back(fault.position.line);
+  }
+  std::sort(lines.begin(), lines.end());
+  CHECK(lines == std::vector<int>{4, 5, 6, 7, 8, 9});
+  CHECK(faults_with("trainer.init.loop.num_epochs=9223372036854775807").size() == 1);
+  CHECK(faults_with("trainer.init.loop.grad_accum_steps=9223372036854775807").size() == 1);
+  for (const char* right : {"0.5", "1.0", "3", "\"3ba\""}) {
+    CHECK(faults_with(std::string("trainer.init.loop.eval_steps=") + right).empty());
+  }
+  for (const char* wrong : {"0", "1.5", "-0.5", "\"3s\"", "false"}) {
+    const auto found = faults_with(std::string("trainer.init.loop.eval_steps=") + wrong);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].path == "trainer.init.loop.eval_steps");
+  }
+}
+
 TEST_CASE("sizes, widths and dropout of models are checked with the file") {
   CHECK(faults_with("trainer.init.model.sizes=[784]").size() == 1);
   CHECK(faults_with("trainer.init.model.sizes=[784, 0]").size() == 1);
