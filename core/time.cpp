@@ -216,7 +216,8 @@ int64_t in_updates(const Time& time, const RunLength& run) {
       return saturated(time.value() * static_cast<double>(*run.updates_per_epoch));
     default:
       throw UsageError(
-          fmt::format("{} cannot be counted in updates here; use \"ba\", \"ep\" or a fraction",
+          fmt::format("{} cannot be counted in updates before the run; write updates (samples / "
+                      "batch_size / grad_accum_steps), epochs (\"3ep\") or a fraction of the run",
                       time.to_string()));
   }
 }
