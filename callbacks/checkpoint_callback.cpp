@@ -55,7 +55,9 @@ std::string directory_name(const fs::path& directory) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-void check(const CheckpointOptions& options) {
+}  // namespace
+
+void CheckpointCallback::check(const CheckpointOptions& options) {
   if (options.steps.value() < 0.0) {
     throw UsageError(
         fmt::format("checkpoint.steps: expected 0 or more, got {}", options.steps.to_string()));
@@ -71,8 +73,6 @@ void check(const CheckpointOptions& options) {
     }
   }
 }
-
-}  // namespace
 
 CheckpointCallback::CheckpointCallback() : CheckpointCallback(Options{}) {}
 

@@ -28,7 +28,10 @@ class CheckpointCallback : public CoreCallback {
   explicit CheckpointCallback(const Options& options);
   ~CheckpointCallback() override;
 
-  /// \throws UsageError  for options that are out of range, before anything is written
+  /// \throws UsageError  for options that are out of range
+  static void check(const CheckpointOptions& options);
+
+  /// \throws UsageError  as `check` does, before anything is written
   void pre_setup(Trainer& trainer) override;
   void on_enter_fit(
       Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) override;

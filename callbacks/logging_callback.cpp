@@ -44,14 +44,18 @@ void record(const Trainer& trainer, const std::string& failure) {
 
 }  // namespace
 
-void LoggingCallback::pre_setup(Trainer& trainer) {
-  const LoggingOptions& options = trainer.options().logging;
+void LoggingCallback::check(const LoggingOptions& options) {
   if (options.log_steps.value() < 0.0 || options.log_steps.unit() == TimeUnit::Second) {
     throw UsageError(fmt::format(
         "logging.log_steps: expected updates >= 0, a fraction or a Time like \"2ep\" that is no "
         "wall-clock time, got {}",
         options.log_steps.to_string()));
   }
+}
+
+void LoggingCallback::pre_setup(Trainer& trainer) {
+  const LoggingOptions& options = trainer.options().logging;
+  check(options);
   log_steps_ = options.log_steps;
   trainer.log().set_level(level_of(options.log_level));
   file_ = trainer.state().artifact_dir / "run.log";

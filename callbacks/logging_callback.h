@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "callbacks/callback.h"
+#include "callbacks/logging_options.h"
 #include "core/timestamp.h"
 
 namespace rondo {
@@ -11,6 +12,9 @@ namespace rondo {
 /// the loggers when fit, train and validate are left, also by an exception.
 class LoggingCallback : public CoreCallback {
  public:
+  /// \throws UsageError  for `log_steps` out of its range or unit
+  static void check(const LoggingOptions& options);
+
   /// Opens `<artifact_dir>/run.log`, linked from `<model_dir>/latest_run.log`.
   void pre_setup(Trainer& trainer) override;
   void finalize() override;

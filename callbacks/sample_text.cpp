@@ -1,6 +1,9 @@
 #include "callbacks/sample_text.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <exception>
 
 #include "core/error.h"
 #include "core/file_system.h"
@@ -13,25 +16,64 @@
 
 namespace rondo {
 
+namespace {
+
+const ByteVocabulary& vocabulary_of(const DataLoader& train) {
+  return dynamic_cast<const TextTokens&>(train.source()).vocabulary();
+}
+
+std::vector<int64_t> encoded(const std::optional<std::string>& prompt,
+                             const ByteVocabulary& vocabulary) {
+  if (!prompt) {
+    const size_t newline = vocabulary.characters().find('\n');
+    return {newline == std::string::npos ? 0 : static_cast<int64_t>(newline)};
+  }
+  try {
+    return vocabulary.encode(*prompt);
+  } catch (const DataError&) {
+    std::throw_with_nested(UsageError(
+        "SampleText: prompt has a character that the training text lacks; give it another one"));
+  }
+}
+
+}  // namespace
+
+void SampleText::check(const Options& options) {
+  detail::require(!options.prompt || !options.prompt->empty(),
+                  "SampleText.prompt",
+                  "at least one character",
+                  "none");
+}
+
 SampleText::SampleText(const Options& options) : options_(options) {
   detail::require(options.length >= 1, "SampleText.length", ">= 1", options.length);
   detail::require(options.temperature > 0.0, "SampleText.temperature", "> 0", options.temperature);
+  check(options);
 }
 
 void SampleText::on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) {
-  if (dynamic_cast<const Gpt*>(trainer.state().model.get()) == nullptr ||
-      dynamic_cast<const TextTokens*>(&train.source()) == nullptr) {
+  const auto* model = dynamic_cast<const Gpt*>(trainer.state().model.get());
+  if (model == nullptr || dynamic_cast<const TextTokens*>(&train.source()) == nullptr) {
     throw UsageError("SampleText needs a Gpt that is trained on TextTokens");
   }
+  const ByteVocabulary& vocabulary = vocabulary_of(train);
+  if (vocabulary.size() > model->vocabulary()) {
+    throw UsageError(
+        fmt::format("the training text has {0} different characters, and the Gpt a vocabulary of "
+                    "{1}: set the model's vocabulary to {0} or more",
+                    vocabulary.size(),
+                    model->vocabulary()));
+  }
+  prompt_ = encoded(options_.prompt, vocabulary);
   train_ = train;
 }
 
 void SampleText::on_fit_end(Trainer& trainer, Loop&) {
-  const ByteVocabulary& vocabulary = dynamic_cast<const TextTokens&>(train_->source()).vocabulary();
+  const ByteVocabulary& vocabulary = vocabulary_of(*train_);
   KeyedRandom random(trainer.state().seed, static_cast<uint64_t>(trainer.state().global_step()));
   auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
-  const std::string text = vocabulary.decode(model.generate(
-      vocabulary.encode(options_.prompt), {options_.length, options_.temperature}, random));
+  const std::string text = vocabulary.decode(
+      model.generate(prompt_, {options_.length, options_.temperature, vocabulary.size()}, random));
   std::fprintf(stderr, "%s\n", text.c_str());
   write_atomically(*real_file_system(), trainer.state().artifact_dir / "sample.txt", text + "\n");
 }
@@ -43,7 +85,9 @@ void register_sample_text(Registry<Callback>& registry) {
            &SampleText::Options::temperature,
            greater_than(0),
            "lower is more cautious")
-      .key("prompt", &SampleText::Options::prompt, "what the text begins with");
+      .key("prompt",
+           &SampleText::Options::prompt,
+           "what the text begins with; when absent a newline, or the first character there is");
 }
 
 }  // namespace rondo

@@ -3,20 +3,27 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "callbacks/callback.h"
 
 namespace rondo {
 
 /// Prints text that a Gpt writes when a fit ends, and keeps it in `<artifact_dir>/sample.txt`. The
-/// training data must be a TextTokens, whose vocabulary it uses.
+/// training data must be a TextTokens, whose characters it writes. What does not fit together,
+/// data, model and prompt, is a UsageError before the first step.
 class SampleText final : public Callback {
  public:
   struct Options {
-    int64_t length = 200;       ///< characters, >= 1
-    double temperature = 0.8;   ///< > 0; lower is more cautious
-    std::string prompt = "\n";  ///< what the text begins with
+    int64_t length = 200;      ///< characters, >= 1
+    double temperature = 0.8;  ///< > 0; lower is more cautious
+    /// What the text begins with, not empty, of characters of the training text. Absent: a newline,
+    /// or the text's first character in byte order when it has no newline.
+    std::optional<std::string> prompt = {};
   };
+
+  /// \throws UsageError  for an empty prompt
+  static void check(const Options& options);
 
   explicit SampleText(const Options& options);
 
@@ -26,6 +33,7 @@ class SampleText final : public Callback {
  private:
   Options options_;
   std::optional<DataLoader> train_;
+  std::vector<int64_t> prompt_;  // in the vocabulary of `train_`
 };
 
 }  // namespace rondo

@@ -1,5 +1,7 @@
 #include "cli/load_run.h"
 
+#include <fmt/format.h>
+
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
@@ -10,14 +12,14 @@ namespace {
 
 const SourcePosition kCommandLine{"command line", 0, 0};
 
-/// Sets `key` in the sections that the file has, in every phase.
-void set_in_sections(ConfigValue& root,
-                     const std::string& key,
-                     const ConfigValue& value,
-                     const std::vector<std::string>& sections) {
+/// The sections that begin with one checkpoint.
+const std::vector<std::string> kLoading{"fit", "validate", "predict"};
+
+/// The table of a file of one phase, or those of `[[trainer]]`.
+std::vector<ConfigValue*> phases_of(ConfigValue& root) {
   ConfigValue* const trainer = root.get_if<ConfigTable>()->find("trainer");
   if (trainer == nullptr) {
-    return;
+    return {};
   }
   std::vector<ConfigValue*> phases{trainer};
   if (auto* array = trainer->get_if<ConfigArray>()) {
@@ -26,7 +28,15 @@ void set_in_sections(ConfigValue& root,
       phases.push_back(&phase);
     }
   }
-  for (ConfigValue* phase : phases) {
+  return phases;
+}
+
+/// Sets `key` in the sections that the file has, in every phase.
+void set_in_sections(ConfigValue& root,
+                     const std::string& key,
+                     const ConfigValue& value,
+                     const std::vector<std::string>& sections) {
+  for (ConfigValue* phase : phases_of(root)) {
     auto* tables = phase->get_if<ConfigTable>();
     for (const std::string& section : sections) {
       ConfigValue* found = tables != nullptr ? tables->find(section) : nullptr;
@@ -34,6 +44,38 @@ void set_in_sections(ConfigValue& root,
         table->set(key, value, kCommandLine);
       }
     }
+  }
+}
+
+/// What `--checkpoint` stands for in the section that a command runs.
+const char* checkpoint_key(Command command) {
+  switch (command) {
+    case Command::Validate:
+      return "validate.ckpt_path";
+    case Command::ValidateAll:
+      return "validate_all.ckpt_paths";
+    case Command::Predict:
+      return "predict.ckpt_path";
+    default:
+      return "fit.ckpt_path";
+  }
+}
+
+/// Refuses an option that names one directory or one file when the file has several runs: all
+/// would share it, and each would take what the one before it left for its own.
+void check_one_phase(const CommandLine& line,
+                     ConfigValue& root,
+                     const char* option,
+                     const std::string& key) {
+  const size_t count = phases_of(root).size();
+  if (count > 1) {
+    throw UsageError(
+        fmt::format("{} is for one run, and {} has {} phases; set it for each that is meant, such "
+                    "as trainer[0].{}=… on the command line, or in the file",
+                    option,
+                    line.config,
+                    count,
+                    key));
   }
 }
 
@@ -54,16 +96,20 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
     apply_override(root, assignment);
   }
   if (!line.model_dir.empty()) {
+    check_one_phase(line, root, "-o", "init.model_dir");
     set_in_sections(root, "model_dir", ConfigValue(line.model_dir, kCommandLine), {"init"});
   }
-  if (!line.checkpoint.empty()) {
-    const ConfigValue path = line.checkpoint == "none" ? ConfigValue(false, kCommandLine)
-                                                       : ConfigValue(line.checkpoint, kCommandLine);
-    set_in_sections(root, "ckpt_path", path, {"fit", "validate", "predict"});
-    if (line.checkpoint != "none") {  // it evaluates files
-      set_in_sections(
-          root, "ckpt_paths", ConfigValue(ConfigArray{path}, kCommandLine), {"validate_all"});
-    }
+  if (line.checkpoint == "none") {
+    set_in_sections(root, "ckpt_path", ConfigValue(false, kCommandLine), kLoading);
+  } else if (!line.checkpoint.empty()) {
+    check_one_phase(line, root, "--checkpoint", checkpoint_key(line.command));
+    const ConfigValue path(line.checkpoint, kCommandLine);
+    set_in_sections(root, "ckpt_path", path, kLoading);
+    set_in_sections(  // it evaluates files, so that there is no "none" for it
+        root,
+        "ckpt_paths",
+        ConfigValue(ConfigArray{path}, kCommandLine),
+        {"validate_all"});
   }
   for (const std::filesystem::path& plugin : plugins_of(root)) {
     load_plugin(plugin, registries);

@@ -6,8 +6,9 @@
 namespace rondo {
 
 /// The phases of the run that a command line asks for: the file, its plugins, the overrides and the
-/// options that stand for keys of every phase (`-o`, `--checkpoint`).
+/// options that stand for keys of it (`-o`, `--checkpoint`; `--checkpoint none` in every phase).
 /// \throws ConfigError  with every fault
+/// \throws UsageError   when `-o` or the path of a checkpoint is given for a file of several phases
 std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries);
 
 }  // namespace rondo

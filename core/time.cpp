@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -25,7 +26,7 @@ constexpr std::array<UnitName, 6> kUnits = {{{TimeUnit::Update, "ba"},
                                              {TimeUnit::Token, "tok"},
                                              {TimeUnit::Second, "sec"}}};
 
-constexpr double kLargestCount = 9007199254740992.0;  // 2^53: counts are exact up to here
+constexpr double kLargestCount = static_cast<double>(Time::kMost);
 
 const char* suffix_of(TimeUnit unit) {
   for (const UnitName& name : kUnits) {
@@ -100,6 +101,11 @@ double checked(TimeUnit unit, double value, std::string_view text) {
     fail(text, fmt::format("\"{}\" is counted in whole numbers", suffix_of(unit)));
   }
   return value;
+}
+
+/// As a count; the product of two can be more than one holds.
+int64_t saturated(double updates) {
+  return static_cast<int64_t>(std::clamp(updates, -kLargestCount, kLargestCount));
 }
 
 void require_same_unit(const Time& a, const Time& b) {
@@ -202,16 +208,16 @@ int64_t in_updates(const Time& time, const RunLength& run) {
         throw UsageError(
             fmt::format("{} needs a run whose number of updates is known", time.to_string()));
       }
-      return static_cast<int64_t>(
-          std::ceil(time.value() * static_cast<double>(*run.total_updates)));
+      return saturated(std::ceil(time.value() * static_cast<double>(*run.total_updates)));
     case TimeUnit::Epoch:
       if (!run.updates_per_epoch) {
         throw UsageError(fmt::format("{} needs a data set whose size is known", time.to_string()));
       }
-      return time.count() * *run.updates_per_epoch;
+      return saturated(time.value() * static_cast<double>(*run.updates_per_epoch));
     default:
       throw UsageError(
-          fmt::format("{} cannot be counted in updates here; use \"ba\", \"ep\" or a fraction",
+          fmt::format("{} cannot be counted in updates before the run; write updates (samples / "
+                      "batch_size / grad_accum_steps), epochs (\"3ep\") or a fraction of the run",
                       time.to_string()));
   }
 }

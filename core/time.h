@@ -15,6 +15,9 @@ enum class TimeUnit { Update, Fraction, Epoch, Sample, Token, Second };
 /// Source: Composer's Time; a batch ("ba") counts optimizer updates here.
 class Time {
  public:
+  /// The largest amount; all counts are exact up to it.
+  static constexpr int64_t kMost = int64_t{1} << 53;
+
   Time(int updates) : Time(static_cast<int64_t>(updates)) {}  // NOLINT(google-explicit-constructor)
 
   Time(int64_t updates);  // NOLINT(google-explicit-constructor)
@@ -72,7 +75,7 @@ struct RunLength {
   std::optional<int64_t> updates_per_epoch;
 };
 
-/// `time` in updates: a fraction is rounded up, epochs need a sized loader.
+/// `time` in updates, at most Time::kMost: a fraction is rounded up, epochs need a sized loader.
 /// \throws UsageError  when the unit cannot be converted, naming what is missing
 int64_t in_updates(const Time& time, const RunLength& run);
 

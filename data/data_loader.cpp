@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -117,6 +118,18 @@ std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                                  : detail::stream_of(shared_->iterable, std::move(pass));
   return how.prefetch == 0 ? std::move(stream)
                            : detail::prefetched(std::move(stream), how.prefetch);
+}
+
+void require_distinct_labels(const Loaders& loaders) {
+  std::set<std::string> seen;
+  for (const DataLoader& loader : loaders) {
+    if (!loader.label().empty() && !seen.insert(loader.label()).second) {
+      throw UsageError(
+          fmt::format("two loaders have the label \"{}\", which is the name of their metrics: give "
+                      "each its own",
+                      loader.label()));
+    }
+  }
 }
 
 KeyTable<LoaderOptions> loader_keys() {

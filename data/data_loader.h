@@ -83,4 +83,7 @@ class DataLoader {
 
 using Loaders = std::vector<DataLoader>;
 
+/// \throws UsageError  when a label occurs twice: metrics of the two would have the same names
+void require_distinct_labels(const Loaders& loaders);
+
 }  // namespace rondo

@@ -22,6 +22,7 @@ FitRun::FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& 
     throw UsageError(
         "this Trainer's loop can validate but not fit: its slot \"loop\" holds no TrainingLoop");
   }
+  require_distinct_labels(val_);
   guarded([&] { enter(from); });
 }
 

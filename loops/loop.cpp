@@ -11,8 +11,11 @@ namespace rondo {
 
 namespace {
 
-void require_positive(const char* name, const std::optional<int64_t>& value) {
-  detail::require(!value || *value > 0, name, ">= 1", value.value_or(0));
+void require_count(const char* name, const std::optional<int64_t>& value) {
+  detail::require(!value || (*value >= 1 && *value <= Time::kMost),
+                  name,
+                  fmt::format("in [1, {}]", Time::kMost),
+                  value.value_or(0));
 }
 
 void require_frequency(const Time& frequency) {
@@ -51,15 +54,23 @@ void guard(Trainer& trainer, Cleanup& cleanup, const Hook<std::exception_ptr>& h
 
 TrainingLoop::TrainingLoop(const Options& options)
     : options_(options), validation_({options.eval_steps, "validate"}) {
-  require_positive("loop.max_steps", options.max_steps);
-  require_positive("loop.num_steps", options.num_steps);
-  require_positive("loop.num_epochs", options.num_epochs);
-  require_positive("loop.steps_per_epoch", options.steps_per_epoch);
+  require_count("loop.max_steps", options.max_steps);
+  require_count("loop.num_steps", options.num_steps);
+  require_count("loop.num_epochs", options.num_epochs);
+  require_count("loop.steps_per_epoch", options.steps_per_epoch);
   require_eval_steps(options.eval_steps);
-  require_positive("loop.grad_accum_steps", options.grad_accum_steps);
+  require_count("loop.grad_accum_steps", options.grad_accum_steps);
   require_frequency(options.eval_frequency);
   if (options.num_epochs && options.num_steps) {
     throw UsageError("loop: num_epochs and num_steps exclude each other; give one of them");
+  }
+  const int64_t per_epoch = options.steps_per_epoch.value_or(1);
+  if (options.num_epochs.value_or(1) > Time::kMost / per_epoch) {
+    throw UsageError(
+        fmt::format("loop: num_epochs x steps_per_epoch: expected {} updates or fewer, got {} x {}",
+                    Time::kMost,
+                    *options.num_epochs,
+                    per_epoch));
   }
   if (options.max_duration && (options.max_duration->unit() == TimeUnit::Fraction ||
                                options.max_duration->value() <= 0.0)) {

@@ -9,7 +9,8 @@
 
 namespace rondo {
 
-/// How long a run is, when it validates, how many batches make an update. All counts are updates.
+/// How long a run is, when it validates, how many batches make an update. All counts are updates,
+/// Time::kMost at most.
 struct LoopOptions {
   std::optional<int64_t> max_steps;   ///< total updates of the run, > 0
   std::optional<int64_t> num_steps;   ///< that many more updates, > 0; not for runs that resume

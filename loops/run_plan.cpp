@@ -13,12 +13,13 @@ std::vector<Time> limits_of(const LoopOptions& options, const Timestamp& start) 
     limits.emplace_back(*options.max_steps);
   }
   if (options.num_steps) {
-    limits.emplace_back(start.update + *options.num_steps);
+    limits.push_back(Time(start.update) + Time(*options.num_steps));
   }
-  if (options.num_epochs && options.steps_per_epoch) {
-    limits.emplace_back(*options.num_epochs * *options.steps_per_epoch);
-  } else if (options.num_epochs) {
-    limits.push_back(Time::in(TimeUnit::Epoch, *options.num_epochs));
+  if (options.num_epochs) {
+    const Time epochs = Time::in(TimeUnit::Epoch, *options.num_epochs);
+    limits.push_back(options.steps_per_epoch
+                         ? Time(in_updates(epochs, {std::nullopt, options.steps_per_epoch}))
+                         : epochs);
   }
   if (options.max_duration) {
     limits.push_back(*options.max_duration);

@@ -11,7 +11,7 @@ void RunScheduleCallback::build(Trainer& trainer,
   const int64_t group = options.grad_accum_steps;
   std::optional<int64_t> updates = train.size();
   if (updates) {
-    updates = (*updates + group - 1) / group;
+    updates = *updates / group + (*updates % group == 0 ? 0 : 1);
   }
   plan_ = make_plan(options, trainer.state().timestamp, updates);
   trainer.state().plan = plan_.get();

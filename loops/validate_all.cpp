@@ -159,6 +159,7 @@ void write_table(const Trainer& trainer, const ValidationTable& table) {
 }
 
 ValidationTable validate_all(Trainer& trainer, const Loaders& loaders) {
+  require_distinct_labels(loaders);
   ValidationTable table;
   if (!has_validations(trainer, loaders)) {
     trainer.log().warning("validate_all has no loader: there is nothing to evaluate");

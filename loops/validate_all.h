@@ -23,6 +23,7 @@ Metrics validate(Trainer& trainer,
 /// Evaluates every loader with the newest checkpoint, and writes the table to validate_all.csv and
 /// .json in the artifact directory. An empty table when a stop came before the end, and, with a
 /// warning, when there is no loader.
+/// \throws UsageError  when two loaders have one label
 ValidationTable validate_all(Trainer& trainer, const Loaders& loaders);
 
 /// Evaluates every loader with each of the checkpoints that `find` lists, while the next file is
@@ -30,7 +31,7 @@ ValidationTable validate_all(Trainer& trainer, const Loaders& loaders);
 /// are known there are taken from there. A checkpoint that cannot be read, or does not fit, is
 /// reported, and the rest go on.
 /// \param find  asked again and again when new ones are waited for; an IoError then is none yet
-/// \throws UsageError  for options out of range
+/// \throws UsageError  for options out of range, and when two loaders have one label
 ValidationTable validate_checkpoints(Trainer& trainer,
                                      const Loaders& loaders,
                                      const std::function<Paths()>& find,

@@ -164,6 +164,7 @@ ValidationTable validate_checkpoints(Trainer& trainer,
                                      const std::function<Paths()>& find,
                                      const ValidateAllOptions& options) {
   check(options);
+  require_distinct_labels(loaders);
   if (!has_validations(trainer, loaders)) {
     trainer.log().warning("validate_all has no loader: there is nothing to evaluate");
     return {};

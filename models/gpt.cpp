@@ -180,7 +180,8 @@ void Gpt::check(const Options& options) {
       options.dropout >= 0 && options.dropout < 1, "Gpt: dropout", "in [0, 1)", options.dropout);
 }
 
-Gpt::Gpt(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+Gpt::Gpt(const Options& options)
+    : WrappedModel(std::make_unique<Network>(options)), vocabulary_(options.vocabulary) {}
 
 std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
                                    const GenerateOptions& options,
@@ -188,13 +189,18 @@ std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
   auto& network = static_cast<Network&>(module());
   detail::require(!prompt.empty(), "Gpt: prompt", "at least one token", "none");
   for (const int64_t token : prompt) {
-    detail::require(token >= 0 && token < network.options().vocabulary,
+    detail::require(token >= 0 && token < vocabulary_,
                     "Gpt: prompt",
-                    fmt::format("tokens below the vocabulary, {}", network.options().vocabulary),
+                    fmt::format("tokens below the vocabulary, {}", vocabulary_),
                     token);
   }
   detail::require(options.count >= 0, "Gpt: count", ">= 0", options.count);
   detail::require(options.temperature >= 0, "Gpt: temperature", ">= 0", options.temperature);
+  const int64_t below = options.below.value_or(vocabulary_);
+  detail::require(below >= 1 && below <= vocabulary_,
+                  "Gpt: below",
+                  fmt::format("in [1, {}], the vocabulary", vocabulary_),
+                  below);
   const at::NoGradGuard no_grad;
   const detail::EvalMode eval_mode(network);
   const at::Device device = network.device();
@@ -202,7 +208,7 @@ std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
     const auto seen =
         std::min<int64_t>(network.options().context, static_cast<int64_t>(prompt.size()));
     const at::Tensor tokens = detail::row_of({prompt.end() - seen, prompt.end()}).to(device);
-    const at::Tensor last = network.logits(tokens)[0][seen - 1];
+    const at::Tensor last = network.logits(tokens)[0][seen - 1].narrow(0, 0, below);
     prompt.push_back(detail::choose_token(last, options.temperature, random));
   }
   return prompt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/wrapped_model.h"
@@ -13,6 +14,9 @@ class KeyedRandom;
 struct GenerateOptions {
   int64_t count = 100;       ///< tokens to add, >= 0
   double temperature = 1.0;  ///< >= 0; 0 always takes the most likely token
+  /// Only tokens below this are chosen, in [1, vocabulary]; absent: any. For a text with fewer
+  /// different tokens than the model has.
+  std::optional<int64_t> below = {};
 };
 
 /// Decoder-only transformer that predicts the next token: layer norm before each part, exact GELU,
@@ -39,6 +43,8 @@ class Gpt final : public WrappedModel {
   /// \throws UsageError  for options out of range
   explicit Gpt(const Options& options);
 
+  int64_t vocabulary() const { return vocabulary_; }
+
   /// Continues `prompt` in eval mode without gradients, and restores the mode.
   /// \param prompt  at least one token, each in the vocabulary; the last `context` are seen
   /// \return the prompt and `count` tokens more
@@ -47,6 +53,9 @@ class Gpt final : public WrappedModel {
   std::vector<int64_t> generate(std::vector<int64_t> prompt,
                                 const GenerateOptions& options,
                                 KeyedRandom& random);
+
+ private:
+  int64_t vocabulary_;
 };
 
 }  // namespace rondo

@@ -105,6 +105,7 @@ void register_constant_lr(Registry<Scheduler>& registry) {
       .required()
       .key("total_iters",
            &Options::total_iters,
+           known_in_updates(),
            "how long it lasts in a sequence; absent: for ever");
   add_target_keys(keys);
 }
@@ -115,7 +116,10 @@ void register_linear_lr(Registry<Scheduler>& registry) {
   keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
       .required()
       .key("end_learning_rate", &Options::end_learning_rate, "the value at the end and after it")
-      .key("total_iters", &Options::total_iters, "how long the way to the end is");
+      .key("total_iters",
+           &Options::total_iters,
+           known_in_updates(),
+           "how long the way to the end is");
   add_target_keys(keys);
 }
 
@@ -125,7 +129,10 @@ void register_cosine_decay_lr(Registry<Scheduler>& registry) {
   keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
       .required()
       .key("end_learning_rate", &Options::end_learning_rate, "the value at the end and after it")
-      .key("total_iters", &Options::total_iters, "how long the way to the end is");
+      .key("total_iters",
+           &Options::total_iters,
+           known_in_updates(),
+           "how long the way to the end is");
   add_target_keys(keys);
 }
 
@@ -134,11 +141,12 @@ void register_step_lr(Registry<Scheduler>& registry) {
   auto& keys = registry.add<StepLR>("StepLR", "Multiplied by gamma every step_size.");
   keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
       .required()
-      .key("step_size", &Options::step_size, "how long a value stays")
+      .key("step_size", &Options::step_size, known_in_updates(), "how long a value stays")
       .required()
       .key("gamma", &Options::gamma, "factor from one value to the next")
       .key("total_iters",
            &Options::total_iters,
+           known_in_updates(),
            "how long it lasts in a sequence; absent: for ever");
   add_target_keys(keys);
 }

@@ -97,7 +97,12 @@ int64_t detail::resolved(const char* option,
                          const Time& duration,
                          int64_t least,
                          const RunLength& run) {
-  const int64_t updates = in_updates(duration, run);
+  int64_t updates = 0;
+  try {
+    updates = in_updates(duration, run);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
   if (updates < least) {
     throw UsageError(fmt::format("{}: expected at least {} updates, got {} ({})",
                                  option,

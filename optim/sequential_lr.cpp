@@ -68,7 +68,7 @@ void SequentialLR::resolve(const RunLength& run) {
   const std::vector<int64_t> milestones(starts_.begin() + 1, starts_.end());
   std::vector<int64_t> given;
   for (const Time& milestone : given_milestones_) {
-    given.push_back(in_updates(milestone, run));
+    given.push_back(detail::resolved("SequentialLR.milestones", milestone, 0, run));
   }
   if (!given.empty() && given != milestones) {
     throw UsageError(
@@ -98,7 +98,10 @@ void register_sequential_lr(Registry<Scheduler>& registry) {
               ComponentListOption<Scheduler>(registry),
               "the schedules, in order; each but the last needs total_iters")
       .required()
-      .key("milestones", &Options::milestones, "when each takes over; absent: worked out");
+      .key("milestones",
+           &Options::milestones,
+           known_in_updates(),
+           "when each takes over; absent: worked out");
   detail::add_target_keys(keys);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "callbacks/checkpoint_callback.h"
+#include "callbacks/logging_callback.h"
 #include "checkpoint/checkpoint_name.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
@@ -100,6 +102,8 @@ void check_together(const ConfigTable& init,
     }
   };
   check("loop", "", [&] { static_cast<void>(TrainingLoop(options.loop)); });
+  check("logging", "log_steps", [&] { LoggingCallback::check(options.logging); });
+  check("checkpoint", "steps", [&] { CheckpointCallback::check(options.checkpoint); });
   check("checkpoint", "checkpoint_name", [&] {
     static_cast<void>(CheckpointName(options.checkpoint.checkpoint_name));
   });

@@ -64,6 +64,26 @@ ConfigValue resolved_loader(const std::string& label,
   return ConfigValue(std::move(full));
 }
 
+/// Where a loader says its label, as a key or as a whole.
+SourcePosition label_position(const ConfigValue& loader) {
+  const auto* table = loader.get_if<ConfigTable>();
+  const ConfigValue* label = table != nullptr ? table->find("label") : nullptr;
+  return label != nullptr ? label->position() : loader.position();
+}
+
+/// A fault when a list has the loader's label already: the metrics of both would have one name.
+void check_once(const DataLoader& loader,
+                const Loaders& before,
+                const SourcePosition& at,
+                FaultSink& faults) {
+  const bool is_known = std::any_of(before.begin(), before.end(), [&](const DataLoader& other) {
+    return other.label() == loader.label();
+  });
+  if (is_known && !loader.label().empty()) {
+    faults.add(at, fmt::format("\"{}\" is in this list already", loader.label()));
+  }
+}
+
 }  // namespace
 
 void refuse_unknown(const ConfigTable& table,
@@ -82,7 +102,16 @@ std::optional<DataLoader> SectionReader::labelled(const std::string& label,
                                                   FaultSink& faults) const {
   const auto known = by_label_.find(label);
   if (known != by_label_.end()) {
-    return known->second;
+    const Labelled& found = known->second;
+    if (!found.is_one) {
+      faults.add(value.position(),
+                 fmt::format("\"{}\" is the label of several loaders, the first at {}: give them "
+                             "labels of their own",
+                             label,
+                             to_string(found.at)));
+      return std::nullopt;
+    }
+    return found.loader;
   }
   std::vector<std::string> labels;
   for (const auto& item : by_label_) {
@@ -135,9 +164,19 @@ std::optional<DataLoader> SectionReader::loader(const ConfigValue& value,
   resolved = resolved_loader(label, source, batching.write(&options), registries_.datasets);
   DataLoader made(label, source, options);
   if (!label.empty()) {
-    by_label_.insert_or_assign(label, made);
+    remember(made, resolved, label_position(value));
   }
   return made;
+}
+
+void SectionReader::remember(const DataLoader& loader,
+                             const ConfigValue& resolved,
+                             const SourcePosition& at) {
+  const auto [known, is_new] =
+      by_label_.emplace(loader.label(), Labelled{loader, resolved.to_text(), at, true});
+  if (!is_new && known->second.text != resolved.to_text()) {
+    known->second.is_one = false;
+  }
 }
 
 Loaders SectionReader::loaders(const ConfigTable& section,
@@ -157,6 +196,7 @@ Loaders SectionReader::loaders(const ConfigTable& section,
     FaultSink element = array != nullptr ? inside.inside(fmt::format("[{}]", i)) : inside;
     ConfigValue one;
     if (auto made = loader(all[i], element, one)) {
+      check_once(*made, found, label_position(all[i]), element);
       found.push_back(std::move(*made));
       written.push_back(std::move(one));
     }

@@ -11,7 +11,7 @@
 namespace rondo {
 
 /// Reads the sections of a file that run something; remembers loaders by label for those that
-/// follow.
+/// follow. A label stands once in a list, and names one loader wherever it is referred to.
 class SectionReader {
  public:
   SectionReader(const Registries& registries, FaultSink& faults)
@@ -42,9 +42,19 @@ class SectionReader {
                   ConfigTable& resolved);
   LoadFrom from(const ConfigTable& section, FaultSink& faults) const;
 
+  /// Keeps a loader that has a label, as `resolved` describes it.
+  void remember(const DataLoader& loader, const ConfigValue& resolved, const SourcePosition& at);
+
+  struct Labelled {
+    DataLoader loader;
+    std::string text;  ///< with every default: what makes two definitions the same
+    SourcePosition at;
+    bool is_one;  ///< no other section defines another loader under the label
+  };
+
   const Registries& registries_;
   FaultSink& faults_;
-  std::map<std::string, DataLoader> by_label_;
+  std::map<std::string, Labelled> by_label_;
   ConfigTable resolved_;
 };
 

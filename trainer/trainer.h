@@ -50,6 +50,7 @@ class Trainer {
   /// Trains until the run has reached its total, validating in between; a run that is there already
   /// does nothing. The data sets are built before the first update, those of `val` too where the
   /// run will validate.
+  /// \throws UsageError  when two loaders of `val` have one label, which names their metrics
   FitResult fit(const DataLoader& train, const Loaders& val = {}, const LoadFrom& from = {});
 
   /// The same, batch by batch: see FitRun.
@@ -73,6 +74,7 @@ class Trainer {
 
   /// Evaluates every loader with the newest checkpoint, or the model as it is when there is none.
   /// A row that a stop left unfinished is left out, here and below.
+  /// \throws UsageError  when two of them have one label, here and below
   ValidationTable validate_all(const Loaders& loaders);
 
   /// Evaluates every loader with every checkpoint whose path matches one of the globs, by step.

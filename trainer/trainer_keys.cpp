@@ -256,7 +256,7 @@ KeyTable<SparsityOptions> sparsity_keys() {
   KeyTable<SparsityOptions> keys;
   keys.key("sparsity",
            &SparsityOptions::sparsity,
-           between(0, 1),
+           below_one(),
            "share of each weight that is zero; 0: none")
       .key("params",
            &SparsityOptions::params,
@@ -264,27 +264,52 @@ KeyTable<SparsityOptions> sparsity_keys() {
   return keys;
 }
 
+/// A Time that is a number of batches or a share of a pass.
+struct EvalStepsOption {
+  static std::string name() {
+    return "an integer >= 1 (batches) or a fraction of the pass in (0, 1]";
+  }
+
+  static std::optional<std::optional<Time>> read(const ConfigValue& value, FaultSink& faults) {
+    const std::optional<Time> steps = detail::read_time(value, faults);
+    if (!steps) {
+      return std::nullopt;
+    }
+    const bool is_share = steps->unit() == TimeUnit::Fraction;
+    const bool fits = (is_share && steps->value() <= 1.0) || steps->unit() == TimeUnit::Update;
+    if (!fits || steps->value() <= 0.0) {
+      return detail::mismatch(value, name(), faults);
+    }
+    return steps;
+  }
+
+  static ConfigValue write(const std::optional<Time>& steps) {
+    return OptionType<std::optional<Time>>::write(steps);
+  }
+};
+
 KeyTable<LoopOptions> loop_keys() {
+  const OptionCheck count = between(1, static_cast<double>(Time::kMost));
   KeyTable<LoopOptions> keys;
-  keys.key("max_steps", &LoopOptions::max_steps, at_least(1), "total updates of the run")
-      .key("num_steps", &LoopOptions::num_steps, at_least(1), "that many more updates")
-      .key("num_epochs", &LoopOptions::num_epochs, at_least(1), "passes over the training data")
+  keys.key("max_steps", &LoopOptions::max_steps, count, "total updates of the run")
+      .key("num_steps", &LoopOptions::num_steps, count, "that many more updates")
+      .key("num_epochs", &LoopOptions::num_epochs, count, "passes over the training data")
       .key("max_duration",
            &LoopOptions::max_duration,
            "total of the run in any unit, such as \"2e6tok\" or \"1h30m\"")
       .key("steps_per_epoch",
            &LoopOptions::steps_per_epoch,
-           at_least(1),
+           count,
            "updates that count as a pass for num_epochs")
       .key("eval_frequency",
            &LoopOptions::eval_frequency,
            at_least(0),
            "between validations: updates, a fraction or a Time")
-      .key("eval_steps",
-           &LoopOptions::eval_steps,
-           greater_than(0),
-           "batches of a validation, or a fraction of its pass; absent: a whole pass")
-      .key("grad_accum_steps", &LoopOptions::grad_accum_steps, at_least(1), "batches of an update");
+      .key_of("eval_steps",
+              &LoopOptions::eval_steps,
+              EvalStepsOption{},
+              "batches of a validation, or a share of its pass; absent: a whole pass")
+      .key("grad_accum_steps", &LoopOptions::grad_accum_steps, count, "batches of an update");
   return keys;
 }
 

@@ -193,6 +193,26 @@ TEST_CASE("T136: phases run in order, each with a Trainer of its own; a failure 
   CHECK_FALSE(std::filesystem::exists(other / "b"));
 }
 
+TEST_CASE("one directory or one checkpoint for several phases is refused before anything is made") {
+  const TempDir dir;
+  const std::string one = phase("[[trainer]]", dir / "a");
+  const std::string file = write_file(dir, one + phase("[[trainer]]", dir / "b"));
+  const std::string elsewhere = (dir / "c").string();
+  for (const char* command : {"fit", "validate", "validate_all", "predict"}) {
+    CAPTURE(command);
+    CHECK(run({command, file, "-o", elsewhere}) == 2);
+    CHECK(run({command, file, "--checkpoint", "some.pt"}) == 2);
+  }
+  CHECK_FALSE(std::filesystem::exists(dir / "c"));
+  CHECK_FALSE(std::filesystem::exists(dir / "a"));
+  // What the message says to do instead.
+  CHECK(run({"fit", file, "--checkpoint", "none", "trainer[0].init.model_dir=" + elsewhere}) == 0);
+  CHECK(std::filesystem::exists(dir / "c/checkpoint_4.pt"));
+  CHECK(std::filesystem::exists(dir / "b/checkpoint_4.pt"));
+  const std::string single = write_file(dir, one);  // a list of one phase
+  CHECK(run({"fit", single, "--dry-run", "-o", elsewhere, "--checkpoint", "some.pt"}) == 0);
+}
+
 TEST_CASE("T136: limits of restarts stand in all phases or in none") {
   const TempDir dir;
   const std::string watched = "[trainer.init.autorestart]\nmax_num_restarts = 2\n";

@@ -58,6 +58,8 @@ TEST_CASE("updates of a run: a fraction is rounded up, epochs need a sized loade
   CHECK(rondo::in_updates(Time(0.25), known) == 3);
   CHECK(rondo::in_updates(Time("2ep"), known) == 8);
   CHECK(rondo::in_updates(Time(7), {}) == 7);
+  CHECK(rondo::in_updates(Time::in(rondo::TimeUnit::Epoch, Time::kMost), known) == Time::kMost);
+  CHECK(rondo::in_updates(Time(1e15), known) == Time::kMost);
   CHECK_THROWS_AS(rondo::in_updates(Time("2ep"), {}), UsageError);
   CHECK_THROWS_AS(rondo::in_updates(Time(0.5), {}), UsageError);
   CHECK_THROWS_AS(rondo::in_updates(Time("1h"), known), UsageError);

@@ -168,6 +168,14 @@ TEST_CASE("an empty data set has no batch; one smaller than a batch has a short 
   }
 }
 
+TEST_CASE("labels of loaders that belong together are distinct; none is no label") {
+  const auto labelled = [](const char* label) { return DataLoader(label, use<Counter>()); };
+  CHECK_NOTHROW(require_distinct_labels({labelled("a"), labelled("b")}));
+  CHECK_NOTHROW(require_distinct_labels({labelled(""), labelled("")}));
+  CHECK_THROWS_AS(require_distinct_labels({labelled("a"), labelled("b"), labelled("a")}),
+                  UsageError);
+}
+
 TEST_CASE("after its end a stream stays at its end") {
   for (const int64_t prefetch : {0, 2}) {
     const DataLoader indexed(use<Counter>({2}), batches_of(4, prefetch));

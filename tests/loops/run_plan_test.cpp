@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <vector>
 
 #include "core/error.h"
@@ -64,6 +65,19 @@ TEST_CASE("T64: max_steps is the total of the run, num_steps that many more") {
   LoopOptions more;
   more.num_steps = 10;
   CHECK(stretches(more, 6) == Lengths{10});
+}
+
+TEST_CASE("a run that is longer than what can be counted ends at the last count") {
+  LoopOptions epochs;
+  epochs.num_epochs = 9000000000000000;
+  CHECK(RunPlan(epochs, {}, 100000).length().total_updates == Time::kMost);
+  epochs.steps_per_epoch = 100000;
+  CHECK(RunPlan(epochs, {}, std::nullopt).length().total_updates == Time::kMost);
+  LoopOptions more;
+  more.num_steps = Time::kMost;
+  Timestamp late;
+  late.update = Time::kMost;
+  CHECK_FALSE(RunPlan(more, late, std::nullopt).is_over(late));
 }
 
 TEST_CASE("a resumed run validates where the uninterrupted one does") {

@@ -140,6 +140,20 @@ TEST_CASE("T22: loaders without label are validate_0 and validate_1, the same on
   CHECK(trainer.validate(first).number("validate_0/loss"));
 }
 
+TEST_CASE("two loaders of one label are refused before anything is run") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 2;
+  Trainer trainer(options, quiet_log());
+  const Loaders loaders = {tiny_loader("val"), tiny_loader("val", 6)};
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train"), loaders), UsageError);
+  CHECK(trainer.state().global_step() == 0);
+  CHECK_THROWS_AS(trainer.validate_all(loaders), UsageError);
+  CHECK_THROWS_AS(trainer.validate_all(loaders, {(dir / "run/*.pt").string()}), UsageError);
+  CHECK_THROWS_AS(trainer.validate_all_indexed(loaders), UsageError);
+  CHECK(trainer.fit(tiny_loader("train"), {loaders.front()}).steps == 2);
+}
+
 TEST_CASE("a validation loss is the mean over samples, not over batches") {
   const TempDir dir;
   Trainer trainer(tiny_options(dir / "run"), quiet_log());

@@ -172,6 +172,19 @@ TEST_CASE("generates beyond the context, the same from the same key, within the 
   CHECK_THROWS_AS(gpt.generate({1}, {1, -1.0}, a), UsageError);
 }
 
+TEST_CASE("only tokens below a bound are chosen where there is one") {
+  Gpt gpt(small());
+  CHECK(gpt.vocabulary() == kVocabulary);
+  KeyedRandom random(1);
+  for (const double temperature : {0.0, 100.0}) {  // the hotter, the more even
+    for (const int64_t token : gpt.generate({0}, {60, temperature, 2}, random)) {
+      CHECK(token < 2);
+    }
+  }
+  CHECK_THROWS_AS(gpt.generate({0}, {1, 1.0, 0}, random), UsageError);
+  CHECK_THROWS_AS(gpt.generate({0}, {1, 1.0, kVocabulary + 1}, random), UsageError);
+}
+
 TEST_CASE("shorter sequences are welcome, longer ones refused") {
   Gpt gpt(small());
   CHECK((gpt.forward(test::token_batch(2, 3, kVocabulary))["logits"].sizes() ==

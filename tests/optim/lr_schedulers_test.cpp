@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <string>
 
 #include "core/error.h"
 
@@ -92,6 +93,18 @@ TEST_CASE("a length that cannot be converted, or makes no sense, is an error") {
   CHECK_THROWS_AS(standing.resolve({100, 10}), UsageError);
   CHECK_THROWS_AS(LinearLR({std::nan("")}), UsageError);
   CHECK_THROWS_AS(ConstantLR({INFINITY}), UsageError);
+}
+
+TEST_CASE("a length in samples or tokens is an error that names the option") {
+  for (const char* length : {"10000sp", "2e6tok", "1h"}) {
+    CosineDecayLR scheduler({1.0, 0.0, length});
+    try {
+      scheduler.resolve({100, 10});
+      FAIL("nothing was thrown");
+    } catch (const UsageError& error) {
+      CHECK(std::string(error.what()).find("CosineDecayLR.total_iters") != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("what never ends says so; the rest say how long they are") {

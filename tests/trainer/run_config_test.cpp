@@ -224,6 +224,51 @@ TEST_CASE("T82: the limit of restarts is an integer of 0 or more") {
   CHECK(faults_with("trainer.init.autorestart.min_num_csx=1").size() == 1);
 }
 
+TEST_CASE("what a run would fail at when it starts is a fault of the file, all of it at once") {
+  const std::vector<Fault> faults = faults_of(
+      "[trainer.init]\nmodel_dir = \"x\"\nmodel = { name = \"Mlp\", sizes = [784, 10] }\n"
+      "logging = { log_steps = \"1s\" }\n"
+      "sparsity = { sparsity = 1.0 }\n"
+      "checkpoint = { steps = \"-3ep\" }\n"
+      "[trainer.init.loop]\nmax_steps = 9223372036854775807\neval_steps = \"2ep\"\n"
+      "num_epochs = 9000000000000000\nsteps_per_epoch = 100000\n");
+  std::vector<int> lines;
+  for (const Fault& fault : faults) {
+    CHECK(fault.position.file == "run.toml");
+    lines.push_back(fault.position.line);
+  }
+  std::sort(lines.begin(), lines.end());
+  CHECK(lines == std::vector<int>{4, 5, 6, 7, 8, 9});
+  CHECK(faults_with("trainer.init.loop.num_epochs=9223372036854775807").size() == 1);
+  CHECK(faults_with("trainer.init.loop.grad_accum_steps=9223372036854775807").size() == 1);
+  for (const char* right : {"0.5", "1.0", "3", "\"3ba\""}) {
+    CHECK(faults_with(std::string("trainer.init.loop.eval_steps=") + right).empty());
+  }
+  for (const char* wrong : {"0", "1.5", "-0.5", "\"3s\"", "false"}) {
+    const auto found = faults_with(std::string("trainer.init.loop.eval_steps=") + wrong);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].path == "trainer.init.loop.eval_steps");
+  }
+}
+
+TEST_CASE("lengths of schedules that are not known as updates are faults of the file") {
+  const auto with = [](const std::string& scheduler) {
+    return faults_with("trainer.init.schedulers=[{ " + scheduler + " }]").size();
+  };
+  const std::string linear = "LinearLR = { initial_learning_rate = 1.0, total_iters = ";
+  for (const char* right : {"10", "0.5", "\"2ep\"", "\"10ba\""}) {
+    CHECK(with(linear + right + " }") == 0);
+  }
+  for (const char* wrong : {"\"10000sp\"", "\"2e6tok\"", "\"1h\"", "\"soon\""}) {
+    CHECK(with(linear + wrong + " }") == 1);
+  }
+  CHECK(with("StepLR = { initial_learning_rate = 1.0, step_size = \"9sp\" }") == 1);
+  const std::string two = "SequentialLR = { schedulers = [{ " + linear + "4 } }, { " + linear +
+                          "4 } }], milestones = [";
+  CHECK(with(two + "4] }") == 0);
+  CHECK(with(two + "\"9sp\"] }") == 1);
+}
+
 TEST_CASE("sizes, widths and dropout of models are checked with the file") {
   CHECK(faults_with("trainer.init.model.sizes=[784]").size() == 1);
   CHECK(faults_with("trainer.init.model.sizes=[784, 0]").size() == 1);
@@ -297,6 +342,33 @@ TEST_CASE("T136: several phases are read in order; a file of one phase is asked 
     REQUIRE(error.faults.size() == 1);
     CHECK(error.faults[0].path == "trainer[1].init.model.Mlp.sizes");
   }
+}
+
+TEST_CASE("a label stands once in a list, and names one loader where it is referred to") {
+  const auto with = [](const std::string& sections) {
+    return faults_of(kRun + ("val_dataloader = [\n" + sections));
+  };
+  const std::string val = "{ label = \"val\", dataset = \"Glyphs\", size = 8 }";
+  const std::string larger = "{ dataset = \"Glyphs\", size = 9, label = \"val\" }";
+  const std::string validate = "[trainer.validate]\nval_dataloader = ";
+  CHECK(with(val + "]\n" + validate + "\"val\"\n").empty());
+  CHECK(with(val + "]\n" + validate + val + "\n").empty());  // the same again
+  CHECK(with("{ dataset = \"Glyphs\" },\n{ dataset = \"Glyphs\" }]\n").empty());
+
+  const std::vector<Fault> two = with(val + ",\n" + larger + "]\n");
+  REQUIRE(two.size() == 1);
+  CHECK(two[0].position.line == 13);
+  CHECK(two[0].position.column == static_cast<int>(larger.find("\"val\"")) + 1);
+  CHECK(two[0].path == "trainer.fit.val_dataloader[1]");
+  CHECK(with(val + ",\n" + val + "]\n").size() == 1);
+  const std::string validate_all = "[trainer.validate_all]\nval_dataloaders = ";
+  CHECK(with(val + "]\n" + validate_all + "[\"val\", \"val\"]\n").size() == 1);
+  CHECK(with("{ label = \"train\", dataset = \"Glyphs\" }]\n").empty());
+  CHECK(with(val + "]\n" + validate + larger + "\n").empty());  // more data than within the fit
+
+  const auto unclear = with(val + "]\n" + validate + larger + "\n" + validate_all + "[\"val\"]\n");
+  REQUIRE(unclear.size() == 1);
+  CHECK(unclear[0].message.find("run.toml:12:11") != std::string::npos);
 }
 
 TEST_CASE("an override is read as TOML, else as a string; its faults name the command line") {

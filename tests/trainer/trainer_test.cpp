@@ -225,6 +225,11 @@ TEST_CASE("T90, T63, T101: options out of range are errors that name the option"
   }));
   CHECK(refuses("dtype", [](auto& o) { o.precision.dtype = "fp8"; }));
   CHECK(refuses("max_steps", [](auto& o) { o.loop.max_steps = 0; }));
+  CHECK(refuses("max_steps", [](auto& o) { o.loop.max_steps = Time::kMost + 1; }));
+  CHECK(refuses("steps_per_epoch", [](auto& o) {
+    o.loop.num_epochs = 9000000000000000;
+    o.loop.steps_per_epoch = 100000;
+  }));
   CHECK(refuses("num_steps", [](auto& o) { o.loop.num_steps = -2; }));
   CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = 0; }));
   CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = 1.5; }));
