@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "loops/fit_run.h"
+#include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -60,6 +61,9 @@ void begin_measuring_memory() {
 }
 
 TrainerOptions without_traces(TrainerOptions options, const fs::path& directory) {
+  if (options.backend.threads == 0) {
+    options.backend.threads = threads_of_run(options.model_dir).value_or(1);
+  }
   options.model_dir = directory;
   options.checkpoint = {};
   options.checkpoint.autoload_last_checkpoint = false;

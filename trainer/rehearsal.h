@@ -19,7 +19,8 @@ struct Rehearsal {
 };
 
 /// Trains a few updates of a run from its beginning, in a directory that is gone afterwards: no
-/// checkpoint is read or written, nothing is validated, no logger told.
+/// checkpoint is read or written, nothing is validated, no logger told. Where the number of threads
+/// is left open, it is that of the run's last fit, or 1.
 /// \throws UsageError  when the run has no [trainer.fit], or does not trace its steps
 Rehearsal rehearse(RunConfig run, int64_t updates);
 

@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <malloc.h>
 
@@ -10,6 +11,7 @@
 
 #include "cli/cli_main.h"
 #include "cli/load_run.h"
+#include "core/available_cores.h"
 #include "core/error.h"
 #include "support/temp_dir.h"
 #include "trainer/rehearsal.h"
@@ -106,4 +108,22 @@ TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run"
   CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=4"}) == 0);
   CHECK(std::filesystem::exists(steps / "train_update.0.trace.json"));
   CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=0"}) == 2);
+}
+
+TEST_CASE("what trains a run anew in another directory does so under the run's own threads") {
+  const int before = at::get_num_threads();
+  const int threads = available_cores() + 1;  // which no calibration tries
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  REQUIRE(run({"fit", config, "trainer.init.backend.threads=\"auto\""}) == 0);
+  std::ofstream(dir / "run" / "threads.json") << "{\"threads\": " << threads << "}\n";
+  const std::string run_dir = (dir / "run").string();
+  SUBCASE("inspect --timeline") {
+    CHECK(run({"inspect", run_dir, "--timeline", "--replays=4"}) == 0);
+  }
+  SUBCASE("debug") {
+    CHECK(run({"debug", run_dir, "--nan"}) == 1);  // no NaN
+  }
+  CHECK(at::get_num_threads() == threads);
+  at::set_num_threads(before);
 }
