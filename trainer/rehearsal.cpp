@@ -9,7 +9,11 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <string_view>
+#include <utility>
 
+#include "callbacks/early_exit_callback.h"
+#include "callbacks/not_rehearsed.h"
 #include "callbacks/reproducibility_callback.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
@@ -60,6 +64,28 @@ void begin_measuring_memory() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
+/// Ends nothing.
+class NoEarlyExit final : public EarlyExitCallback {
+ public:
+  bool should_exit() override { return false; }
+};
+
+/// Stands for a callback that is left out; it has no hooks of a user's own, and needs none.
+class LeftOut final : public Callback {
+ public:
+  bool on_custom(Trainer&, std::string_view, HookArgs&) override { return true; }
+};
+
+/// Makes what `factory` makes, if that is rehearsed.
+Factory<Callback> for_rehearsal(const Factory<Callback>& factory) {
+  const auto make = [factory]() -> std::unique_ptr<Callback> {
+    std::unique_ptr<Callback> callback = factory.make();
+    const bool is_left_out = dynamic_cast<const NotRehearsed*>(callback.get()) != nullptr;
+    return is_left_out ? std::make_unique<LeftOut>() : std::move(callback);
+  };
+  return {factory.name(), factory.type(), nullptr, make, factory.origin()};
+}
+
 TrainerOptions without_traces(TrainerOptions options, const fs::path& directory) {
   if (options.backend.threads == 0) {
     options.backend.threads = threads_of_run(options.model_dir).value_or(1);
@@ -67,6 +93,9 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
   options.model_dir = directory;
   options.checkpoint = {};
   options.checkpoint.autoload_last_checkpoint = false;
+  std::transform(
+      options.callbacks.begin(), options.callbacks.end(), options.callbacks.begin(), for_rehearsal);
+  options.slots.emplace("early_exit", use<NoEarlyExit>());
   options.loggers.clear();
   options.logging.log_level = "error";
   options.autorestart = {};
@@ -83,10 +112,17 @@ class ScratchFit {
         random_(trainer_),
         fit_(trainer_.start_fit(train, {}, LoadFrom::nothing())) {}
 
-  /// Goes on to the next update.
+  /// Goes on to the next update. \throws Error  when the fit has ended
   void update() {
     const int64_t before = trainer_.state().global_step();
-    while (trainer_.state().global_step() == before && fit_->advance()) {
+    while (trainer_.state().global_step() == before) {
+      trainer_.clear_stop();  // whoever asked for it means the run
+      if (!fit_->advance()) {
+        throw Error(fmt::format(
+            "the rehearsal of the run ended by itself after update {}, and has to go on: leave out "
+            "what replaces slot run_schedule or early_exit",
+            before));
+      }
     }
   }
 
@@ -116,13 +152,24 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
     throw UsageError("backend.mode is \"" + run.init.backend.mode +
                      "\": only traced steps are planned; set backend.mode = \"traced\"");
   }
+  if (run.init.backend.executor != "plan") {
+    throw UsageError("backend.executor is \"" + run.init.backend.executor +
+                     "\": it has no plan to look at; set backend.executor = \"plan\"");
+  }
   begin_measuring_memory();
   const int64_t before = own_size("VmRSS");
   ScratchFit fit(std::move(run.init), run.fit->train);
   for (int64_t i = 0; i < updates; ++i) {
     fit.update();
   }
-  return {fit.reports(), own_size("VmHWM") - before};
+  Rehearsal rehearsal{fit.reports(), own_size("VmHWM") - before};
+  if (rehearsal.steps.empty()) {
+    throw NotSupportedError(fmt::format(
+        "no step was planned in {} updates: batches of one shape are needed, such as drop_last = "
+        "true gives",
+        updates));
+  }
+  return rehearsal;
 }
 
 double seconds_of_update(TrainerOptions options, const DataLoader& train) {

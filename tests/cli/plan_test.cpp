@@ -6,20 +6,29 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "callbacks/early_exit_callback.h"
+#include "callbacks/notify_command.h"
+#include "callbacks/threshold_stopper.h"
 #include "cli/cli_main.h"
 #include "cli/load_run.h"
 #include "core/available_cores.h"
 #include "core/error.h"
+#include "loops/run_schedule_callback.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "trainer/rehearsal.h"
 #include "trainer/run_memory.h"
+#include "trainer/trainer.h"
 
 TEST_SUITE_BEGIN("cli/plan");
 
 using namespace rondo;
+using rondo::test::ProbeCallback;
 using rondo::test::TempDir;
 
 namespace {
@@ -54,6 +63,27 @@ RunConfig load(const std::string& config) {
   line.config = config;
   return load_run(line, registries).front();
 }
+
+/// Whatever its length, a run is over after one update.
+class OneUpdatePlan final : public RunPlan {
+ public:
+  using RunPlan::RunPlan;
+
+  bool is_over(const Timestamp& time) const override { return time.update >= 1; }
+
+  bool ends_stretch(const Timestamp&, const Timestamp& after) const override {
+    return is_over(after);
+  }
+};
+
+class OneUpdate final : public RunScheduleCallback {
+ protected:
+  std::unique_ptr<RunPlan> make_plan(const LoopOptions& options,
+                                     const Timestamp& start,
+                                     std::optional<int64_t> updates_per_epoch) const override {
+    return std::make_unique<OneUpdatePlan>(options, start, updates_per_epoch);
+  }
+};
 
 bool is_sanitized() {
 #if defined(__SANITIZE_ADDRESS__)
@@ -98,6 +128,56 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   CHECK(run({"plan", config, "--memory-limit=much"}) == 2);
   CHECK(run({"plan", config, "trainer.init.backend.mode=eager"}) == 2);
   CHECK_FALSE(std::filesystem::exists(dir / "run"));
+}
+
+TEST_CASE("a plan does not hear who would end the run, and notifies nobody") {
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  const RunMemory plain = memory_of(rehearse(load(config), kUpdatesToPlan).steps, true);
+  RunConfig run = load(config);
+  TrainerOptions& init = run.init;
+  SUBCASE("a stopper and a notification") {
+    ThresholdStopper::Options stopper;
+    stopper.metric = "no such metric";
+    stopper.when = "update";
+    init.logging.log_steps = 1;
+    init.callbacks.push_back(use<ThresholdStopper>(stopper));
+    init.callbacks.push_back(use<NotifyCommand>({"touch " + (dir / "notified").string()}));
+  }
+  SUBCASE("a callback that asks for a stop") {
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [](Trainer& trainer) { trainer.request_stop("enough"); };
+    init.callbacks.push_back(use<ProbeCallback>(probe));
+  }
+  SUBCASE("an early exit") {
+    ProbeCallback::Options probe;
+    probe.train_batch_start = [](Trainer& trainer, const Batch&) {
+      trainer.slot<EarlyExitCallback>("early_exit").add([] { return true; });
+    };
+    init.callbacks.push_back(use<ProbeCallback>(probe));
+  }
+  const RunMemory planned = memory_of(rehearse(run, kUpdatesToPlan).steps, true);
+  CHECK(planned.of_state() == plain.of_state());
+  CHECK(planned.of_replays() == plain.of_replays());
+  CHECK_FALSE(std::filesystem::exists(dir / "notified"));
+}
+
+TEST_CASE("a rehearsal that ends by itself, or plans nothing, is an error and no plan of 0 bytes") {
+  const TempDir dir;
+  RunConfig run = load(write_run(dir, "[784, 10]"));
+  CHECK_THROWS_AS(rehearse(run, 1), NotSupportedError);
+  run.init.slots.emplace("run_schedule", use<OneUpdate>());
+  CHECK_THROWS_AS(rehearse(run, kUpdatesToPlan), Error);
+}
+
+TEST_CASE("the interpreter has no plan: the plan executor's is shown, and no timeline") {
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  const std::string interpreter = "trainer.init.backend.executor=interpreter";
+  CHECK(run({"plan", config, interpreter, "--memory-limit=64MB"}) == 0);
+  CHECK(run({"plan", config, interpreter, "--memory-limit=10KiB"}) == 1);
+  REQUIRE(run({"fit", config, interpreter}) == 0);
+  CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=4"}) == 2);
 }
 
 TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run") {

@@ -8,8 +8,10 @@
 #include <fstream>
 #include <string>
 
+#include "callbacks/threshold_stopper.h"
 #include "core/available_cores.h"
 #include "core/file_system.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -137,4 +139,21 @@ TEST_CASE("the threads of a checkpoint go before those that would be found, and 
   CHECK(recorded_threads(Trainer(options_in(dir, 0), quiet_log())) == 1);
   fit_up_to(6, 0);
   CHECK(at::get_num_threads() == threads);
+}
+
+TEST_CASE("who ends the run does not end what is timed before") {
+  const ThreadsScope scope;
+  const TempDir dir;
+  TrainerOptions options = options_in(dir, 0);
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [](Trainer& trainer) { trainer.request_stop("enough"); };
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  ThresholdStopper::Options stopper;
+  stopper.metric = "val/loss";  // nothing is validated while updates are timed
+  stopper.when = "epoch";
+  options.callbacks.push_back(use<ThresholdStopper>(stopper));
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.fit(tiny_loader()).steps == 1);
+  const std::string record = real_file_system()->read(dir / "threads.json");
+  CHECK_MESSAGE(record.find(": 0.0") == std::string::npos, record);
 }
