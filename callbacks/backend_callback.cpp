@@ -106,9 +106,11 @@ void BackendCallback::on_fit_start(Trainer& trainer,
   if (!threads_) {
     threads_ = calibrate_threads(trainer, train);
   }
-  use_threads(*threads_);
-  note_threads(trainer, *threads_);
-  is_open_ = false;
+  use_threads(threads_.value_or(1));
+  if (threads_) {
+    note_threads(trainer, *threads_);
+    is_open_ = false;
+  }
 }
 
 void BackendCallback::on_enter_validate_all(

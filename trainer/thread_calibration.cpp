@@ -120,6 +120,16 @@ std::string read_record(const fs::path& model_dir) {
   return fs::is_regular_file(file) ? real_file_system()->read(file) : "";
 }
 
+/// What the run has loaded, to load it once more.
+LoadFrom beginning_of(const Trainer& trainer) {
+  const auto& loaded = trainer.state().last_checkpoint;
+  if (!loaded) {
+    return LoadFrom::nothing();
+  }
+  // Of this one a part may have been taken; the options say which.
+  return *loaded == trainer.options().checkpoint.load.path ? LoadFrom() : LoadFrom(*loaded);
+}
+
 }  // namespace
 
 std::optional<int> recorded_threads(const Trainer& trainer) {
@@ -147,23 +157,39 @@ void note_threads(const Trainer& trainer, int threads) {
   }
 }
 
-int calibrate_threads(const Trainer& trainer, const DataLoader& train) {
+std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& train) {
+  const auto is_stopped = [&trainer] { return trainer.stop_reason() != nullptr; };
+  TimedFit fit{trainer.options(), train, beginning_of(trainer), is_stopped};
   std::vector<Timing> timings;
-  Timing best{1, 0.0};
+  std::string trouble;
   for (const int threads : candidates()) {
-    TrainerOptions options = trainer.options();
-    options.backend.threads = threads;
-    const Timing timing{threads, seconds_of_update(std::move(options), train)};
-    timings.push_back(timing);
-    if (threads == 1 || timing.seconds < best.seconds * kWorthIt) {
-      best = timing;
+    fit.options.backend.threads = threads;
+    const UpdateTime time = time_updates(fit);
+    if (is_stopped()) {
+      return std::nullopt;
+    }
+    if (time.median_s) {
+      timings.push_back({threads, *time.median_s});
+    } else {
+      trouble = time.trouble;
     }
   }
+  if (timings.empty()) {
+    trainer.log().warning(fmt::format(
+        "threads: no update could be timed, 1 is taken; backend.threads = N takes another ({})",
+        trouble));
+    return 1;
+  }
+  Timing best = timings.front();
+  for (const Timing& timing : timings) {
+    best = timing.seconds < best.seconds * kWorthIt ? timing : best;
+  }
   write_record(trainer, best.threads, circumstances(trainer), timings);
-  trainer.log().info(fmt::format("threads: {} ({:.0f} us an update, {:.0f} us with one)",
+  trainer.log().info(fmt::format("threads: {} ({:.0f} us an update, {:.0f} us with {})",
                                  best.threads,
                                  best.seconds * 1e6,
-                                 timings.front().seconds * 1e6));
+                                 timings.front().seconds * 1e6,
+                                 timings.front().threads));
   return best.threads;
 }
 

@@ -170,6 +170,22 @@ TEST_CASE("a rehearsal that ends by itself, or plans nothing, is an error and no
   CHECK_THROWS_AS(rehearse(run, kUpdatesToPlan), Error);
 }
 
+TEST_CASE("a loss that goes bad ends a rehearsal that has planned everything") {
+  const TempDir dir;
+  RunConfig run = load(write_run(dir, "[784, 10]"));
+  int64_t bad = kUpdatesToPlan;
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [&](Trainer& trainer) {
+    if (trainer.state().global_step() == bad) {
+      throw NonFiniteLossError("planted");
+    }
+  };
+  run.init.callbacks.push_back(use<ProbeCallback>(probe));
+  CHECK(rehearse(run, 50).steps.size() == 1);
+  bad = 1;
+  CHECK_THROWS_AS(rehearse(run, 50), NonFiniteLossError);
+}
+
 TEST_CASE("the interpreter has no plan: the plan executor's is shown, and no timeline") {
   const TempDir dir;
   const std::string config = write_run(dir, "[784, 10]");

@@ -4,13 +4,18 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "callbacks/threshold_stopper.h"
 #include "core/available_cores.h"
+#include "core/error.h"
 #include "core/file_system.h"
+#include "optim/sgd.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -156,4 +161,103 @@ TEST_CASE("who ends the run does not end what is timed before") {
   CHECK(trainer.fit(tiny_loader()).steps == 1);
   const std::string record = real_file_system()->read(dir / "threads.json");
   CHECK_MESSAGE(record.find(": 0.0") == std::string::npos, record);
+}
+
+TEST_CASE("what goes wrong while updates are timed never ends the run") {
+  const ThreadsScope scope;
+  const TempDir dir;
+  TrainerOptions options = options_in(dir, 0);
+  options.loop.max_steps = 1;
+  SUBCASE("a loss that is not finite, after the run's own end") {
+    options.optimizer = use<Sgd>({std::numeric_limits<double>::max()});
+  }
+  SUBCASE("a callback that throws") {
+    ProbeCallback::Options probe;
+    probe.train_batch_start = [](Trainer& trainer, const Batch&) {
+      if (trainer.state().global_step() > 0) {
+        throw UsageError("this run has one update");
+      }
+    };
+    options.callbacks.push_back(use<ProbeCallback>(probe));
+  }
+  std::vector<std::string> lines;
+  Trainer trainer(options, quiet_log(&lines));
+  CHECK(trainer.fit(tiny_loader()).steps == 1);
+  CHECK(at::get_num_threads() == 1);
+  CHECK_FALSE(recorded_threads(trainer));
+  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+          return line.find("threads") != std::string::npos;
+        }) == 1);
+}
+
+TEST_CASE("times that were taken before something went wrong are used") {
+  const ThreadsScope scope;
+  const TempDir dir;
+  ProbeCallback::Options probe;
+  probe.train_batch_start = [](Trainer& trainer, const Batch&) {
+    if (trainer.state().global_step() == 20) {
+      throw NonFiniteLossError("planted");
+    }
+  };
+  TrainerOptions options = options_in(dir, 0);
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.fit(tiny_loader()).steps == 6);
+  CHECK(recorded_threads(trainer) == at::get_num_threads());
+}
+
+TEST_CASE("a request to stop is heard while updates are timed, and the run ends as it would") {
+  const ThreadsScope scope;
+  const TempDir dir;
+  Trainer* run = nullptr;
+  int batches = 0;
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [&](Trainer& trainer) {
+    if (&trainer != run && ++batches == 3) {
+      run->request_stop("SIGTERM");
+    }
+  };
+  TrainerOptions options = options_in(dir, 0);
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  Trainer trainer(options, quiet_log());
+  run = &trainer;
+  const FitResult stopped = trainer.fit(tiny_loader());
+  CHECK(stopped.stop_reason == "SIGTERM");
+  CHECK(stopped.steps == 0);
+  CHECK(batches == 3);
+  CHECK(at::get_num_threads() == 1);
+  CHECK_FALSE(std::filesystem::exists(dir / "threads.json"));
+  CHECK(trainer.fit(tiny_loader()).steps == 6);  // which finds the threads
+  CHECK(recorded_threads(trainer));
+}
+
+TEST_CASE("updates are timed from what the run has loaded") {
+  const ThreadsScope scope;
+  const TempDir dir;
+  TrainerOptions first = options_in(dir, 1);
+  first.checkpoint.steps = 6;
+  Trainer(first, quiet_log()).fit(tiny_loader());
+  std::vector<int64_t> begins;
+  ProbeCallback::Options probe;
+  probe.train_batch_start = [&](Trainer& trainer, const Batch&) {
+    begins.push_back(trainer.state().global_step());
+  };
+  const TempDir other;
+  bool is_own = false;
+  SUBCASE("its own checkpoint") {
+    is_own = true;
+  }
+  SUBCASE("a part of another run's") {}
+  TrainerOptions options = options_in(is_own ? dir : other, 0);
+  options.loop.max_steps = 9;
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  if (is_own) {
+    options.backend.environment = "new";
+  } else {
+    options.checkpoint.load.path = dir / "checkpoint_6.pt";
+    options.checkpoint.load.ignore = {"rng"};
+  }
+  Trainer(options, quiet_log()).fit(tiny_loader());
+  CHECK(*std::min_element(begins.begin(), begins.end()) == 6);
+  CHECK(begins.size() > 13);  // more than the run's own: some were timed
 }
