@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <optional>
-#include <utility>
 
 #include "backends/numeric_environment.h"
 #include "callbacks/loss_accum_callback.h"
@@ -79,11 +77,10 @@ CapturedState captured_state(Trainer& trainer) {
 
 void BackendCallback::pre_setup(Trainer& trainer) {
   BackendOptions options = trainer.options().backend;
-  is_calibrated_ = options.threads != 0;
-  if (!is_calibrated_) {
-    const std::optional<int> recorded = recorded_threads(trainer);
-    is_calibrated_ = recorded.has_value();
-    options.threads = recorded.value_or(1);
+  is_open_ = options.threads == 0;
+  if (is_open_) {
+    threads_ = recorded_threads(trainer);
+    options.threads = threads_.value_or(1);
   }
   trainer.state().backend = make_backend(options, trainer.log());
 }
@@ -93,14 +90,27 @@ void BackendCallback::post_setup(Trainer& trainer) {
 }
 
 void BackendCallback::on_enter_fit(
-    Trainer& trainer, Cleanup& cleanup, const DataLoader& train, const Loaders&, Loop&) {
-  // Before a checkpoint is held to this environment, and before any step runs in it.
-  if (!std::exchange(is_calibrated_, true)) {
-    use_threads(calibrate_threads(trainer, train));
-  }
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
   is_fitting_ = true;
   cleanup.push([this](const std::exception_ptr&) { is_fitting_ = false; });
   write_steps_at_end(trainer, cleanup);
+}
+
+void BackendCallback::on_fit_start(Trainer& trainer,
+                                   const DataLoader& train,
+                                   const Loaders&,
+                                   Loop&) {
+  if (!is_open_) {
+    return;
+  }
+  if (!threads_) {
+    threads_ = calibrate_threads(trainer, train);
+  }
+  use_threads(threads_.value_or(1));
+  if (threads_) {
+    note_threads(trainer, *threads_);
+    is_open_ = false;
+  }
 }
 
 void BackendCallback::on_enter_validate_all(
@@ -113,7 +123,12 @@ void BackendCallback::preprocess_checkpoint(Trainer& trainer, StateDict& state) 
   if (saved == nullptr || !is_fitting_ || trainer.options().backend.environment == "new") {
     return;
   }
-  const std::string what = difference(environment_from(saved->as_dict()), current_environment());
+  const NumericEnvironment environment = environment_from(saved->as_dict());
+  if (is_open_) {
+    threads_ = environment.threads;
+    use_threads(*threads_);
+  }
+  const std::string what = difference(environment, current_environment());
   if (!what.empty()) {
     throw CheckpointError(
         fmt::format("the checkpoint was trained in another numeric environment, so the run would "

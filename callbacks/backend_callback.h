@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "backends/step.h"
 #include "callbacks/callback.h"
 
@@ -16,18 +18,23 @@ class BackendCallback : public CoreCallback {
   void pre_setup(Trainer& trainer) override;
   void post_setup(Trainer& trainer) override;
 
-  /// Finds the fastest number of threads where it is left open; writes what was recorded to
-  /// `<artifact_dir>/steps/`.
+  /// Writes what was recorded to `<artifact_dir>/steps/`.
   void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
+
+  /// Finds the fastest number of threads where neither the config nor a checkpoint has fixed it,
+  /// unless the run is asked to stop.
+  void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
   void on_enter_validate_all(
       Trainer& trainer, Cleanup&, const Loaders&, Loop&, const Paths&) override;
 
+  /// Takes the checkpoint's number of threads where it is left open.
   /// \throws CheckpointError  when a fit would go on in another numeric environment
   void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;
 
  private:
-  bool is_calibrated_ = true;  // the number of threads is known
-  bool is_fitting_ = false;    // a validation may run anywhere
+  bool is_open_ = false;        // the number of threads, until the first fit fixes it
+  std::optional<int> threads_;  // what it will fix it to, as far as that is known
+  bool is_fitting_ = false;     // a validation may run anywhere
 };
 
 }  // namespace rondo

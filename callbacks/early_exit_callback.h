@@ -21,7 +21,7 @@ class EarlyExitCallback : public CoreCallback {
   void remove(Handle handle) { functions_.erase(handle); }
 
   /// True once any function was true, until the outermost run ends.
-  bool should_exit();
+  virtual bool should_exit();
 
   void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
   void on_enter_validate_all(Trainer&, Cleanup&, const Loaders&, Loop&, const Paths&) override;

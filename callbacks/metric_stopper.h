@@ -3,6 +3,7 @@
 #include <string>
 
 #include "callbacks/callback.h"
+#include "callbacks/not_rehearsed.h"
 
 namespace rondo {
 
@@ -10,7 +11,7 @@ struct Timestamp;
 
 /// A callback that ends a run because of a metric. It is told the metric's values and says when it
 /// has seen enough; a run that it ended ends at once when it is resumed.
-class MetricStopper : public Callback {
+class MetricStopper : public Callback, public NotRehearsed {
  public:
   /// What is looked at, and when.
   struct Watch {

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "callbacks/callback.h"
+#include "callbacks/not_rehearsed.h"
 
 namespace rondo {
 
 /// Tells somebody when a fit is done, and when training or a validation failed. Derive from it and
 /// say how a message is sent; one that cannot be sent is a warning and never fails the run.
 /// Source: Notification of Cerebras' ModelZoo trainer.
-class Notification : public Callback {
+class Notification : public Callback, public NotRehearsed {
  public:
   void on_fit_end(Trainer& trainer, Loop&) override;
   void on_train_exception(Trainer& trainer, std::exception_ptr error) override;

@@ -14,6 +14,7 @@
 #include "cli/load_run.h"
 #include "cli/signals.h"
 #include "core/error.h"
+#include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -85,6 +86,9 @@ RunConfig run_to_debug(const CommandLine& line, Registries& registries) {
     std::cerr << fmt::format("from {}\n", sound->string());
   } else {
     run.fit->from = LoadFrom();
+    if (run.init.backend.threads == 0) {  // a checkpoint would tell
+      run.init.backend.threads = threads_of_run(run.init.model_dir).value_or(0);
+    }
     std::cerr << "from the beginning\n";
   }
   run.init.model_dir = fs::path(line.target) / "debug";

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -20,9 +21,6 @@
 namespace rondo {
 
 namespace {
-
-// Enough for both captures of each step, and a third where the first one made state.
-constexpr int64_t kUpdates = 4;
 
 std::string megabytes(int64_t bytes) {
   return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20));
@@ -125,11 +123,17 @@ int run_plan(const CommandLine& line, Registries& registries) {
   if (phases.size() != 1) {
     throw UsageError(line.config + " has several phases; `rondo plan` takes a file of one");
   }
+  std::string& executor = phases.front().init.backend.executor;
+  if (executor != "plan") {
+    std::cerr << fmt::format(
+        "backend.executor = \"{}\" plans no memory: shown is what \"plan\" takes\n",
+        std::exchange(executor, "plan"));
+  }
   const bool is_verified =
       phases.front().init.backend.verify != "off" && phases.front().init.backend.exact;
   // The first one also loads libraries and data.
-  const int64_t grown_first = rehearse(phases.front(), kUpdates).grown_by;
-  const Rehearsal rehearsal = rehearse(std::move(phases.front()), kUpdates);
+  const int64_t grown_first = rehearse(phases.front(), kUpdatesToPlan).grown_by;
+  const Rehearsal rehearsal = rehearse(std::move(phases.front()), kUpdatesToPlan);
   const RunMemory all = memory_of(rehearsal.steps, is_verified);
   if (line.json) {
     std::cout << json_of(all) << std::endl;

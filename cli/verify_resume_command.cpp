@@ -17,6 +17,7 @@
 #include "cli/load_run.h"
 #include "core/error.h"
 #include "trainer/rehearsal.h"
+#include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -174,13 +175,16 @@ int64_t train_under_fire(const RunConfig& run,
 }  // namespace
 
 int run_verify_resume(const CommandLine& line, Registries& registries) {
-  const RunConfig run = checked_run(line, registries);
-  const fs::path& dir = run.init.model_dir;
+  RunConfig run = checked_run(line, registries);
+  const fs::path dir = run.init.model_dir;
   const CheckpointName name(run.init.checkpoint.checkpoint_name);
   fs::remove_all(dir);
   const auto start = Clock::now();
   require_done(ChildProcess([&run] { return fit_once(run); }).wait());
   const Clock::duration life = Clock::now() - start;
+  if (run.init.backend.threads == 0) {  // found anew, it might be another one
+    run.init.backend.threads = threads_of_run(dir).value_or(1);
+  }
   const StateDict straight = comparable(dir, name);
   std::mt19937_64 random(static_cast<uint64_t>(line.seed));
   Campaign done;

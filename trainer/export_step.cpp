@@ -20,6 +20,7 @@
 #include "core/version.h"
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
+#include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -61,6 +62,9 @@ TrainerOptions quiet_options(const RunConfig& run, const fs::path& scratch) {
   options.backend.mode = "traced";
   options.backend.executor = "plan";
   options.backend.on_nan = "stop";
+  if (options.backend.threads == 0 && !run.fit->from.path()) {
+    options.backend.threads = threads_of_run(run.init.model_dir).value_or(0);
+  }
   return options;
 }
 

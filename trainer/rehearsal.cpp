@@ -5,15 +5,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <string_view>
+#include <utility>
 
+#include "callbacks/early_exit_callback.h"
+#include "callbacks/not_rehearsed.h"
 #include "callbacks/reproducibility_callback.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "loops/fit_run.h"
+#include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -59,10 +66,40 @@ void begin_measuring_memory() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
+/// Ends nothing.
+class NoEarlyExit final : public EarlyExitCallback {
+ public:
+  bool should_exit() override { return false; }
+};
+
+/// Stands for a callback that is left out; it has no hooks of a user's own, and needs none.
+class LeftOut final : public Callback {
+ public:
+  bool on_custom(Trainer&, std::string_view, HookArgs&) override { return true; }
+};
+
+/// Makes what `factory` makes, if that is rehearsed.
+Factory<Callback> for_rehearsal(const Factory<Callback>& factory) {
+  const auto make = [factory]() -> std::unique_ptr<Callback> {
+    std::unique_ptr<Callback> callback = factory.make();
+    const bool is_left_out = dynamic_cast<const NotRehearsed*>(callback.get()) != nullptr;
+    return is_left_out ? std::make_unique<LeftOut>() : std::move(callback);
+  };
+  return {factory.name(), factory.type(), nullptr, make, factory.origin()};
+}
+
 TrainerOptions without_traces(TrainerOptions options, const fs::path& directory) {
+  if (options.backend.threads == 0) {
+    options.backend.threads = threads_of_run(options.model_dir).value_or(1);
+  }
   options.model_dir = directory;
-  options.checkpoint = {};
+  options.checkpoint.steps = 0;
+  options.checkpoint.save_initial_checkpoint = false;
+  options.checkpoint.checkpoint_root.clear();
   options.checkpoint.autoload_last_checkpoint = false;
+  std::transform(
+      options.callbacks.begin(), options.callbacks.end(), options.callbacks.begin(), for_rehearsal);
+  options.slots.emplace("early_exit", use<NoEarlyExit>());
   options.loggers.clear();
   options.logging.log_level = "error";
   options.autorestart = {};
@@ -74,16 +111,28 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
 /// A fit in a scratch directory.
 class ScratchFit {
  public:
-  ScratchFit(TrainerOptions options, const DataLoader& train)
+  ScratchFit(TrainerOptions options, const DataLoader& train, const LoadFrom& from)
       : trainer_(without_traces(std::move(options), scratch_.path()), TextLog(LogLevel::Warning)),
         random_(trainer_),
-        fit_(trainer_.start_fit(train, {}, LoadFrom::nothing())) {}
+        fit_(trainer_.start_fit(train, {}, from)) {}
 
-  /// Goes on to the next update.
-  void update() {
+  /// Goes on to the next update. \return false when it was given up
+  /// \throws Error  when the fit has ended
+  bool update(const std::function<bool()>& gives_up = {}) {
     const int64_t before = trainer_.state().global_step();
-    while (trainer_.state().global_step() == before && fit_->advance()) {
+    while (trainer_.state().global_step() == before) {
+      if (gives_up && gives_up()) {
+        return false;
+      }
+      trainer_.clear_stop();  // whoever asked for it means the run
+      if (!fit_->advance()) {
+        throw Error(fmt::format(
+            "the rehearsal of the run ended by itself after update {}, and has to go on: leave out "
+            "what replaces slot run_schedule or early_exit",
+            before));
+      }
     }
+    return true;
   }
 
   std::vector<StepReport> reports() const { return trainer_.state().backend->reports(); }
@@ -112,33 +161,67 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
     throw UsageError("backend.mode is \"" + run.init.backend.mode +
                      "\": only traced steps are planned; set backend.mode = \"traced\"");
   }
+  if (run.init.backend.executor != "plan") {
+    throw UsageError("backend.executor is \"" + run.init.backend.executor +
+                     "\": it has no plan to look at; set backend.executor = \"plan\"");
+  }
   begin_measuring_memory();
   const int64_t before = own_size("VmRSS");
-  ScratchFit fit(std::move(run.init), run.fit->train);
-  for (int64_t i = 0; i < updates; ++i) {
-    fit.update();
+  ScratchFit fit(std::move(run.init), run.fit->train, LoadFrom::nothing());
+  int64_t done = 0;
+  try {
+    for (; done < updates; ++done) {
+      fit.update();
+    }
+  } catch (const NonFiniteLossError&) {
+    if (done + 1 < kUpdatesToPlan) {  // the update whose loss it is was done
+      throw;
+    }
   }
-  return {fit.reports(), own_size("VmHWM") - before};
+  Rehearsal rehearsal{fit.reports(), own_size("VmHWM") - before};
+  if (rehearsal.steps.empty()) {
+    throw NotSupportedError(fmt::format(
+        "no step was planned in {} updates: batches of one shape are needed, such as drop_last = "
+        "true gives",
+        updates));
+  }
+  return rehearsal;
 }
 
-double seconds_of_update(TrainerOptions options, const DataLoader& train) {
+UpdateTime time_updates(const TimedFit& timed) {
   constexpr int kBeforeTimed = 8;  // captures, verification, trials of kernels
   constexpr size_t kFewest = 5;
+  constexpr size_t kMost = 1000;   // of a small step, which would go far beyond the run's end
   constexpr double kBudget = 1.0;  // seconds
-  ScratchFit fit(std::move(options), train);
-  for (int i = 0; i < kBeforeTimed; ++i) {
-    fit.update();
-  }
   std::vector<double> seconds;
-  const Stopwatch all;
-  while (seconds.size() < kFewest || all.seconds() < kBudget) {
-    const Stopwatch one;
-    fit.update();
-    seconds.push_back(one.seconds());
+  UpdateTime result;
+  try {
+    TrainerOptions options = timed.options;
+    options.backend.environment = "new";  // a checkpoint knows one number of threads
+    ScratchFit fit(std::move(options), timed.train, timed.from);
+    bool goes_on = true;
+    for (int i = 0; i < kBeforeTimed && goes_on; ++i) {
+      goes_on = fit.update(timed.gives_up);
+    }
+    const Stopwatch all;
+    while (goes_on && seconds.size() < kMost &&
+           (seconds.size() < kFewest || all.seconds() < kBudget)) {
+      const Stopwatch one;
+      goes_on = fit.update(timed.gives_up);
+      if (goes_on) {
+        seconds.push_back(one.seconds());
+      }
+    }
+    result.trouble = goes_on ? "" : "it was given up";
+  } catch (const std::exception&) {  // the run itself may never come there
+    result.trouble = describe(std::current_exception());
   }
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
+  if (!seconds.empty()) {
+    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    result.median_s = *middle;
+  }
+  return result;
 }
 
 }  // namespace rondo

@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "backends/step_report.h"
+#include "callbacks/checkpoint_options.h"
+#include "data/data_loader.h"
 #include "loops/loop.h"
 #include "trainer/run_config.h"
+#include "trainer/trainer_options.h"
 
 namespace rondo {
 
@@ -18,13 +24,39 @@ struct Rehearsal {
   int64_t grown_by = 0;  ///< bytes from what was resident before to the most that ever was
 };
 
+/// After so many updates every step is planned: both captures, a third where the first one made
+/// state, and a replay.
+constexpr int64_t kUpdatesToPlan = 4;
+
 /// Trains a few updates of a run from its beginning, in a directory that is gone afterwards: no
-/// checkpoint is read or written, nothing is validated, no logger told.
-/// \throws UsageError  when the run has no [trainer.fit], or does not trace its steps
+/// checkpoint is read or written, nothing is validated, no logger told, nor a callback that is
+/// NotRehearsed. Whoever asks the run to stop is not heard. Where the number of threads is left
+/// open, it is that of the run's last fit, or 1.
+/// A loss that is not finite ends it early once all is planned: its numbers are nobody's.
+/// \throws UsageError          when the run has no [trainer.fit], or no plan executor traces its
+///                             steps
+/// \throws NotSupportedError   when no step was planned
+/// \throws NonFiniteLossError  when a loss went bad before
+/// \throws Error               when the training ended before
 Rehearsal rehearse(RunConfig run, int64_t updates);
 
-/// Trains for about a second in the same way. \return the median time of an update, once steps are
-/// replayed
-double seconds_of_update(TrainerOptions options, const DataLoader& train);
+/// What it takes to time the updates of a run.
+struct TimedFit {
+  TrainerOptions options;
+  DataLoader train;
+  LoadFrom from;                   ///< what the run has begun with
+  std::function<bool()> gives_up;  ///< asked before each batch
+};
+
+/// What became of it.
+struct UpdateTime {
+  std::optional<double>
+      median_s;         ///< of an update once steps are replayed; nothing: none was timed
+  std::string trouble;  ///< what ended the training early; "" when nothing did
+};
+
+/// Trains for about a second in the same way, at most some thousand updates. Whatever goes wrong in
+/// it ends it, with the times that it has by then.
+UpdateTime time_updates(const TimedFit& fit);
 
 }  // namespace rondo

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/numeric_environment.h"
+#include "configs/toml_file.h"
 #include "core/available_cores.h"
+#include "core/config_value.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/json.h"
@@ -19,6 +23,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view kLabel = "{\"threads\": ";  // how a record begins
+
 constexpr double kWorthIt = 0.95;  // of the time under fewer threads
 
 struct Timing {
@@ -26,19 +32,58 @@ struct Timing {
   double seconds;  // of an update
 };
 
-fs::path record_of(const Trainer& trainer) {
-  return trainer.options().model_dir / "threads.json";
+fs::path record_in(const fs::path& model_dir) {
+  return model_dir / "threads.json";
+}
+
+/// The table at `key`, an empty one when there is none.
+ConfigTable table_at(const ConfigTable& parent, const char* key) {
+  const ConfigValue* const value = parent.find(key);
+  const auto* const table = value != nullptr ? value->get_if<ConfigTable>() : nullptr;
+  return table != nullptr ? *table : ConfigTable();
+}
+
+/// What of the run shapes a step.
+std::string step_of(const TrainerOptions& options) {
+  if (options.config_text.empty()) {
+    return fmt::format("{} {} {} {} {} {} {}",
+                       options.model.name(),
+                       options.optimizer.name(),
+                       options.backend.mode,
+                       options.backend.executor,
+                       options.backend.exact,
+                       options.precision.dtype,
+                       options.loop.grad_accum_steps);
+  }
+  const ConfigValue root = parse_toml(options.config_text, "the config of the run");
+  const ConfigTable trainer = table_at(*root.get_if<ConfigTable>(), "trainer");
+  const ConfigTable init = table_at(trainer, "init");
+  ConfigTable backend = table_at(init, "backend");
+  backend.erase("environment");
+  ConfigTable step;
+  step.set("backend", ConfigValue(backend));
+  for (const char* key : {"model", "optimizer", "precision", "sparsity", "callbacks", "slots"}) {
+    if (const ConfigValue* value = init.find(key)) {
+      step.set(key, *value);
+    }
+  }
+  const ConfigTable loop = table_at(init, "loop");
+  if (const ConfigValue* batches = loop.find("grad_accum_steps")) {
+    step.set("grad_accum_steps", *batches);
+  }
+  step.set("train_dataloader", ConfigValue(table_at(table_at(trainer, "fit"), "train_dataloader")));
+  return ConfigValue(step).to_text();
 }
 
 /// What the choice depends on, in one line.
 std::string circumstances(const Trainer& trainer) {
   const NumericEnvironment here = current_environment();
-  return json_string(fmt::format("{} cores, LibTorch {}, {}, {}, run {:016x}",
-                                 available_cores(),
-                                 here.libtorch,
-                                 here.cpu_capability,
-                                 here.blas,
-                                 std::hash<std::string>()(trainer.options().config_text)));
+  return fmt::format("{} cores, LibTorch {}, {}, {}, step {:016x}",
+                     available_cores(),
+                     here.libtorch,
+                     here.cpu_capability,
+                     here.blas,
+                     std::hash<std::string>()(step_of(trainer.options())));
 }
 
 std::vector<int> candidates() {
@@ -51,52 +96,100 @@ std::vector<int> candidates() {
   return all;
 }
 
-std::string record_text(const Trainer& trainer, int best, const std::vector<Timing>& timings) {
+void write_record(const Trainer& trainer,
+                  int threads,
+                  const std::string& circumstances,
+                  const std::vector<Timing>& timings) {
   std::string times;
   for (const Timing& timing : timings) {
     times += fmt::format(
         "{}\"{}\": {:.1f}", times.empty() ? "" : ", ", timing.threads, timing.seconds * 1e6);
   }
-  return fmt::format("{{\"threads\": {},\n \"circumstances\": {},\n \"us_per_update\": {{{}}}}}\n",
-                     best,
-                     circumstances(trainer),
-                     times);
+  const std::string text =
+      fmt::format("{}{},\n \"circumstances\": {},\n \"us_per_update\": {{{}}}}}\n",
+                  kLabel,
+                  threads,
+                  json_string(circumstances),
+                  times);
+  write_atomically(*real_file_system(), record_in(trainer.options().model_dir), text);
+}
+
+/// The record of a run directory; "" when there is none.
+std::string read_record(const fs::path& model_dir) {
+  const fs::path file = record_in(model_dir);
+  return fs::is_regular_file(file) ? real_file_system()->read(file) : "";
+}
+
+/// What the run has loaded, to load it once more.
+LoadFrom beginning_of(const Trainer& trainer) {
+  const auto& loaded = trainer.state().last_checkpoint;
+  if (!loaded) {
+    return LoadFrom::nothing();
+  }
+  // Of this one a part may have been taken; the options say which.
+  return *loaded == trainer.options().checkpoint.load.path ? LoadFrom() : LoadFrom(*loaded);
 }
 
 }  // namespace
 
 std::optional<int> recorded_threads(const Trainer& trainer) {
-  const fs::path file = record_of(trainer);
-  if (!fs::is_regular_file(file)) {
+  const fs::path& model_dir = trainer.options().model_dir;
+  const std::optional<int> threads = threads_of_run(model_dir);
+  if (!threads || *threads > available_cores() ||
+      read_record(model_dir).find(json_string(circumstances(trainer))) == std::string::npos) {
     return std::nullopt;
   }
-  const std::string text = real_file_system()->read(file);
-  const std::string label = "{\"threads\": ";
-  if (text.rfind(label, 0) != 0 || text.find(circumstances(trainer)) == std::string::npos) {
-    return std::nullopt;
-  }
-  const int threads = std::atoi(text.c_str() + label.size());
-  return threads >= 1 && threads <= available_cores() ? std::optional(threads) : std::nullopt;
+  return threads;
 }
 
-int calibrate_threads(const Trainer& trainer, const DataLoader& train) {
+std::optional<int> threads_of_run(const fs::path& model_dir) {
+  const std::string text = read_record(model_dir);
+  if (text.rfind(kLabel, 0) != 0) {
+    return std::nullopt;
+  }
+  const int threads = std::atoi(text.c_str() + kLabel.size());
+  return threads >= 1 ? std::optional(threads) : std::nullopt;
+}
+
+void note_threads(const Trainer& trainer, int threads) {
+  if (threads_of_run(trainer.options().model_dir) != threads) {
+    write_record(trainer, threads, "not timed", {});
+  }
+}
+
+std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& train) {
+  const auto is_stopped = [&trainer] { return trainer.stop_reason() != nullptr; };
+  TimedFit fit{trainer.options(), train, beginning_of(trainer), is_stopped};
   std::vector<Timing> timings;
-  Timing best{1, 0.0};
+  std::string trouble;
   for (const int threads : candidates()) {
-    TrainerOptions options = trainer.options();
-    options.backend.threads = threads;
-    const Timing timing{threads, seconds_of_update(std::move(options), train)};
-    timings.push_back(timing);
-    if (threads == 1 || timing.seconds < best.seconds * kWorthIt) {
-      best = timing;
+    fit.options.backend.threads = threads;
+    const UpdateTime time = time_updates(fit);
+    if (is_stopped()) {
+      return std::nullopt;
+    }
+    if (time.median_s) {
+      timings.push_back({threads, *time.median_s});
+    } else {
+      trouble = time.trouble;
     }
   }
-  write_atomically(
-      *real_file_system(), record_of(trainer), record_text(trainer, best.threads, timings));
-  trainer.log().info(fmt::format("threads: {} ({:.0f} us an update, {:.0f} us with one)",
+  if (timings.empty()) {
+    trainer.log().warning(fmt::format(
+        "threads: no update could be timed, 1 is taken; backend.threads = N takes another ({})",
+        trouble));
+    return 1;
+  }
+  Timing best = timings.front();
+  for (const Timing& timing : timings) {
+    best = timing.seconds < best.seconds * kWorthIt ? timing : best;
+  }
+  write_record(trainer, best.threads, circumstances(trainer), timings);
+  trainer.log().info(fmt::format("threads: {} ({:.0f} us an update, {:.0f} us with {})",
                                  best.threads,
                                  best.seconds * 1e6,
-                                 timings.front().seconds * 1e6));
+                                 timings.front().seconds * 1e6,
+                                 timings.front().threads));
   return best.threads;
 }
 

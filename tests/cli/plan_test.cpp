@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <malloc.h>
 
@@ -5,19 +6,29 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "callbacks/early_exit_callback.h"
+#include "callbacks/notify_command.h"
+#include "callbacks/threshold_stopper.h"
 #include "cli/cli_main.h"
 #include "cli/load_run.h"
+#include "core/available_cores.h"
 #include "core/error.h"
+#include "loops/run_schedule_callback.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "trainer/rehearsal.h"
 #include "trainer/run_memory.h"
+#include "trainer/trainer.h"
 
 TEST_SUITE_BEGIN("cli/plan");
 
 using namespace rondo;
+using rondo::test::ProbeCallback;
 using rondo::test::TempDir;
 
 namespace {
@@ -52,6 +63,27 @@ RunConfig load(const std::string& config) {
   line.config = config;
   return load_run(line, registries).front();
 }
+
+/// Whatever its length, a run is over after one update.
+class OneUpdatePlan final : public RunPlan {
+ public:
+  using RunPlan::RunPlan;
+
+  bool is_over(const Timestamp& time) const override { return time.update >= 1; }
+
+  bool ends_stretch(const Timestamp&, const Timestamp& after) const override {
+    return is_over(after);
+  }
+};
+
+class OneUpdate final : public RunScheduleCallback {
+ protected:
+  std::unique_ptr<RunPlan> make_plan(const LoopOptions& options,
+                                     const Timestamp& start,
+                                     std::optional<int64_t> updates_per_epoch) const override {
+    return std::make_unique<OneUpdatePlan>(options, start, updates_per_epoch);
+  }
+};
 
 bool is_sanitized() {
 #if defined(__SANITIZE_ADDRESS__)
@@ -98,6 +130,72 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   CHECK_FALSE(std::filesystem::exists(dir / "run"));
 }
 
+TEST_CASE("a plan does not hear who would end the run, and notifies nobody") {
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  const RunMemory plain = memory_of(rehearse(load(config), kUpdatesToPlan).steps, true);
+  RunConfig run = load(config);
+  TrainerOptions& init = run.init;
+  SUBCASE("a stopper and a notification") {
+    ThresholdStopper::Options stopper;
+    stopper.metric = "no such metric";
+    stopper.when = "update";
+    init.logging.log_steps = 1;
+    init.callbacks.push_back(use<ThresholdStopper>(stopper));
+    init.callbacks.push_back(use<NotifyCommand>({"touch " + (dir / "notified").string()}));
+  }
+  SUBCASE("a callback that asks for a stop") {
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [](Trainer& trainer) { trainer.request_stop("enough"); };
+    init.callbacks.push_back(use<ProbeCallback>(probe));
+  }
+  SUBCASE("an early exit") {
+    ProbeCallback::Options probe;
+    probe.train_batch_start = [](Trainer& trainer, const Batch&) {
+      trainer.slot<EarlyExitCallback>("early_exit").add([] { return true; });
+    };
+    init.callbacks.push_back(use<ProbeCallback>(probe));
+  }
+  const RunMemory planned = memory_of(rehearse(run, kUpdatesToPlan).steps, true);
+  CHECK(planned.of_state() == plain.of_state());
+  CHECK(planned.of_replays() == plain.of_replays());
+  CHECK_FALSE(std::filesystem::exists(dir / "notified"));
+}
+
+TEST_CASE("a rehearsal that ends by itself, or plans nothing, is an error and no plan of 0 bytes") {
+  const TempDir dir;
+  RunConfig run = load(write_run(dir, "[784, 10]"));
+  CHECK_THROWS_AS(rehearse(run, 1), NotSupportedError);
+  run.init.slots.emplace("run_schedule", use<OneUpdate>());
+  CHECK_THROWS_AS(rehearse(run, kUpdatesToPlan), Error);
+}
+
+TEST_CASE("a loss that goes bad ends a rehearsal that has planned everything") {
+  const TempDir dir;
+  RunConfig run = load(write_run(dir, "[784, 10]"));
+  int64_t bad = kUpdatesToPlan;
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [&](Trainer& trainer) {
+    if (trainer.state().global_step() == bad) {
+      throw NonFiniteLossError("planted");
+    }
+  };
+  run.init.callbacks.push_back(use<ProbeCallback>(probe));
+  CHECK(rehearse(run, 50).steps.size() == 1);
+  bad = 1;
+  CHECK_THROWS_AS(rehearse(run, 50), NonFiniteLossError);
+}
+
+TEST_CASE("the interpreter has no plan: the plan executor's is shown, and no timeline") {
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  const std::string interpreter = "trainer.init.backend.executor=interpreter";
+  CHECK(run({"plan", config, interpreter, "--memory-limit=64MB"}) == 0);
+  CHECK(run({"plan", config, interpreter, "--memory-limit=10KiB"}) == 1);
+  REQUIRE(run({"fit", config, interpreter}) == 0);
+  CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=4"}) == 2);
+}
+
 TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run") {
   const TempDir dir;
   const std::string config = write_run(dir, "[784, 10]");
@@ -106,4 +204,22 @@ TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run"
   CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=4"}) == 0);
   CHECK(std::filesystem::exists(steps / "train_update.0.trace.json"));
   CHECK(run({"inspect", (dir / "run").string(), "--timeline", "--replays=0"}) == 2);
+}
+
+TEST_CASE("what trains a run anew in another directory does so under the run's own threads") {
+  const int before = at::get_num_threads();
+  const int threads = available_cores() + 1;  // which no calibration tries
+  const TempDir dir;
+  const std::string config = write_run(dir, "[784, 10]");
+  REQUIRE(run({"fit", config, "trainer.init.backend.threads=\"auto\""}) == 0);
+  std::ofstream(dir / "run" / "threads.json") << "{\"threads\": " << threads << "}\n";
+  const std::string run_dir = (dir / "run").string();
+  SUBCASE("inspect --timeline") {
+    CHECK(run({"inspect", run_dir, "--timeline", "--replays=4"}) == 0);
+  }
+  SUBCASE("debug") {
+    CHECK(run({"debug", run_dir, "--nan"}) == 1);  // no NaN
+  }
+  CHECK(at::get_num_threads() == threads);
+  at::set_num_threads(before);
 }
