@@ -111,7 +111,7 @@ int run_debug(const CommandLine& line, Registries& registries) {
     return 0;
   }
   if (signals.exit_code() == 0) {
-    std::cout << fmt::format("no loss was NaN or infinite up to update {}\n",
+    std::cout << fmt::format("neither a loss nor the state went bad up to update {}\n",
                              trainer.state().global_step());
   }
   return signals.exit_code() != 0 ? signals.exit_code() : 1;
