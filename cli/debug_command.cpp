@@ -109,7 +109,10 @@ RunConfig run_to_debug(const CommandLine& line, Registries& registries) {
     run.fit->from = LoadFrom(*saved.sound);
     std::cerr << fmt::format("from {}\n", saved.sound->string());
   } else {
-    run.fit->from = LoadFrom();
+    // Another run's checkpoint is where this one began; one of its own is not sound.
+    if (run.fit->from.path() && index_of(run).lists(*run.fit->from.path())) {
+      run.fit->from = LoadFrom();
+    }
     std::cerr << "from the beginning\n";
   }
   run.init.seed = run.init.seed ? run.init.seed : saved.seed;

@@ -250,6 +250,25 @@ TEST_CASE("debug --nan passes over checkpoints that cannot be read, and names th
   CHECK_FALSE(tells(text, "warning"));
 }
 
+TEST_CASE("debug --nan begins where the run began, which may be a checkpoint of another one") {
+  const TempDir dir;
+  const std::string first = write_file(dir, phase("[trainer]", dir / "first"));
+  CHECK(run({"fit", first, "trainer.init.seed=2"}) == 0);  // saves at 2, 4
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  const std::string went_bad = output_of({"fit",
+                                          file,
+                                          "--checkpoint",
+                                          (dir / "first/checkpoint_4.pt").string(),
+                                          "trainer.init.loop.max_steps=12",
+                                          "trainer.init.checkpoint.steps=0",
+                                          "trainer.init.backend.mode=traced",
+                                          "trainer.init.backend.on_nan=explain",
+                                          kExplodes},
+                                         1);
+  CHECK_FALSE(inputs_in(went_bad).empty());
+  CHECK(inputs_in(output_of({"debug", (dir / "run").string(), "--nan"}, 0)) == inputs_in(went_bad));
+}
+
 TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or warns") {
   const TempDir dir;
   const std::string file = write_file(dir, without_seed(phase("[trainer]", dir / "run")));
