@@ -60,6 +60,8 @@ class Backend {
   /// \param queue    gets the closures of the step that are due, in order, with their tensors
   /// \return the body's outputs, without autograd history; the next run overwrites them
   /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
+  /// \throws NonFiniteLossError  when training spoiled the state before, explained; only where
+  ///                             BackendOptions::on_nan is "explain"
   virtual const Outputs& run(const StepKey& key,
                              const Batch& batch,
                              const StepBody& body,
@@ -100,12 +102,19 @@ class Backend {
   virtual void set_location(std::string_view callback, std::string_view hook) = 0;
 
   /// Host code changed what steps do: from here on, every key is a new one.
+  /// \throws NonFiniteLossError  as `run`
   virtual void invalidate(const std::string& why) = 0;
 
   /// Runs the last training steps once more, operator by operator, and finds the first NaN or
   /// infinity that spoiled a loss or the state. The state stays as it is.
   /// \return several lines for people; "" unless BackendOptions::on_nan is "explain"
   virtual std::string explain_non_finite() { return ""; }
+
+  /// Looks whether the last training steps spoiled the state, which no loss may have shown yet:
+  /// before it is saved, or passes for the result of training. What was kept of them is let go.
+  /// \throws NonFiniteLossError  when they did, explained; only where BackendOptions::on_nan is
+  ///                             "explain"
+  virtual void check_state() {}
 
   /// The steps that were recorded and replayed; none under `eager`.
   virtual std::vector<StepReport> reports() const { return {}; }

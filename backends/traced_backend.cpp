@@ -148,6 +148,12 @@ std::string TracedBackend::explain_non_finite() {
   return history_ != nullptr ? history_->explain() : "";
 }
 
+void TracedBackend::check_state() {
+  if (history_ != nullptr) {
+    history_->check();
+  }
+}
+
 void TracedBackend::defer(StepClosure closure) {
   require_step("defer").defer(std::move(closure));
 }

@@ -67,6 +67,7 @@ class TracedBackend final : public Backend {
   std::vector<RecordedStep> recorded_steps() const;
 
   std::string explain_non_finite() override;
+  void check_state() override;
 
  private:
   struct Entry;

@@ -31,6 +31,20 @@ fs::path new_stamped_directory(const fs::path& parent) {
   }
 }
 
+void write_config(const Trainer& trainer, const std::string& text) {
+  write_atomically(*real_file_system(), trainer.state().artifact_dir / "trainer_params.toml", text);
+}
+
+/// `config` with a seed in its [trainer.init], which has none; as it is when it has no such table.
+std::string with_seed(std::string config, uint64_t seed) {
+  const std::string table = "[trainer.init]\n";
+  const size_t at = config.rfind(table, 0) == 0 ? 0 : config.find("\n" + table) + 1;
+  if (config.compare(at, table.size(), table) == 0) {
+    config.insert(at + table.size(), fmt::format("seed = {}\n", seed));
+  }
+  return config;
+}
+
 }  // namespace
 
 void link_relative(const fs::path& link, const fs::path& target) {
@@ -52,9 +66,14 @@ void ArtifactDirCallback::pre_setup(Trainer& trainer) {
   trainer.state().artifact_dir = new_stamped_directory(logs);
   link_relative(logs / "latest", trainer.state().artifact_dir);
   if (!trainer.options().config_text.empty()) {
-    write_atomically(*real_file_system(),
-                     trainer.state().artifact_dir / "trainer_params.toml",
-                     trainer.options().config_text);
+    write_config(trainer, trainer.options().config_text);
+  }
+}
+
+void ArtifactDirCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  // Not sooner: a run that resumes goes on with the seed of its checkpoint, not the one it drew.
+  if (!trainer.options().config_text.empty() && !trainer.options().seed) {
+    write_config(trainer, with_seed(trainer.options().config_text, trainer.state().seed));
   }
 }
 

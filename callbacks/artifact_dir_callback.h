@@ -7,10 +7,13 @@
 namespace rondo {
 
 /// Makes `<model_dir>/logs/<YYYYmmdd_HHMMSS>/`, the directory of everything that one Trainer writes
-/// besides checkpoints, and points `logs/latest` at it; fills slot `artifact_dir`.
+/// besides checkpoints, and points `logs/latest` at it; fills slot `artifact_dir`. The resolved
+/// config goes there, as `trainer_params.toml`; of a fit with the seed that the run has, also where
+/// the config gives none, so that the file makes the same run again.
 class ArtifactDirCallback : public CoreCallback {
  public:
   void pre_setup(Trainer& trainer) override;
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_train_start(Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) override;
   void on_validate_start(Trainer& trainer, Model&, const DataLoader&, Loop&) override;
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t batch_idx) override;

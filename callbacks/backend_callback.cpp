@@ -118,6 +118,16 @@ void BackendCallback::on_enter_validate_all(
   write_steps_at_end(trainer, cleanup);
 }
 
+// Here, before a validation forgets the steps or the run passes for done.
+void BackendCallback::on_train_end(Trainer& trainer, Model&, Loop&, int64_t) {
+  trainer.state().backend->check_state();
+}
+
+// A run that resumes from a bad state that was its last would be done, and well.
+void BackendCallback::on_save_checkpoint(Trainer& trainer, StateDict&) {
+  trainer.state().backend->check_state();
+}
+
 void BackendCallback::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
   const StateValue* saved = state.find("__metadata__/environment");
   if (saved == nullptr || !is_fitting_ || trainer.options().backend.environment == "new") {

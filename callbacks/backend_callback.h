@@ -27,6 +27,10 @@ class BackendCallback : public CoreCallback {
   void on_enter_validate_all(
       Trainer& trainer, Cleanup&, const Loaders&, Loop&, const Paths&) override;
 
+  /// \throws NonFiniteLossError  as `Backend::check_state`
+  void on_train_end(Trainer& trainer, Model&, Loop&, int64_t) override;
+  void on_save_checkpoint(Trainer& trainer, StateDict&) override;
+
   /// Takes the checkpoint's number of threads where it is left open.
   /// \throws CheckpointError  when a fit would go on in another numeric environment
   void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;

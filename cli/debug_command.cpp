@@ -37,24 +37,48 @@ bool has_nan(const StateValue& value) {
   return false;
 }
 
-/// The newest checkpoint without a NaN in its model and optimizer; nothing when there is none.
-std::optional<fs::path> newest_sound(const RunConfig& run) {
+/// What the checkpoints of a run tell.
+struct Saved {
+  std::optional<fs::path> sound;  ///< the newest without a NaN in its model and optimizer
+  std::optional<uint64_t> seed;   ///< the run's
+};
+
+bool is_sound(const StateDict& state) {
+  const StateValue* const model = state.find("model");
+  const StateValue* const optimizer = state.find("optimizer");
+  return (model == nullptr || !has_nan(*model)) && (optimizer == nullptr || !has_nan(*optimizer));
+}
+
+CheckpointIndex index_of(const RunConfig& run) {
   const CheckpointOptions& options = run.init.checkpoint;
-  const CheckpointIndex index(real_file_system(),
-                              run.init.model_dir,
-                              CheckpointName(options.checkpoint_name),
-                              options.checkpoint_root);
-  const std::vector<fs::path> all = index.all();
-  for (auto path = all.rbegin(); path != all.rend(); ++path) {
-    const StateDict state = read_checkpoint(*path);
-    const StateValue* const model = state.find("model");
-    const StateValue* const optimizer = state.find("optimizer");
-    if ((model == nullptr || !has_nan(*model)) && (optimizer == nullptr || !has_nan(*optimizer))) {
-      return *path;
+  return CheckpointIndex(real_file_system(),
+                         run.init.model_dir,
+                         CheckpointName(options.checkpoint_name),
+                         options.checkpoint_root);
+}
+
+/// Reads the run's checkpoints, the newest first, until one is sound, and tells what is wrong with
+/// the others.
+Saved read_saved(const RunConfig& run) {
+  const std::vector<fs::path> all = index_of(run).all();
+  Saved saved;
+  for (auto path = all.rbegin(); path != all.rend() && !saved.sound; ++path) {
+    try {
+      const StateDict state = read_checkpoint(*path);
+      if (const StateValue* const seed = state.find("rng/seed"); seed != nullptr && !saved.seed) {
+        saved.seed = static_cast<uint64_t>(seed->as_int());
+      }
+      if (is_sound(state)) {
+        saved.sound = *path;
+      } else {
+        std::cerr << fmt::format("{} holds NaN already\n", path->string());
+      }
+    } catch (const CheckpointError&) {
+      std::cerr << fmt::format("{}; trying the checkpoint before it\n",
+                               describe(std::current_exception()));
     }
-    std::cerr << fmt::format("{} holds NaN already\n", path->string());
   }
-  return std::nullopt;
+  return saved;
 }
 
 /// The file that the run in a directory was made of, resolved.
@@ -81,15 +105,26 @@ RunConfig run_to_debug(const CommandLine& line, Registries& registries) {
   }
   RunConfig run = std::move(phases.front());
   run.init.model_dir = line.target;
-  if (const auto sound = newest_sound(run)) {
-    run.fit->from = LoadFrom(*sound);
-    std::cerr << fmt::format("from {}\n", sound->string());
+  const Saved saved = read_saved(run);
+  if (saved.sound) {
+    run.fit->from = LoadFrom(*saved.sound);
+    std::cerr << fmt::format("from {}\n", saved.sound->string());
   } else {
-    run.fit->from = LoadFrom();
+    // Another run's checkpoint is where this one began; one of its own is not sound.
+    if (run.fit->from.path() && index_of(run).lists(*run.fit->from.path())) {
+      run.fit->from = LoadFrom();
+    }
     if (run.init.backend.threads == 0) {  // a checkpoint would tell
       run.init.backend.threads = threads_of_run(run.init.model_dir).value_or(0);
     }
     std::cerr << "from the beginning\n";
+  }
+  run.init.seed = run.init.seed ? run.init.seed : saved.seed;
+  if (!run.init.seed) {
+    std::cerr
+        << "warning: neither trainer_params.toml nor a checkpoint tells the seed of this run: "
+           "another one is drawn, with which it need not go bad. The run's log names the "
+           "seed that it drew: add trainer.init.seed=N\n";
   }
   run.init.model_dir = fs::path(line.target) / "debug";
   fs::remove_all(run.init.model_dir);
@@ -115,7 +150,7 @@ int run_debug(const CommandLine& line, Registries& registries) {
     return 0;
   }
   if (signals.exit_code() == 0) {
-    std::cout << fmt::format("no loss was NaN or infinite up to update {}\n",
+    std::cout << fmt::format("neither a loss nor the state went bad up to update {}\n",
                              trainer.state().global_step());
   }
   return signals.exit_code() != 0 ? signals.exit_code() : 1;

@@ -28,6 +28,10 @@ int64_t count_of(const std::vector<std::pair<std::string, int64_t>>& counts,
   return 0;
 }
 
+std::string not_finite(const std::string& part) {
+  return "\"" + part + "\" of the state is not finite any more\n";
+}
+
 int64_t bytes_of(const Batch& batch) {
   int64_t bytes = 0;
   for (const auto& item : batch.items()) {
@@ -57,52 +61,91 @@ void StepHistory::end_step(std::shared_ptr<const StepProgram> program) {
 }
 
 void StepHistory::forget() {
+  if (count_ == 0) {
+    return;
+  }
+  if (const std::string part = spoiled_part(non_finite_in(state_())); !part.empty()) {
+    if (const std::optional<std::string> why = blame()) {
+      throw NonFiniteLossError(not_finite(part) + *why);
+    }
+  }
+  let_go();
+}
+
+void StepHistory::check() {
+  if (count_ > 0) {
+    require_sound(non_finite_in(state_()));
+    let_go();
+  }
+}
+
+void StepHistory::take_snapshot() {
+  const Clock::time_point begin = Clock::now();
+  const CapturedState state = state_();
+  Counts counts = non_finite_in(state);
+  if (count_ > 0) {
+    require_sound(counts);
+  }
+  if (snapshot_ == nullptr || !snapshot_->retake(state)) {
+    snapshot_ = std::make_unique<StateSnapshot>(state, Batch());
+  }
+  non_finite_ = std::move(counts);
+  let_go();
+  ++snapshots_;
+  taken_ = Clock::now();
+  cost_ = taken_ - begin;
+}
+
+// Name of what holds more bad numbers than in the copy; "" when nothing does.
+std::string StepHistory::spoiled_part(const Counts& now) const {
+  for (const auto& [name, count] : now) {
+    if (count > count_of(non_finite_, name)) {
+      return name;
+    }
+  }
+  return "";
+}
+
+void StepHistory::require_sound(const Counts& now) {
+  if (const std::string part = spoiled_part(now); !part.empty()) {
+    throw NonFiniteLossError(not_finite(part) + explain());
+  }
+}
+
+std::string StepHistory::explain() {
+  const size_t count = count_;
+  if (count == 0) {
+    return "";
+  }
+  return blame().value_or(
+      "the last " + std::to_string(count) +
+      " steps, run once more one operator after the other, gave no NaN: something outside of the "
+      "steps changed the state");
+}
+
+// What is told of the kept steps, run once more; nothing when they gave no NaN.
+std::optional<std::string> StepHistory::blame() {
+  std::optional<std::string> text;
+  snapshot_->swap();
+  try {
+    if (const std::optional<NanFinding> finding = find_first_bad(steps_, count_)) {
+      text = to_text(*finding);
+    }
+  } catch (const std::exception& error) {
+    text = std::string("the last steps could not be run once more: ") + error.what();
+  }
+  snapshot_->swap();
+  let_go();
+  return text;
+}
+
+void StepHistory::let_go() {
   for (size_t i = 0; i < count_; ++i) {
     steps_[i].batch = Batch();
     steps_[i].program.reset();
   }
   count_ = 0;
   bytes_ = 0;
-}
-
-void StepHistory::take_snapshot() {
-  const Clock::time_point begin = Clock::now();
-  const CapturedState state = state_();
-  auto counts = non_finite_in(state);
-  for (const auto& [name, count] : counts) {
-    if (count_ > 0 && count > count_of(non_finite_, name)) {
-      const std::string what = "\"" + name + "\" of the state is not finite any more\n";
-      throw NonFiniteLossError(what + explain());
-    }
-  }
-  if (snapshot_ == nullptr || !snapshot_->retake(state)) {
-    snapshot_ = std::make_unique<StateSnapshot>(state, Batch());
-  }
-  non_finite_ = std::move(counts);
-  forget();
-  ++snapshots_;
-  taken_ = Clock::now();
-  cost_ = taken_ - begin;
-}
-
-std::string StepHistory::explain() {
-  if (count_ == 0) {
-    return "";
-  }
-  std::string text;
-  snapshot_->swap();
-  try {
-    const std::optional<NanFinding> finding = find_first_bad(steps_, count_);
-    text = finding ? to_text(*finding)
-                   : "the last " + std::to_string(count_) +
-                         " steps, run once more one operator after the other, gave no NaN: "
-                         "something outside of the steps changed the state";
-  } catch (const std::exception& error) {
-    text = std::string("the last steps could not be run once more: ") + error.what();
-  }
-  snapshot_->swap();
-  forget();
-  return text;
 }
 
 }  // namespace rondo

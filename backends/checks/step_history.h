@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +45,14 @@ class StepHistory {
   /// It ran as `program`.
   void end_step(std::shared_ptr<const StepProgram> program);
 
-  /// Something else than these steps changes the state: what was kept is of no use.
+  /// Something else than these steps may change the state from here on: what was kept is let go.
+  /// \throws NonFiniteLossError  when these steps spoiled the state, explained. What did not come
+  ///                             from them is left to who changes the state.
   void forget();
+
+  /// Looks at the state now, as no step may follow that would; what was kept is let go.
+  /// \throws NonFiniteLossError  as `begin_step`
+  void check();
 
   /// Runs the kept steps once more. The state and the random numbers are then as they were before
   /// this call; nothing is kept any more.
@@ -58,12 +65,18 @@ class StepHistory {
  private:
   using Clock = std::chrono::steady_clock;
 
+  using Counts = std::vector<std::pair<std::string, int64_t>>;
+
   void take_snapshot();
+  std::string spoiled_part(const Counts& now) const;
+  void require_sound(const Counts& now);
+  std::optional<std::string> blame();
+  void let_go();
 
   std::function<CapturedState()> state_;
   SnapshotPace pace_;
   std::unique_ptr<StateSnapshot> snapshot_;
-  std::vector<std::pair<std::string, int64_t>> non_finite_;  // in the copy, by name
+  Counts non_finite_;  // in the copy, by name
   Clock::time_point taken_;
   Clock::duration cost_{};
   std::vector<KeptStep> steps_;  // entries are used again

@@ -180,6 +180,41 @@ TEST_CASE("explaining leaves state and random numbers as they were") {
   CHECK(backend->explain_non_finite().empty());  // nothing is kept any more
 }
 
+TEST_CASE("what the last training step spoiled is told before anything else may touch the state") {
+  StepProbe probe = descent([](const auto& x, const auto&, const auto& w, const auto& b) {
+    return (x.mm(w).square().sum().sqrt() + b.square().sum()).mul(0.01);
+  });
+  probe.batch = batches(5, [](at::Tensor& x) { x.zero_(); });  // a finite loss, a bad gradient
+  SUBCASE("a step that is not of training") {
+    probe.key = [](int step) { return StepKey{step < 6 ? "train" : "validate", {}, "fp32"}; };
+    const std::string text = explanation(probe, 7);
+    CHECK_MESSAGE(tells(text, "\"w\" of the state"), text);
+    CHECK_MESSAGE(tells(text, "first bad operator: aten::div"), text);
+    CHECK_MESSAGE(tells(text, "in the last step"), text);
+  }
+  const auto after_training = [&](const std::function<void(Backend&)>& work) {
+    const auto backend = explaining_backend();
+    run_probe([&] { return probe; }, *backend, 6);
+    backend->set_state([&] { return probe.state; });
+    try {
+      work(*backend);
+    } catch (const NonFiniteLossError& error) {
+      work(*backend);  // told once
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  SUBCASE("steps that are captured anew") {
+    const std::string text =
+        after_training([](Backend& backend) { backend.invalidate("the moon rose"); });
+    CHECK_MESSAGE(tells(text, "first bad operator: aten::div"), text);
+  }
+  SUBCASE("a look at the state") {
+    const std::string text = after_training([](Backend& backend) { backend.check_state(); });
+    CHECK_MESSAGE(tells(text, "first bad operator: aten::div"), text);
+  }
+}
+
 TEST_CASE("only a backend that was asked to keeps anything") {
   const auto backend = backend_of("traced");
   run_probe(
@@ -191,6 +226,7 @@ TEST_CASE("only a backend that was asked to keeps anything") {
       *backend,
       kSteps);
   CHECK(backend->explain_non_finite().empty());
+  CHECK_NOTHROW(backend->check_state());
   BackendOptions eager;
   eager.mode = "eager";
   eager.on_nan = "explain";

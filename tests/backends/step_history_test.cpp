@@ -57,4 +57,41 @@ TEST_CASE("state that went bad without a bad loss is found when it is copied nex
   }
 }
 
+TEST_CASE(
+    "infinities that others put into the state are their own business; a look at the end tells "
+    "them") {
+  const at::Tensor mask = torch::zeros({8});
+  StepHistory history([&] { return CapturedState{{"mask", mask}}; });
+  const auto run_step = [&] {
+    history.begin_step(random_batch(0));
+    history.end_step(nullptr);
+  };
+  run_step();
+  mask[3] = -INFINITY;
+  CHECK_NOTHROW(history.forget());
+  run_step();
+  CHECK_NOTHROW(history.check());  // they are known by now
+  CHECK(history.explain().empty());
+  run_step();
+  mask[4] = -INFINITY;
+  CHECK_THROWS_AS(history.check(), NonFiniteLossError);
+}
+
+TEST_CASE("with nothing kept, the state is not looked at") {
+  int looks = 0;
+  StepHistory history([&] {
+    ++looks;
+    return CapturedState{};
+  });
+  history.forget();
+  history.check();
+  CHECK(looks == 0);
+  history.begin_step(random_batch(0));
+  history.end_step(nullptr);
+  history.forget();
+  CHECK(looks == 2);
+  history.forget();  // once for all steps of a validation
+  CHECK(looks == 2);
+}
+
 TEST_SUITE_END();

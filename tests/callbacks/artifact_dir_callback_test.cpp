@@ -42,4 +42,38 @@ TEST_CASE("T85: each loop has a metadata.json from its first batch on") {
   CHECK(metadata("003_val") == "{\"stage\": \"validate\", \"num_steps\": 2}\n");
 }
 
+TEST_CASE("the resolved config of a fit tells the seed that was drawn, also when the run resumes") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.config_text = "plugins = []\n\n[trainer.init]\nmodel_dir = \"run\"\n";
+  options.seed.reset();
+  options.loop.max_steps = 2;
+  options.checkpoint.steps = 2;
+  const auto config = [&] {
+    return real_file_system()->read(dir / "run/logs/latest/trainer_params.toml");
+  };
+  std::string with_seed;
+  {
+    Trainer trainer(options, quiet_log());
+    CHECK(config() == options.config_text);
+    trainer.fit(tiny_loader("train"));
+    with_seed = "plugins = []\n\n[trainer.init]\nseed = " + std::to_string(trainer.state().seed) +
+                "\nmodel_dir = \"run\"\n";
+    CHECK(config() == with_seed);
+  }
+  options.loop.max_steps = 4;
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  CHECK(config() == with_seed);
+  SUBCASE("a config that gives one stays as it is") {
+    options.seed = 3;
+    Trainer(options, quiet_log()).fit(tiny_loader("train"));
+    CHECK(config() == options.config_text);
+  }
+  SUBCASE("so does what is no config of a run") {
+    options.config_text = "a = 1\n";
+    Trainer(options, quiet_log()).fit(tiny_loader("train"));
+    CHECK(config() == options.config_text);
+  }
+}
+
 TEST_SUITE_END();

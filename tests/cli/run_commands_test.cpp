@@ -95,6 +95,42 @@ RunConfig loaded(const std::function<void(CommandLine&)>& fill) {
   return load_run(line, registries).at(0);
 }
 
+/// What a command line writes to stdout and stderr.
+std::string output_of(const std::vector<std::string>& arguments, int code) {
+  std::ostringstream out;
+  std::streambuf* const cout_before = std::cout.rdbuf(out.rdbuf());
+  std::streambuf* const cerr_before = std::cerr.rdbuf(out.rdbuf());
+  const int got = run(arguments);
+  std::cout.rdbuf(cout_before);
+  std::cerr.rdbuf(cerr_before);
+  CHECK(got == code);
+  return out.str();
+}
+
+bool tells(const std::string& text, const std::string& fact) {
+  return text.find(fact) != std::string::npos;
+}
+
+/// The numbers that a bad operator got, as an explanation tells them.
+std::string inputs_in(const std::string& explanation) {
+  std::istringstream lines(explanation);
+  std::string inputs;
+  for (std::string line; std::getline(lines, line);) {
+    inputs += line.rfind("  in  ", 0) == 0 ? line + "\n" : "";
+  }
+  return inputs;
+}
+
+/// A run whose learning rate explodes in update 7.
+const char* const kExplodes =
+    "trainer.init.schedulers=[{ StepLR = { initial_learning_rate = 0.1, step_size = 6, gamma = "
+    "1e60 } }]";
+
+std::string without_seed(std::string text) {
+  const size_t begin = text.find("seed = ");
+  return text.erase(begin, text.find('\n', begin) + 1 - begin);
+}
+
 /// The newest artifact directory of a run.
 std::filesystem::path latest(const TempDir& dir, const char* name) {
   return dir / name / "logs/latest";
@@ -226,25 +262,96 @@ TEST_CASE("T136: limits of restarts stand in all phases or in none") {
 TEST_CASE("debug --nan says which operator a run went bad in, from its newest sound checkpoint") {
   const TempDir dir;
   const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
-  const std::string schedule =
-      "trainer.init.schedulers=[{ StepLR = { initial_learning_rate = 0.1, step_size = 6, gamma = "
-      "1e60 } }]";
-  CHECK(run({"fit", file, "trainer.init.loop.max_steps=12", schedule}) == 1);  // saves at 2, 4, 6
+  CHECK(run({"fit", file, "trainer.init.loop.max_steps=12", kExplodes}) == 1);  // saves at 2, 4, 6
   const std::string run_dir = (dir / "run").string();
-  const auto told = [&](const std::vector<std::string>& overrides, int code) {
-    std::vector<std::string> arguments{"debug", run_dir, "--nan"};
-    arguments.insert(arguments.end(), overrides.begin(), overrides.end());
-    std::ostringstream out;
-    std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
-    CHECK(run(arguments) == code);
-    std::cout.rdbuf(before);
-    return out.str();
-  };
-  const std::string text = told({}, 0);
-  CHECK_MESSAGE(text.find("first bad operator: rondo::sgd_") != std::string::npos, text);
+  const std::string text = output_of({"debug", run_dir, "--nan"}, 0);
+  CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
   CHECK(std::filesystem::exists(dir / "run" / "debug"));
-  told({"trainer.init.schedulers.0.StepLR.gamma=1.0"}, 1);  // healthy: nothing to find
+  output_of({"debug", run_dir, "--nan", "trainer.init.schedulers.0.StepLR.gamma=1.0"}, 1);
   CHECK(run({"debug", (dir / "nothing").string(), "--nan"}) == 1);
+}
+
+TEST_CASE("debug --nan finds what the last update of a run spoiled, which passed for done") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes}) == 0);
+  const std::string text = output_of({"debug", (dir / "run").string(), "--nan"}, 0);
+  CHECK_MESSAGE(tells(text, "checkpoint_7.pt holds NaN"), text);
+  CHECK_MESSAGE(tells(text, "from " + (dir / "run/checkpoint_6.pt").string()), text);
+  CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+}
+
+TEST_CASE("debug --nan passes over checkpoints that cannot be read, and names them") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  CHECK(run({"fit", file, "trainer.init.loop.max_steps=12", kExplodes}) == 1);  // saves at 2, 4, 6
+  std::ofstream(dir / "run/checkpoint_6.pt") << "damaged";
+  std::filesystem::remove(dir / "run/checkpoint_4.pt");
+  const std::string text = output_of({"debug", (dir / "run").string(), "--nan"}, 0);
+  CHECK_MESSAGE(tells(text, "checkpoint_6.pt"), text);
+  CHECK_MESSAGE(tells(text, "checkpoint_4.pt"), text);
+  CHECK_MESSAGE(tells(text, "from " + (dir / "run/checkpoint_2.pt").string()), text);
+  CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+  CHECK_FALSE(tells(text, "warning"));
+}
+
+TEST_CASE("debug --nan begins where the run began, which may be a checkpoint of another one") {
+  const TempDir dir;
+  const std::string first = write_file(dir, phase("[trainer]", dir / "first"));
+  CHECK(run({"fit", first, "trainer.init.seed=2"}) == 0);  // saves at 2, 4
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  const std::string went_bad = output_of({"fit",
+                                          file,
+                                          "--checkpoint",
+                                          (dir / "first/checkpoint_4.pt").string(),
+                                          "trainer.init.loop.max_steps=12",
+                                          "trainer.init.checkpoint.steps=0",
+                                          "trainer.init.backend.mode=traced",
+                                          "trainer.init.backend.on_nan=explain",
+                                          kExplodes},
+                                         1);
+  CHECK_FALSE(inputs_in(went_bad).empty());
+  CHECK(inputs_in(output_of({"debug", (dir / "run").string(), "--nan"}, 0)) == inputs_in(went_bad));
+}
+
+TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or warns") {
+  const TempDir dir;
+  const std::string file = write_file(dir, without_seed(phase("[trainer]", dir / "run")));
+  const std::string run_dir = (dir / "run").string();
+  const std::string went_bad = output_of({"fit",
+                                          file,
+                                          "trainer.init.loop.max_steps=12",
+                                          "trainer.init.checkpoint.steps=0",
+                                          "trainer.init.backend.mode=traced",
+                                          "trainer.init.backend.on_nan=explain",
+                                          kExplodes},
+                                         1);
+  CHECK_FALSE(inputs_in(went_bad).empty());
+  const std::string text = output_of({"debug", run_dir, "--nan"}, 0);
+  CHECK(inputs_in(text) == inputs_in(went_bad));
+  CHECK_FALSE(tells(text, "warning"));
+
+  const auto forget_seed = [&] {
+    const std::filesystem::path config = latest(dir, "run") / "trainer_params.toml";
+    const std::string unseeded = without_seed(real_file_system()->read(config));
+    std::ofstream(config) << unseeded;
+  };
+  forget_seed();
+  CHECK(tells(output_of({"debug", run_dir, "--nan"}, 0), "warning"));
+  SUBCASE("the seed may be typed") {
+    CHECK_FALSE(tells(output_of({"debug", run_dir, "--nan", "trainer.init.seed=5"}, 0), "warning"));
+  }
+  SUBCASE("a checkpoint knows it, even one that holds NaN already") {
+    CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes}) == 0);
+    forget_seed();
+    for (const char* sound :
+         {"run/checkpoint_2.pt", "run/checkpoint_4.pt", "run/checkpoint_6.pt"}) {
+      std::filesystem::remove(dir / sound);
+    }
+    const std::string told = output_of({"debug", run_dir, "--nan"}, 0);
+    CHECK_MESSAGE(tells(told, "from the beginning"), told);
+    CHECK_FALSE(tells(told, "warning"));
+  }
 }
 
 TEST_CASE("export-step writes a file that is a checkpoint file") {

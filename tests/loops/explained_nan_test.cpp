@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
-#include <limits>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "core/error.h"
@@ -21,14 +22,27 @@ namespace {
 std::string message_of(TrainerOptions options) {
   options.backend.mode = "traced";
   options.backend.on_nan = "explain";
-  options.loop.max_steps = 20;
+  if (!options.loop.max_steps) {
+    options.loop.max_steps = 20;
+  }
   Trainer trainer(options, quiet_log());
   try {
-    trainer.fit(tiny_loader("train"));
+    trainer.fit(tiny_loader("train"), {tiny_loader("val", 4)});
   } catch (const NonFiniteLossError& error) {
     return error.what();
   }
   return "";
+}
+
+// A run whose learning rate explodes in update 7.
+TrainerOptions exploding_options(const std::filesystem::path& model_dir) {
+  TrainerOptions options = tiny_options(model_dir);
+  StepLR::Options schedule;
+  schedule.initial_learning_rate = 0.01;
+  schedule.step_size = 6;
+  schedule.gamma = 1e60;
+  options.schedulers = {use<StepLR>(schedule)};
+  return options;
 }
 
 bool tells(const std::string& text, const std::string& fact) {
@@ -53,14 +67,46 @@ TEST_CASE("an overflow in the optimizer is named, with the parameter that it spo
 
 TEST_CASE("schedules are replayed as they were") {
   const TempDir dir;
-  TrainerOptions options = tiny_options(dir / "run");
-  StepLR::Options schedule;
-  schedule.initial_learning_rate = 0.01;
-  schedule.step_size = 6;
-  schedule.gamma = 1e60;
-  options.schedulers = {use<StepLR>(schedule)};
+  const std::string text = message_of(exploding_options(dir / "run"));
+  CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+}
+
+TEST_CASE("the operator is named wherever validations lie, also right after the bad update") {
+  for (const int64_t frequency : {0, 1, 5, 6, 7, 8}) {
+    CAPTURE(frequency);
+    const TempDir dir;
+    TrainerOptions options = exploding_options(dir / "run");
+    options.loop.eval_frequency = frequency;
+    const std::string text = message_of(options);
+    CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+    CHECK_MESSAGE(tells(text, "update"), text);
+  }
+}
+
+TEST_CASE("a run that its last update spoils is no success") {
+  for (const int64_t frequency : {0, 7}) {
+    CAPTURE(frequency);
+    const TempDir dir;
+    TrainerOptions options = exploding_options(dir / "run");
+    options.loop.eval_frequency = frequency;
+    options.loop.max_steps = 6;
+    CHECK(message_of(options).empty());
+    options.loop.max_steps = 7;
+    options.checkpoint.autoload_last_checkpoint = false;
+    const std::string text = message_of(options);
+    CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+    CHECK_MESSAGE(tells(text, "in the last step"), text);
+  }
+}
+
+TEST_CASE("a spoiled state is not saved") {
+  const TempDir dir;
+  TrainerOptions options = exploding_options(dir / "run");
+  options.checkpoint.steps = 1;
   const std::string text = message_of(options);
   CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+  CHECK(std::filesystem::exists(dir / "run/checkpoint_6.pt"));
+  CHECK_FALSE(std::filesystem::exists(dir / "run/checkpoint_7.pt"));
 }
 
 TEST_SUITE_END();
