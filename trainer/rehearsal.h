@@ -15,11 +15,13 @@ void set_length(LoopOptions& loop, int64_t updates);
 /// What a short training showed.
 struct Rehearsal {
   std::vector<StepReport> steps;
-  int64_t grown_by = 0;  ///< bytes from what was resident before to the most that ever was
+  int64_t grown_by = 0;  ///< bytes from what was resident before, with the data set, to the
+                         ///< most that ever was
 };
 
-/// Trains a few updates of a run from its beginning, in a directory that is gone afterwards: no
-/// checkpoint is read or written, nothing is validated, no logger told.
+/// Trains `updates` updates of a run from its beginning, and up to three times as many more until
+/// each step was replayed that was recorded, in a directory that is gone afterwards: no checkpoint
+/// is read or written, nothing is validated, no logger told.
 /// \throws UsageError  when the run has no [trainer.fit], or does not trace its steps
 Rehearsal rehearse(RunConfig run, int64_t updates);
 
