@@ -7,6 +7,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 
 #include "backends/passes/passes.h"
 #include "backends/plan/kernels/arguments.h"
@@ -19,9 +20,9 @@ namespace rondo {
 
 namespace {
 
-void require(bool holds, const char* what) {
+void require(bool holds, const std::string& what) {
   if (!holds) {
-    throw CheckpointError(std::string("not a step that rondo exported: ") + what);
+    throw CheckpointError("not a step that rondo exported: " + what);
   }
 }
 
@@ -156,6 +157,23 @@ StepFile step_file_from(const StateDict& saved) {
   return file;
 }
 
+std::string difference_of_inputs(const StepProgram& one, const StepProgram& other) {
+  const std::vector<Slot> a = inputs_of(one);
+  const std::vector<Slot> b = inputs_of(other);
+  if (a.size() != b.size()) {
+    return fmt::format("there are {} inputs and {}", a.size(), b.size());
+  }
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].name != b[i].name) {
+      return fmt::format("input {} is \"{}\" and \"{}\"", i, a[i].name, b[i].name);
+    }
+    if (a[i].dtype != b[i].dtype || a[i].sizes != b[i].sizes) {
+      return fmt::format("input \"{}\" is {} and {}", a[i].name, to_text(a[i]), to_text(b[i]));
+    }
+  }
+  return "";
+}
+
 ExportedStep::ExportedStep(StepFile file) : file_(std::move(file)) {
   register_with_dispatcher();
   read_inputs();
@@ -176,16 +194,8 @@ ExportedStep::~ExportedStep() = default;
 void ExportedStep::read_inputs() {
   inputs_ = inputs_of(file_.programs.front());
   for (const StepProgram& program : file_.programs) {
-    const std::vector<Slot> inputs = inputs_of(program);
-    const bool is_same =
-        std::equal(inputs.begin(),
-                   inputs.end(),
-                   inputs_.begin(),
-                   inputs_.end(),
-                   [](const Slot& a, const Slot& b) {
-                     return a.name == b.name && a.dtype == b.dtype && a.sizes == b.sizes;
-                   });
-    require(is_same, "programs with different inputs");
+    const std::string difference = difference_of_inputs(file_.programs.front(), program);
+    require(difference.empty(), "programs with different inputs: " + difference);
   }
   for (const Slot& slot : inputs_) {
     require(is_contiguous(slot), "an input that is not contiguous");

@@ -43,6 +43,10 @@ StateDict to_state(const StepFile& file);
 /// \throws NotSupportedError  when an operator is missing
 StepFile step_file_from(const StateDict& saved);
 
+/// Where the batches of two programs differ: "input \"x\" is Float[6, 4] and Float[4, 4]"; "" when
+/// both take the same: names, dtypes and shapes.
+std::string difference_of_inputs(const StepProgram& one, const StepProgram& other);
+
 /// Runs an exported step, batch after batch. The numbers are those of the trainer's run, bit for
 /// bit in the same numeric environment. One thread at a time. LibTorch's default generator is as
 /// before after each run.

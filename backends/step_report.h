@@ -58,7 +58,7 @@ struct StepMemory {
   int64_t arena = 0;
   int64_t adopted = 0;  ///< at most at a time: results that operators allocate in each replay
   int64_t capture = 0;  ///< at most at a time while the step runs as written, besides the state
-  int64_t trial = 0;    ///< at most at a time, for comparing kernels in the first replays
+  int64_t trial = 0;    ///< at most at a time, for comparing kernels, adopted results included
   std::vector<InstructionBytes> fullest;  ///< results that live when the most of the arena does
 };
 

@@ -25,11 +25,13 @@ int run_export_step(const CommandLine& line, Registries& registries) {
   for (const StepProgram& program : file.programs) {
     instructions += program.instructions.size();
   }
-  std::cerr << fmt::format("{}: {} instructions in {} programs, from update {}\n",
+  const std::string checkpoint = file.manifest.at("checkpoint").as_string();
+  std::cerr << fmt::format("{}: {} instructions in {} programs, from update {}{}\n",
                            line.output,
                            instructions,
                            file.programs.size(),
-                           file.manifest.at("update").as_int());
+                           file.manifest.at("update").as_int(),
+                           checkpoint.empty() ? "" : " of " + checkpoint);
   return 0;
 }
 

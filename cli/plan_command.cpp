@@ -57,14 +57,24 @@ void print(const std::vector<StepReport>& steps, const RunMemory& all) {
   print_amounts("the model, by module", all.modules);
   Amounts whole = all.state;
   whole["one batch"] = all.inputs;
+  whole["batches made ahead"] = all.ahead;
   whole["constants"] = all.constants;
   whole["arenas"] = all.arenas;
   whole["results that operators allocate"] = all.adopted;
+  if (all.history > 0) {
+    whole["the state's copy for on_nan"] = all.history;
+  }
   print_amounts("the run", whole);
   std::cout << fmt::format("replays: {}; at most, when the first one is {}: {}\n",
                            megabytes(all.of_replays()),
                            all.is_verified ? "verified" : "tried",
-                           megabytes(all.peak()));
+                           megabytes(all.peak));
+  std::cout << "not predicted: the data set, what operators need inside, what libraries keep";
+  if (all.history > 0) {
+    std::cout << fmt::format(", and up to {} of batches that on_nan = \"explain\" keeps",
+                             megabytes(most_kept_batches(all)));
+  }
+  std::cout << '\n';
 }
 
 /// "512MB", "2GiB", "1000000" in bytes. \throws UsageError
@@ -89,28 +99,34 @@ int64_t bytes_named(const std::string& text) {
     return static_cast<char>(std::toupper(c));
   });
   const auto factor = kUnits.find(unit);
-  if (!(number > 0.0) || factor == kUnits.end()) {
-    throw UsageError("--memory-limit: expected a size such as 512MB or 2GiB, got \"" + text + '"');
+  // 2^63: the first number of bytes that is none
+  if (!(number > 0.0) || factor == kUnits.end() || !(number * factor->second < 0x1p63)) {
+    throw UsageError(
+        "--memory-limit: expected a size such as 512MB or 2GiB, less than 2^63 bytes, got \"" +
+        text + '"');
   }
   return static_cast<int64_t>(number * factor->second);
 }
 
-std::string json_of(const RunMemory& all) {
+std::string json_of(const RunMemory& all, int64_t measured) {
   std::string text;
   for (const auto& [kind, bytes] : all.state) {
     text += fmt::format("{}: {}, ", json_string(kind), bytes);
   }
   return fmt::format(
-      "{{{}\"inputs\": {}, \"constants\": {}, \"arenas\": {}, \"adopted\": {}, \"capture\": {}, "
-      "\"replays\": {}, \"peak\": {}}}",
+      "{{{}\"inputs\": {}, \"ahead\": {}, \"constants\": {}, \"arenas\": {}, \"adopted\": {}, "
+      "\"capture\": {}, \"history\": {}, \"replays\": {}, \"peak\": {}, \"measured\": {}}}",
       text,
       all.inputs,
+      all.ahead,
       all.constants,
       all.arenas,
       all.adopted,
       all.capture,
+      all.history,
       all.of_replays(),
-      all.peak());
+      all.peak,
+      measured);
 }
 
 }  // namespace
@@ -119,36 +135,37 @@ int run_plan(const CommandLine& line, Registries& registries) {
   // What is freed goes back to the system at once: holes in the heap would count as growth.
   ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   const int64_t limit = line.memory_limit.empty() ? 0 : bytes_named(line.memory_limit);
-  std::vector<RunConfig> phases = load_run(line, registries);
+  const std::vector<RunConfig> phases = load_run(line, registries);
   if (phases.size() != 1) {
     throw UsageError(line.config + " has several phases; `rondo plan` takes a file of one");
   }
-  std::string& executor = phases.front().init.backend.executor;
-  if (executor != "plan") {
+  RunConfig& run = phases.front();
+  if (run.init.backend.executor != "plan") {
     std::cerr << fmt::format(
         "backend.executor = \"{}\" plans no memory: shown is what \"plan\" takes\n",
-        std::exchange(executor, "plan"));
+        std::exchange(run.init.backend.executor, "plan"));
   }
-  const bool is_verified =
-      phases.front().init.backend.verify != "off" && phases.front().init.backend.exact;
-  // The first one also loads libraries and data.
-  const int64_t grown_first = rehearse(phases.front(), kUpdatesToPlan).grown_by;
-  const Rehearsal rehearsal = rehearse(std::move(phases.front()), kUpdatesToPlan);
-  const RunMemory all = memory_of(rehearsal.steps, is_verified);
+  const int64_t grown_first =
+      rehearse(run, kUpdatesToPlan).grown_by;  // also by what libraries keep
+  const Rehearsal rehearsal = rehearse(run, kUpdatesToPlan);
+  const RunMemory all = memory_of(rehearsal.steps, run);
   if (line.json) {
-    std::cout << json_of(all) << std::endl;
+    std::cout << json_of(all, rehearsal.grown_by) << std::endl;
   } else {
     print(rehearsal.steps, all);
   }
   std::cerr << fmt::format(
-      "this process grew by {} for the steps, and before by {} for libraries and data\n",
+      "measured: this process grew by {} for the steps, and before by {} for libraries; neither "
+      "is the data set\n",
       megabytes(rehearsal.grown_by),
       megabytes(std::max<int64_t>(grown_first - rehearsal.grown_by, 0)));
-  if (limit == 0 || all.peak() <= limit) {
+  // What operators need inside is not predicted, only measured.
+  const int64_t needed = std::max(all.peak, rehearsal.grown_by);
+  if (limit == 0 || needed <= limit) {
     return 0;
   }
   std::cerr << fmt::format(
-      "{} more than --memory-limit={}\n", megabytes(all.peak() - limit), line.memory_limit);
+      "{} more than --memory-limit={}\n", megabytes(needed - limit), line.memory_limit);
   return 1;
 }
 

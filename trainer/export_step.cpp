@@ -16,10 +16,14 @@
 #include "backends/traced_backend.h"
 #include "callbacks/backend_callback.h"
 #include "callbacks/reproducibility_callback.h"
+#include "checkpoint/checkpoint_file.h"
+#include "checkpoint/checkpoint_index.h"
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/version.h"
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
+#include "loops/train_stage.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -59,6 +63,7 @@ TrainerOptions quiet_options(const RunConfig& run, const fs::path& scratch) {
   options.logging.log_level = "error";
   options.checkpoint.steps = 0;
   options.checkpoint.checkpoint_root.clear();
+  options.loop.eval_frequency = 0;
   options.backend.mode = "traced";
   options.backend.executor = "plan";
   options.backend.on_nan = "stop";
@@ -68,28 +73,77 @@ TrainerOptions quiet_options(const RunConfig& run, const fs::path& scratch) {
   return options;
 }
 
+bool is_readable(const fs::path& checkpoint) {
+  try {
+    read_checkpoint(checkpoint);
+    return true;
+  } catch (const CheckpointError&) {
+    return false;
+  }
+}
+
+/// What the run would load in its own directory; the scratch directory has no checkpoints.
+LoadFrom start_of(const RunConfig& run) {
+  const LoadFrom& from = run.fit->from;
+  const CheckpointOptions& options = run.init.checkpoint;
+  if (from.path() || from.is_nothing() || !options.autoload_last_checkpoint) {
+    return from;
+  }
+  const auto files = real_file_system();
+  const Paths own = CheckpointIndex(files,
+                                    run.init.model_dir,
+                                    CheckpointName(options.checkpoint_name),
+                                    options.checkpoint_root)
+                        .resumable();
+  const auto newest = std::find_if(own.rbegin(), own.rend(), [&](const fs::path& path) {
+    return files->exists(path) && is_readable(path);
+  });
+  if (newest != own.rend()) {
+    return *newest;
+  }
+  return own.empty() ? from : LoadFrom(own.back());  // loading it says what is wrong
+}
+
+/// The program of a phase for batches like those of `first`.
+const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
+                              const GroupPhase& phase,
+                              const StepProgram* first) {
+  const StepProgram* other = nullptr;
+  for (const RecordedStep& step : recorded) {
+    if (step.key.step != "train" || !(step.key.phase == phase)) {
+      continue;
+    }
+    if (first == nullptr || difference_of_inputs(*first, step.program).empty()) {
+      return step.program;
+    }
+    other = &step.program;
+  }
+  if (other != nullptr) {
+    throw NotSupportedError(
+        fmt::format("the batches of a group differ: {}; a step in a file takes batches of one "
+                    "shape: choose a batch_size that divides the data, or set drop_last",
+                    difference_of_inputs(*first, *other)));
+  }
+  throw NotSupportedError(
+      fmt::format("the step did not settle in {} updates: in a pass over the data there must be "
+                  "whole groups of {} batches of one shape",
+                  kGroups,
+                  phase.size));
+}
+
 /// The programs of one group of batches, first to last.
 std::vector<StepProgram> programs_of_group(const std::vector<RecordedStep>& recorded,
                                            int64_t group) {
   std::vector<StepProgram> programs;
   for (const bool is_first : {true, false}) {
     for (const bool is_last : {false, true}) {
-      const auto is_wanted = [&](const RecordedStep& step) {
-        return step.key.step == "train" && step.key.phase == GroupPhase{is_first, is_last, group};
-      };
-      const auto found = std::find_if(recorded.begin(), recorded.end(), is_wanted);
       const bool is_needed = group == 1   ? is_first && is_last
                              : group == 2 ? is_first != is_last
                                           : !(is_first && is_last);
-      if (!is_needed) {
-        continue;
+      if (is_needed) {
+        const StepProgram* const first = programs.empty() ? nullptr : &programs.front();
+        programs.push_back(program_of(recorded, {is_first, is_last, group}, first));
       }
-      if (found == recorded.end()) {
-        throw NotSupportedError(
-            "the step did not settle while it was recorded: batches of one shape, and enough of "
-            "them for 4 updates, are needed");
-      }
-      programs.push_back(found->program);
     }
   }
   return programs;
@@ -171,6 +225,7 @@ StateDict manifest_of(const RunConfig& run, const Trainer& trainer) {
   return {{"rondo", kVersion},
           {"environment", to_state(current_environment())},
           {"update", trainer.state().global_step()},
+          {"checkpoint", trainer.state().last_checkpoint.value_or("").string()},
           {"config", run.init.config_text}};
 }
 
@@ -184,15 +239,17 @@ StepFile export_step(const RunConfig& run) {
   Trainer trainer(quiet_options(run, run.init.model_dir / "export-step"),
                   TextLog(LogLevel::Warning));
   const RngScope rng(trainer);
-  FitRun fit(trainer, run.fit->train, {}, run.fit->from);
-  fit.advance();  // begins the stretch; trains nothing yet
+  const FitRun fit(trainer, run.fit->train, {}, start_of(run));
+  // One of its own: that of the fit ends with the run, which may be over already.
+  TrainStage stretch(trainer, run.fit->train, trainer.slot<Loop>("loop"), 0);
+  stretch.begin();
   StepFile file;
   file.manifest = manifest_of(run, trainer);
   const CapturedState state = captured_state(trainer);
   StateSnapshot before(state, Batch());
   const int64_t group = run.init.loop.grad_accum_steps;
   for (int64_t i = 0; i < kGroups * group; ++i) {
-    fit.advance();
+    stretch.advance();
   }
   const auto& backend = dynamic_cast<const TracedBackend&>(*trainer.state().backend);
   file.programs = programs_of_group(backend.recorded_steps(), group);

@@ -108,6 +108,11 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
   return options;
 }
 
+bool all_are_replayed(const std::vector<StepReport>& steps) {
+  return std::all_of(
+      steps.begin(), steps.end(), [](const StepReport& step) { return step.stats.replays > 0; });
+}
+
 /// A fit in a scratch directory.
 class ScratchFit {
  public:
@@ -165,12 +170,14 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
     throw UsageError("backend.executor is \"" + run.init.backend.executor +
                      "\": it has no plan to look at; set backend.executor = \"plan\"");
   }
+  run.fit->train.source();  // the data set is there before what is measured
   begin_measuring_memory();
   const int64_t before = own_size("VmRSS");
   ScratchFit fit(std::move(run.init), run.fit->train, LoadFrom::nothing());
   int64_t done = 0;
   try {
-    for (; done < updates; ++done) {
+    // Steps of short groups and batches come once in a pass.
+    for (; done < updates || (done < 4 * updates && !all_are_replayed(fit.reports())); ++done) {
       fit.update();
     }
   } catch (const NonFiniteLossError&) {

@@ -21,17 +21,19 @@ void set_length(LoopOptions& loop, int64_t updates);
 /// What a short training showed.
 struct Rehearsal {
   std::vector<StepReport> steps;
-  int64_t grown_by = 0;  ///< bytes from what was resident before to the most that ever was
+  int64_t grown_by = 0;  ///< bytes from what was resident before, with the data set, to the
+                         ///< most that ever was
 };
 
-/// After so many updates every step is planned: both captures, a third where the first one made
-/// state, and a replay.
+/// After so many updates every step of whole groups is planned: both captures, a third where the
+/// first one made state, and a replay.
 constexpr int64_t kUpdatesToPlan = 4;
 
-/// Trains a few updates of a run from its beginning, in a directory that is gone afterwards: no
-/// checkpoint is read or written, nothing is validated, no logger told, nor a callback that is
-/// NotRehearsed. Whoever asks the run to stop is not heard. Where the number of threads is left
-/// open, it is that of the run's last fit, or 1.
+/// Trains `updates` updates of a run from its beginning, and up to three times as many more until
+/// each step was replayed that was recorded, in a directory that is gone afterwards: no checkpoint
+/// is read or written, nothing is validated, no logger told, nor a callback that is NotRehearsed.
+/// Whoever asks the run to stop is not heard. Where the number of threads is left open, it is that
+/// of the run's last fit, or 1.
 /// A loss that is not finite ends it early once all is planned: its numbers are nobody's.
 /// \throws UsageError          when the run has no [trainer.fit], or no plan executor traces its
 ///                             steps

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/checks/step_history.h"
+
 namespace rondo {
 
 namespace {
@@ -30,6 +32,45 @@ std::string module_of(const std::string& captured) {
   return end > begin ? captured.substr(begin, end - begin) : "the model itself";
 }
 
+int64_t amount(const Amounts& amounts, const char* kind) {
+  const auto found = amounts.find(kind);
+  return found != amounts.end() ? found->second : 0;
+}
+
+// As LoaderOptions::prefetch says, and one more: whether a batch is the last of a pass shows in the
+// next one.
+int64_t batches_ahead(const DataLoader& loader, int64_t bytes) {
+  const int64_t usual = std::clamp<int64_t>((1 << 20) / std::max<int64_t>(bytes, 1), 8, 64);
+  const int64_t most = loader.options().prefetch.value_or(usual);
+  return std::min(most, loader.size().value_or(most)) + 1;
+}
+
+// Steps are recorded one after the other, and then replayed in this order. An arena takes memory
+// from its step's first replay on.
+int64_t peak_of(const RunMemory& all, const std::vector<StepReport>& steps) {
+  const int64_t copy = all.of_state() - amount(all.state, "kept casts");
+  // The history's first copy is older than kept gradients, and is made anew much later.
+  const int64_t first_history = all.history > 0 ? copy - amount(all.state, "kept gradients") : 0;
+  const int64_t base = all.of_state() + all.inputs + all.ahead + all.constants + first_history;
+  int64_t peak = base + all.capture;
+  int64_t touched = 0;
+  int64_t trials = 0;
+  for (const StepReport& step : steps) {
+    const StepMemory& memory = step.memory;
+    touched += memory.arena;
+    const int64_t replay = std::max(memory.adopted, memory.trial);
+    trials = std::max(trials, replay);
+    if (all.is_verified) {  // beside a copy of state and batch, as a replay and then as written
+      peak =
+          std::max(peak, base + touched + copy + memory.inputs + std::max(replay, memory.capture));
+    }
+  }
+  peak = std::max(peak, base + touched + trials);
+  // Where the state has other memory than in the history's copy, a second one is made beside it.
+  const bool is_made_anew = first_history > 0 && first_history < copy;
+  return is_made_anew ? std::max(peak, base + touched + copy) : peak;
+}
+
 }  // namespace
 
 int64_t RunMemory::of_state() const {
@@ -41,24 +82,13 @@ int64_t RunMemory::of_state() const {
 }
 
 int64_t RunMemory::of_replays() const {
-  return of_state() + inputs + constants + arenas + adopted;
+  return of_state() + inputs + ahead + constants + arenas + adopted + history;
 }
 
-int64_t RunMemory::peak() const {
-  const int64_t captures = of_state() + inputs + constants + capture;
-  const int64_t trials = of_replays() + trial;
-  if (!is_verified) {
-    return std::max(captures, trials);
-  }
-  // Beside a copy of the state the step runs as written, and then as a replay.
-  const int64_t copy = of_state() + inputs;
-  const int64_t as_written = of_replays() - adopted + capture;
-  return std::max(captures, copy + std::max(as_written, trials));
-}
-
-RunMemory memory_of(const std::vector<StepReport>& steps, bool is_verified) {
+RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) {
+  const BackendOptions& options = run.init.backend;
   RunMemory all;
-  all.is_verified = is_verified;
+  all.is_verified = options.verify != "off" && options.exact;
   std::map<std::string, int64_t> captured;
   for (const StepReport& step : steps) {
     for (const NamedBytes& one : step.memory.captured) {
@@ -69,8 +99,8 @@ RunMemory memory_of(const std::vector<StepReport>& steps, bool is_verified) {
     all.arenas += step.memory.arena;
     all.adopted = std::max(all.adopted, step.memory.adopted);
     all.capture = std::max(all.capture, step.memory.capture);
-    all.trial = std::max(all.trial, step.memory.trial);
   }
+  all.ahead = run.fit ? batches_ahead(run.fit->train, all.inputs) * all.inputs : 0;
   for (const auto& [name, bytes] : captured) {
     const std::string kind = kind_of(name);
     all.state[kind] += bytes;
@@ -78,7 +108,16 @@ RunMemory memory_of(const std::vector<StepReport>& steps, bool is_verified) {
       all.modules[module_of(name)] += bytes;
     }
   }
+  if (options.on_nan == "explain") {
+    all.history = all.of_state() - amount(all.state, "kept casts");
+  }
+  all.peak = peak_of(all, steps);
   return all;
+}
+
+int64_t most_kept_batches(const RunMemory& memory) {
+  const SnapshotPace pace;
+  return std::min(pace.most_bytes, static_cast<int64_t>(pace.most_steps) * memory.inputs);
 }
 
 }  // namespace rondo

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/step_report.h"
+#include "trainer/run_config.h"
 
 namespace rondo {
 
@@ -13,28 +14,31 @@ namespace rondo {
 using Amounts = std::map<std::string, int64_t>;
 
 /// The memory of all steps of a training together, in bytes: each step has its own arena, all share
-/// the state. Besides it there are the data set, the batches made ahead, and what libraries keep.
+/// the state. Besides it there are the data set, what operators need inside, and what libraries
+/// keep.
 struct RunMemory {
-  Amounts state;    ///< by kind: model, optimizer state, kept gradients, other state
-  Amounts modules;  ///< of the model's state, by module
-  int64_t inputs = 0;
+  Amounts state;       ///< by kind: model, optimizer state, kept gradients, kept casts, other state
+  Amounts modules;     ///< of the model's state, by module
+  int64_t inputs = 0;  ///< one batch
+  int64_t ahead = 0;   ///< the batches that the loader makes ahead
   int64_t constants = 0;
   int64_t arenas = 0;
   int64_t adopted = 0;
   int64_t capture = 0;
-  int64_t trial = 0;
-  bool is_verified = true;
+  int64_t history = 0;      ///< on_nan = "explain": a copy of the state, without the batches since
+  int64_t peak = 0;         ///< the most that there ever is; mostly in the first replays
+  bool is_verified = true;  ///< first replays are compared with eager
 
   int64_t of_state() const;
 
   /// Once everything is warm.
   int64_t of_replays() const;
-
-  /// The first replay tries its kernels, then meets the step as written, from a copy of the state.
-  int64_t peak() const;
 };
 
-/// \param is_verified  whether first replays are compared with eager
-RunMemory memory_of(const std::vector<StepReport>& steps, bool is_verified);
+/// \param steps  of a fit of `run`
+RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
+
+/// The most that on_nan = "explain" keeps of batches between two copies of the state.
+int64_t most_kept_batches(const RunMemory& memory);
 
 }  // namespace rondo

@@ -42,6 +42,17 @@ std::vector<InstructionBytes> fullest_moment(const Plan& plan) {
   return results;
 }
 
+// The name of a storage that is the same in all steps, whatever order they use its tensors in.
+std::string first_name_of(const StepProgram& program, const Slot& of) {
+  std::string first = of.name;
+  for (const Slot& slot : program.slots) {
+    if (slot.kind == SlotKind::Captured && slot.storage == of.storage) {
+      first = std::min(first, slot.name);
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 StepMemory memory_of(const Plan& plan) {
@@ -52,7 +63,7 @@ StepMemory memory_of(const Plan& plan) {
   memory.fullest = fullest_moment(plan);
   for (const PlannedInstruction& planned : plan.instructions) {
     if (planned.trial != nullptr) {
-      memory.trial = std::max(memory.trial, planned.trial->bytes());
+      memory.trial = std::max(memory.trial, adopted[planned.index] + planned.trial->bytes());
     }
   }
   std::vector<bool> is_counted(plan.storages.size(), false);
@@ -64,7 +75,8 @@ StepMemory memory_of(const Plan& plan) {
     }
     is_counted[storage_of(slot)] = true;
     if (slot.kind == SlotKind::Captured) {
-      memory.captured.push_back({slot.name, static_cast<int64_t>(slot.value.storage().nbytes())});
+      memory.captured.push_back(
+          {first_name_of(plan.program, slot), static_cast<int64_t>(slot.value.storage().nbytes())});
     } else {
       (slot.kind == SlotKind::Input ? memory.inputs : memory.constants) += storage.bytes;
     }

@@ -245,12 +245,12 @@ class Planner {
       case Lowering::Own: {
         const OwnKernel& own = *owns_[index];
         planned.kernel = own.make(program(), instruction, *plan_.memory);
-        planned.trial = std::make_unique<Trial>(program(), instruction, *plan_.memory, own.ulps);
+        planned.trial = std::make_unique<Trial>(instruction, *plan_.memory, own.ulps);
         break;
       }
       case Lowering::Out:
         planned.kernel = call_out(instruction, *find_out_variant(instruction.op), *plan_.memory);
-        planned.trial = std::make_unique<Trial>(program(), instruction, *plan_.memory, 0);
+        planned.trial = std::make_unique<Trial>(instruction, *plan_.memory, 0);
         break;
       case Lowering::Adopting:
         planned.kernel = adopting_call(index);

@@ -178,7 +178,7 @@ bool probe(const OwnKernel& own, StepProgram& program) {
   const Instruction& instruction = program.instructions.front();
   const std::unique_ptr<PlanMemory> memory = memory_of(program, bytes);
   const std::unique_ptr<Kernel> kernel = own.make(program, instruction, *memory);
-  Trial trial(program, instruction, *memory, own.ulps);
+  Trial trial(instruction, *memory, own.ulps);
   at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
   const int64_t numbers = std::max<int64_t>(numbers_in_results(program), 1);
   bool agrees = true;

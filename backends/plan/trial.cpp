@@ -46,17 +46,22 @@ bool run_quietly(Kernel& kernel) {
 
 }  // namespace
 
-Trial::Trial(const StepProgram& program,
-             const Instruction& instruction,
-             const PlanMemory& memory,
-             int ulps)
+Trial::Trial(const Instruction& instruction, const PlanMemory& memory, int ulps)
     : is_pure_(instruction.writes.empty()), ulps_(ulps) {
-  const auto add = [&](SlotId slot) {
-    written_.push_back(memory.tensor(slot));
-    bytes_ += extent_of(program.slots[static_cast<size_t>(slot)]) * (is_pure_ ? 1 : 2);
+  std::vector<SlotId> seen;  // an operator in place returns what it writes
+  const auto add = [&](SlotId slot, int copies_at_once) {
+    if (slot != kNoTensor && std::find(seen.begin(), seen.end(), slot) == seen.end()) {
+      seen.push_back(slot);
+      written_.push_back(memory.tensor(slot));
+      bytes_ += copies_at_once * static_cast<int64_t>(written_.back().nbytes());
+    }
   };
-  for_each_slot(instruction.results, add);
-  std::for_each(instruction.writes.begin(), instruction.writes.end(), add);
+  // Before, after, and what an operator that returns nothing computes before it writes.
+  for (const SlotId slot : instruction.writes) {
+    add(slot, instruction.results.empty() ? 3 : 2);
+  }
+  // What the operator returns, and two copies of it where all is copied.
+  for_each_slot(instruction.results, [&](SlotId slot) { add(slot, is_pure_ ? 1 : 3); });
   if (instruction.results.empty()) {
     in_place_ = call_in_place(instruction, memory);
   } else {

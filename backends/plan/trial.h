@@ -15,10 +15,7 @@ class Trial {
  public:
   /// \param ulps  how far the kernel's results may be from the operator's, in units in the last
   ///              place of the largest of them; 0: equal bytes
-  Trial(const StepProgram& program,
-        const Instruction& instruction,
-        const PlanMemory& memory,
-        int ulps);
+  Trial(const Instruction& instruction, const PlanMemory& memory, int ulps);
 
   /// Runs both from the same state. What stays is what the kernel left where they agree, and what
   /// the operator left otherwise, or when the kernel throws.
@@ -27,7 +24,7 @@ class Trial {
   /// The operator as it was recorded, to run in the kernel's place.
   std::unique_ptr<Kernel> take_operator();
 
-  /// Bytes that it takes while it compares.
+  /// Bytes that it takes at most while it compares, but for what operators need inside.
   int64_t bytes() const { return bytes_; }
 
  private:

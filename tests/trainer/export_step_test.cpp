@@ -167,6 +167,101 @@ TEST_CASE("a run that goes on from a checkpoint is exported with its state") {
   rondo_step_close(step);
 }
 
+TEST_CASE("without a checkpoint given, the newest readable one of the run counts") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.loop.max_steps = 9;
+  options.checkpoint.steps = 3;
+  {
+    Trainer first(options, quiet_log());
+    first.fit(loader());
+  }
+  options.loop.max_steps = kUpdates;
+  const auto begins_at = [&](const TrainerOptions& changed) {
+    return export_step(run_of(changed)).manifest.at("update").as_int();
+  };
+  CHECK(begins_at(options) == 9);
+  std::ofstream(dir / "run" / "checkpoint_9.pt") << "damaged";
+  CHECK(begins_at(options) == 6);
+  std::filesystem::remove(dir / "run" / "checkpoint_9.pt");
+  std::string path = export_to(dir, options);
+  CHECK(std::filesystem::exists(dir / "run" / "checkpoint_6.pt"));
+  rondo_step* step = rondo_step_open(path.c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  TrainerOptions other = options;
+  other.checkpoint.autoload_last_checkpoint = false;
+  CHECK(begins_at(other) == 0);
+  other.checkpoint.load.path = dir / "run" / "checkpoint_3.pt";
+  CHECK(begins_at(other) == 3);
+  RunConfig afresh = run_of(options);
+  afresh.fit->from = LoadFrom::nothing();
+  CHECK(export_step(afresh).manifest.at("update").as_int() == 0);
+  Trainer trainer(options, quiet_log());
+  trainer.fit(loader());
+  train(step, batches(kUpdates), 6, kUpdates);
+  check_model(step, trainer);
+  rondo_step_close(step);
+}
+
+TEST_CASE("a run that is over is exported as it ended, and can go on") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.loop.max_steps = 6;
+  options.checkpoint.steps = 6;
+  {
+    Trainer whole(options, quiet_log());
+    whole.fit(loader());
+  }
+  RunConfig run = run_of(options);
+  run.fit->from = LoadFrom(dir / "run" / "checkpoint_6.pt");
+  const std::string path = (dir / "out.step").string();
+  write_checkpoint(*real_file_system(), path, to_state(export_step(run)));
+  options.loop.max_steps = 7;  // the learning rate of update 7 is the last one of 6 updates
+  Trainer trainer(options, quiet_log());
+  trainer.fit(loader());
+  rondo_step* step = rondo_step_open(path.c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  train(step, batches(7), 6, 7);
+  check_model(step, trainer);
+  rondo_step_close(step);
+}
+
+TEST_CASE("a validation that was due at the checkpoint is no batch of the export") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.loop.max_steps = 6;
+  options.loop.eval_frequency = 6;
+  options.checkpoint.steps = 6;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(loader(), {tiny_loader("val")});
+  CHECK(export_step(run_of(options)).batches == 6);
+}
+
+TEST_CASE("batches of a group that differ are told apart before anything is written") {
+  const TempDir dir;
+  const auto export_of = [&](int64_t size) {
+    TrainerOptions options = options_for(dir, 2);
+    options.checkpoint.autoload_last_checkpoint = false;
+    RunConfig run = run_of(options);
+    run.fit->train = tiny_loader("train", size, 6);
+    return export_step(run);
+  };
+  try {
+    export_of(10);  // 6 and 4
+    FAIL("nothing was thrown");
+  } catch (const NotSupportedError& error) {
+    const std::string text = error.what();
+    CHECK_MESSAGE(
+        (text.find("\"x\"") != std::string::npos && text.find("[6, 4]") != std::string::npos &&
+         text.find("[4, 4]") != std::string::npos),
+        text);
+  }
+  // 6 and 6, and 4 alone: there are whole groups of one shape.
+  const ExportedStep step(export_of(16));
+  CHECK(step.inputs().front().sizes.front() == 6);
+  CHECK_THROWS_AS(export_of(6), NotSupportedError);  // no group has two batches
+}
+
 TEST_CASE("the signature says what the step takes and gives") {
   const TempDir dir;
   rondo_step* step = rondo_step_open(export_to(dir, options_for(dir)).c_str());
