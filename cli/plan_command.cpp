@@ -135,7 +135,7 @@ int run_plan(const CommandLine& line, Registries& registries) {
   // What is freed goes back to the system at once: holes in the heap would count as growth.
   ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   const int64_t limit = line.memory_limit.empty() ? 0 : bytes_named(line.memory_limit);
-  const std::vector<RunConfig> phases = load_run(line, registries);
+  std::vector<RunConfig> phases = load_run(line, registries);
   if (phases.size() != 1) {
     throw UsageError(line.config + " has several phases; `rondo plan` takes a file of one");
   }
