@@ -22,11 +22,10 @@ struct Places {
 
 Places places_of(const std::optional<fs::path>& data_dir, const DataFile& file) {
   Places places;
-  const char* environment = std::getenv("RONDO_DATA");
   if (data_dir && !data_dir->empty()) {
     places = {{*data_dir}, "data_dir"};
-  } else if (environment != nullptr && *environment != '\0') {
-    places = {{fs::path(environment)}, "RONDO_DATA"};
+  } else if (const fs::path directory = default_data_dir(); !directory.empty()) {
+    places = {{directory}, "RONDO_DATA"};
   }
   if (!places.directories.empty() && !file.folder.empty()) {
     places.directories.push_back(places.directories.front() / file.folder);
@@ -64,6 +63,11 @@ bool is_file(const fs::path& path) {
 }
 
 }  // namespace
+
+fs::path default_data_dir() {
+  const char* directory = std::getenv("RONDO_DATA");
+  return directory != nullptr ? directory : "";
+}
 
 fs::path find_data_file(const std::optional<fs::path>& data_dir, const DataFile& file) {
   const Places places = places_of(data_dir, file);

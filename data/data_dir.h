@@ -15,6 +15,9 @@ struct DataFile {
   std::string source;              ///< for messages: where to get the file; may be empty
 };
 
+/// The directory that the environment variable RONDO_DATA names; empty when it is not set.
+std::filesystem::path default_data_dir();
+
 /// The path of a data file, in the directory `data_dir`, or in that of the environment variable
 /// RONDO_DATA when there is none; or in the file's `folder` inside it. An absolute name needs no
 /// directory.

@@ -12,6 +12,7 @@
 #include "callbacks/checkpoint_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
+#include "data/data_dir.h"
 #include "loops/validate_all.h"
 #include "loops/validation_results.h"
 #include "trainer/trainer.h"
@@ -30,6 +31,11 @@ void check(const ValidateAllOptions& options) {
   }
 }
 
+/// A resolved config with what it leaves to the environment; "" when there is none.
+std::string config_with_data(const std::string& config) {
+  return config.empty() ? "" : config + "\n# " + default_data_dir().string();
+}
+
 class CheckpointEvaluation {
  public:
   CheckpointEvaluation(Trainer& trainer, const Loaders& loaders, const ValidateAllOptions& options)
@@ -39,11 +45,17 @@ class CheckpointEvaluation {
         name_(trainer.options().checkpoint.checkpoint_name),
         results_(trainer.options().model_dir,
                  scopes_of(trainer, loaders),
-                 trainer.options().config_text) {}
+                 config_with_data(trainer.options().config_text)) {}
 
   /// Evaluates those of `paths` that are meant and were not seen before.
   void run(const Paths& paths) {
+    const size_t rows_before = table_.rows.size();
     const Paths to_do = select(paths);
+    if (const size_t known = table_.rows.size() - rows_before; known > 0) {
+      trainer_.log().info(fmt::format(
+          "{} checkpoints are evaluated already, see validate_all.jsonl; --force does it again",
+          known));
+    }
     std::future<StateDict> reading;
     for (size_t i = 0; i < to_do.size() && !trainer_.stops_now(); ++i) {
       std::future<StateDict> state = i == 0 ? read_ahead(to_do, i) : std::move(reading);

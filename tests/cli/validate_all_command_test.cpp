@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -120,6 +121,17 @@ TEST_CASE("a second call evaluates what is new, with --force everything") {
   const Answer forced = run.validate({"--force"});
   CHECK(rows_of(forced) == rows_of(first));
   CHECK(run.evaluated() == 8);
+}
+
+TEST_CASE("rows that were found with other data are found anew") {
+  const Run run;
+  const char* outer = std::getenv("RONDO_DATA");
+  const std::string before = outer != nullptr ? outer : "";
+  run.validate();
+  ::setenv("RONDO_DATA", run.dir.path().c_str(), 1);
+  run.validate();
+  CHECK(run.evaluated() == 8);
+  outer != nullptr ? ::setenv("RONDO_DATA", before.c_str(), 1) : ::unsetenv("RONDO_DATA");
 }
 
 TEST_CASE("--json says of the last row what fit says of its end") {
