@@ -131,6 +131,7 @@ bool TrainStage::end_batch(const Outputs& outputs) {
 
 void TrainStage::end() {
   trainer_.call(hooks::on_train_end, *trainer_.state().model, loop_, loop_idx_);
+  executor_->finish();
   if (std::exception_ptr error = fail(nullptr)) {
     std::rethrow_exception(error);
   }

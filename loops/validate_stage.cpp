@@ -93,6 +93,7 @@ const Outputs& ValidateStage::run_step(const Batch& batch) {
 void ValidateStage::end() {
   executor_->end(is_whole_);
   fire_.end(*trainer_.state().model, loop_);
+  executor_->finish();
   tell_what_is_missing();
   if (std::exception_ptr error = fail(nullptr)) {
     std::rethrow_exception(error);

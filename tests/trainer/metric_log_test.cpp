@@ -181,4 +181,38 @@ TEST_CASE("T68, T69: closures run in queue order, before the next batch, and see
                       "batch", "first1", "second1", "batch", "first2", "second2", "end"});
 }
 
+TEST_CASE("T68: what the last hooks of a stage defer runs before the stage is over") {
+  struct AtTheEnd final : Callback {
+    struct Options {
+      std::vector<std::string>* events = nullptr;
+    };
+
+    explicit AtTheEnd(const Options& o) : events(o.events) {}
+
+    void note(Trainer& trainer, const char* name) const {
+      trainer.defer({}, [this, name](const std::vector<at::Tensor>&) { events->push_back(name); });
+    }
+
+    void on_train_end(Trainer& trainer, Model&, Loop&, int64_t) override { note(trainer, "train"); }
+
+    void on_validate_end(Trainer& trainer, Model&, Loop&) override { note(trainer, "validate"); }
+
+    void on_fit_end(Trainer&, Loop&) override { events->push_back("fit"); }
+
+    std::vector<std::string>* events;
+  };
+
+  const TempDir dir;
+  std::vector<std::string> events;
+  TrainerOptions options = tiny_options(dir / "run");
+  AtTheEnd::Options at_the_end;
+  at_the_end.events = &events;
+  options.callbacks = {use<AtTheEnd>(at_the_end)};
+  options.loop.max_steps = 2;
+  options.loop.eval_frequency = 2;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"), {tiny_loader("val")});
+  CHECK(events == std::vector<std::string>{"train", "validate", "fit"});
+}
+
 TEST_SUITE_END();
