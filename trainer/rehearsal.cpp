@@ -198,7 +198,6 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
 UpdateTime time_updates(const TimedFit& timed) {
   constexpr int kBeforeTimed = 8;  // captures, verification, trials of kernels
   constexpr size_t kFewest = 5;
-  constexpr size_t kMost = 1000;   // of a small step, which would go far beyond the run's end
   constexpr double kBudget = 1.0;  // seconds
   std::vector<double> seconds;
   UpdateTime result;
@@ -211,8 +210,7 @@ UpdateTime time_updates(const TimedFit& timed) {
       goes_on = fit.update(timed.gives_up);
     }
     const Stopwatch all;
-    while (goes_on && seconds.size() < kMost &&
-           (seconds.size() < kFewest || all.seconds() < kBudget)) {
+    while (goes_on && (seconds.size() < kFewest || all.seconds() < kBudget)) {
       const Stopwatch one;
       goes_on = fit.update(timed.gives_up);
       if (goes_on) {
