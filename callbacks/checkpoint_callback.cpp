@@ -277,6 +277,11 @@ Paths CheckpointCallback::indexed() const {
   return paths;
 }
 
+std::optional<fs::path> CheckpointCallback::resumed_from(const Trainer& trainer) const {
+  const std::optional<fs::path>& loaded = trainer.state().last_checkpoint;
+  return loaded && is_listed(*loaded) ? loaded : std::nullopt;
+}
+
 bool CheckpointCallback::is_listed(const fs::path& path) const {
   return index_->lists(path);
 }

@@ -67,6 +67,10 @@ class CheckpointCallback : public CoreCallback {
   /// True for a checkpoint of this run, whatever its name.
   bool is_listed(const std::filesystem::path& path) const;
 
+  /// The checkpoint of its own that the run went on from; nothing when it began afresh, or with
+  /// another run's.
+  std::optional<std::filesystem::path> resumed_from(const Trainer& trainer) const;
+
   /// The directory of this run's checkpoints.
   const std::filesystem::path& root() const { return options_.checkpoint_root; }
 

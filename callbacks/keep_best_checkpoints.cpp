@@ -70,8 +70,8 @@ void KeepBestCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, cons
     return;
   }
   is_loaded_ = false;
-  const auto& loaded = trainer.state().last_checkpoint;
-  if (!loaded || !trainer.slot<CheckpointCallback>("checkpoint").is_listed(*loaded)) {
+  const auto loaded = trainer.slot<CheckpointCallback>("checkpoint").resumed_from(trainer);
+  if (!loaded) {
     kept_.clear();  // those of another run
     return;
   }

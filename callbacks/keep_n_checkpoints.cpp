@@ -39,8 +39,8 @@ void KeepNCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, const L
   }
   is_loaded_ = false;
   auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
-  const auto& loaded = trainer.state().last_checkpoint;
-  if (!loaded || !checkpoints.is_listed(*loaded)) {
+  const auto loaded = checkpoints.resumed_from(trainer);
+  if (!loaded) {
     saved_.clear();  // those of another run
     return;
   }

@@ -48,8 +48,8 @@ void SaveCheckpointState::on_fit_start(Trainer& trainer, const DataLoader&, cons
   }
   is_loaded_ = false;
   auto& checkpoints = trainer.slot<CheckpointCallback>("checkpoint");
-  const auto& loaded = trainer.state().last_checkpoint;
-  if (!loaded || !checkpoints.is_listed(*loaded)) {
+  const auto loaded = checkpoints.resumed_from(trainer);
+  if (!loaded) {
     saves_ = 0;  // another run's
     return;
   }

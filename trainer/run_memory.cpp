@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/checks/step_history.h"
+#include "data/prefetch_depth.h"
 
 namespace rondo {
 
@@ -37,11 +38,9 @@ int64_t amount(const Amounts& amounts, const char* kind) {
   return found != amounts.end() ? found->second : 0;
 }
 
-// As LoaderOptions::prefetch says, and one more: whether a batch is the last of a pass shows in the
-// next one.
+// One more than are made ahead: whether a batch is the last of a pass shows in the next one.
 int64_t batches_ahead(const DataLoader& loader, int64_t bytes) {
-  const int64_t usual = std::clamp<int64_t>((1 << 20) / std::max<int64_t>(bytes, 1), 8, 64);
-  const int64_t most = loader.options().prefetch.value_or(usual);
+  const int64_t most = loader.options().prefetch.value_or(usual_prefetch_depth(bytes));
   return std::min(most, loader.size().value_or(most)) + 1;
 }
 

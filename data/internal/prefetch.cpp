@@ -9,23 +9,20 @@
 #include <vector>
 
 #include "data/internal/batch_streams.h"
+#include "data/prefetch_depth.h"
 
 namespace rondo::detail {
 
 namespace {
 
-constexpr size_t kUsualDepth = 8;
-constexpr size_t kMostSmallBatches = 64;
-constexpr size_t kBytesOfSmallBatches = size_t{1} << 20;
 constexpr size_t kMostLent = 1024;
 
-/// Waking the thread costs as much as a small step: it should be rare for small batches.
 size_t depth_for(const Batch& batch) {
-  size_t bytes = 1;
+  size_t bytes = 0;
   for (const auto& [path, tensor] : batch.items()) {
     bytes += tensor.nbytes();
   }
-  return std::clamp(kBytesOfSmallBatches / bytes, kUsualDepth, kMostSmallBatches);
+  return static_cast<size_t>(usual_prefetch_depth(static_cast<int64_t>(bytes)));
 }
 
 /// Tensors of batches that the consumer may still use. Whoever drops a tensor last gives its memory
@@ -61,7 +58,7 @@ class PrefetchStream final : public BatchStream {
       : source_(std::move(source)),
         depth_is_given_(depth.has_value()),
         at_(source_->position()),
-        depth_(depth ? static_cast<size_t>(*depth) : kUsualDepth),
+        depth_(static_cast<size_t>(depth.value_or(1))),  // the first batch may tell another one
         thread_([this] { run(); }) {}
 
   ~PrefetchStream() override {

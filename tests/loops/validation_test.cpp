@@ -4,7 +4,6 @@
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +12,7 @@
 #include "callbacks/global_callbacks.h"
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
-#include "data/dataset.h"
+#include "loops/sample_stream.h"
 #include "support/probe_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
@@ -61,37 +60,6 @@ class Extra final : public ValidationCallback {
  private:
   std::vector<int64_t>* ran_at_;
 };
-
-/// Samples that do not tell how many they are.
-class Stream final : public IterableDataset {
- public:
-  struct Options {
-    int64_t samples = std::numeric_limits<int64_t>::max();
-  };
-
-  explicit Stream(const Options& options) : samples_(options.samples) {}
-
-  void start(int64_t) override { given_ = 0; }
-
-  std::optional<Sample> next() override {
-    if (given_ == samples_) {
-      return std::nullopt;
-    }
-    ++given_;
-    return Sample{{"x", torch::zeros({4})}, {"label", torch::zeros({}, torch::kLong)}};
-  }
-
- private:
-  int64_t samples_;
-  int64_t given_ = 0;
-};
-
-/// A loader of pairs from such a stream.
-DataLoader stream_loader(const Stream::Options& options = {}) {
-  LoaderOptions pairs;
-  pairs.batch_size = 2;
-  return DataLoader("val", use<Stream>(options), pairs);
-}
 
 }  // namespace
 
@@ -371,97 +339,6 @@ TEST_CASE("T117: an early exit in a validation ends the fit around it; later run
   CHECK(batches == 2);
   CHECK(trainer.fit(tiny_loader("train"), val).steps == 9);
   CHECK(batches == 2 + 5 * 2);
-}
-
-TEST_CASE("a validation that a stop cuts short has no result, and the log says how far it came") {
-  constexpr int64_t kBatches = 5;
-  for (int64_t evaluated = 1; evaluated <= kBatches; ++evaluated) {
-    CAPTURE(evaluated);
-    const TempDir dir;
-    std::vector<MemoryLogger::Entry> entries;
-    std::string log;
-    int64_t batches = 0;
-    ProbeCallback::Options probe;
-    probe.validate_batch_start = [&](Trainer& trainer, const Batch&) {
-      if (++batches == evaluated) {
-        trainer.request_stop("enough");
-      }
-    };
-    TrainerOptions options = probed(dir, probe);
-    options.loggers = {use<MemoryLogger>({&entries, nullptr})};
-    Trainer trainer(options,
-                    TextLog::to([&](LogLevel, std::string_view text) { log.append(text); }));
-    const Metrics metrics = trainer.validate(tiny_loader("val", 2 * kBatches));
-    const bool is_whole = evaluated == kBatches;
-    CHECK(metrics.number("val/loss").has_value() == is_whole);
-    CHECK(metrics.empty() != is_whole);
-    CHECK(values_of(entries, "val/loss").size() == (is_whole ? 1 : 0));
-    const bool is_told = log.find(std::to_string(evaluated) + " of 5") != std::string::npos;
-    CHECK(is_told != is_whole);
-  }
-}
-
-TEST_CASE("a fit that is stopped in a validation logs no result of it; its resume logs the whole") {
-  const auto losses = [](bool is_stopped) {
-    const TempDir dir;
-    std::vector<MemoryLogger::Entry> entries;
-    const auto fit = [&](int stop_in) {
-      int batches = 0;
-      ProbeCallback::Options probe;
-      probe.validate_batch_start = [&](Trainer& trainer, const Batch&) {
-        if (++batches == stop_in) {
-          trainer.request_stop("enough");
-        }
-      };
-      TrainerOptions options = probed(dir, probe);
-      options.loggers = {use<MemoryLogger>({&entries, nullptr})};
-      options.loop.max_steps = 4;
-      options.loop.eval_frequency = 2;
-      options.checkpoint.steps = 2;
-      return Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
-    };
-    if (is_stopped) {
-      const FitResult stopped = fit(3);
-      CHECK(stopped.steps == 2);
-      CHECK_FALSE(stopped.metrics.number("val/loss"));
-      CHECK(values_of(entries, "val/loss").empty());
-    }
-    fit(0);
-    return values_of(entries, "val/loss");
-  };
-  const auto whole = losses(false);
-  REQUIRE(whole.size() == 2);
-  CHECK(losses(true) == whole);
-}
-
-TEST_CASE("a whole validation has its result whatever log_steps is, also of what has no size") {
-  for (const Time& log_steps : {Time(50), Time(0), Time("1ep")}) {
-    const TempDir dir;
-    std::vector<MemoryLogger::Entry> entries;
-    TrainerOptions options = tiny_options(dir / "run");
-    options.loggers = {use<MemoryLogger>({&entries, nullptr})};
-    options.logging.log_steps = log_steps;
-    Trainer trainer(options, quiet_log());
-    Stream::Options stream;
-    stream.samples = 14;
-    const auto loss = trainer.validate(stream_loader(stream)).number("val/loss");
-    REQUIRE(loss);
-    CHECK(values_of(entries, "val/loss") == std::vector{std::pair(int64_t{0}, *loss)});
-  }
-}
-
-TEST_CASE("a validation without a batch warns") {
-  const TempDir dir;
-  Names warnings;
-  Trainer trainer(tiny_options(dir / "run"), quiet_log(&warnings));
-  LoaderOptions batches;
-  batches.batch_size = 20;
-  batches.drop_last = true;
-  CHECK(trainer.validate(tiny_loader("val", 10, batches), LoadFrom::nothing()).empty());
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("\"val\"") != std::string::npos);
-  CHECK(warnings[0].find("20") != std::string::npos);
-  CHECK(warnings[0].find("drop_last") != std::string::npos);
 }
 
 TEST_CASE("T128: a validation callback of every second validation runs at 2, 4 and the last") {
