@@ -197,8 +197,8 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
 
 UpdateTime time_updates(const TimedFit& timed) {
   constexpr int kBeforeTimed = 8;  // captures, verification, trials of kernels
-  constexpr size_t kFewest = 5;
-  constexpr double kBudget = 1.0;  // seconds
+  constexpr size_t kFewest = 3;
+  constexpr double kBudget = 0.5;  // seconds
   std::vector<double> seconds;
   UpdateTime result;
   try {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +27,14 @@ namespace {
 
 constexpr std::string_view kLabel = "{\"threads\": ";  // how a record begins
 
-constexpr double kWorthIt = 0.95;  // of the time under fewer threads
+constexpr double kWorthIt = 0.95;   // of the time under fewer threads
+constexpr double kHopeless = 1.25;  // times the fastest: is not timed again
+constexpr int kRounds = 3;
+constexpr double kNotTimed = std::numeric_limits<double>::infinity();
 
 struct Timing {
   int threads;
-  double seconds;  // of an update
+  double seconds = kNotTimed;  // of an update, in the fastest round
 };
 
 fs::path record_in(const fs::path& model_dir) {
@@ -86,14 +91,52 @@ std::string circumstances(const Trainer& trainer) {
                      std::hash<std::string>()(step_of(trainer.options())));
 }
 
-std::vector<int> candidates() {
+std::vector<Timing> candidates() {
   const int cores = available_cores();
-  std::vector<int> all;
+  std::vector<Timing> all;
   for (int threads = 1; threads < cores; threads *= 2) {
-    all.push_back(threads);
+    all.push_back({threads});
   }
-  all.push_back(cores);
+  all.push_back({cores});
   return all;
+}
+
+/// Those that may yet turn out to be the fastest.
+std::vector<Timing*> contenders(std::vector<Timing>& timings) {
+  double fastest = kNotTimed;
+  for (const Timing& timing : timings) {
+    fastest = std::min(fastest, timing.seconds);
+  }
+  std::vector<Timing*> left;
+  for (Timing& timing : timings) {
+    if (timing.seconds <= kHopeless * fastest) {
+      left.push_back(&timing);
+    }
+  }
+  return left;
+}
+
+/// Times them in turns: a machine that slows down or speeds up meanwhile does so for all of them.
+/// \return what went wrong; "" when nothing did
+std::string time_in_turns(TimedFit fit, std::vector<Timing>& timings) {
+  std::string trouble;
+  std::vector<Timing*> timed = contenders(timings);
+  for (int round = 0; round < kRounds && trouble.empty(); ++round) {
+    for (Timing* const timing : timed) {
+      fit.options.backend.threads = timing->threads;
+      const UpdateTime time = time_updates(fit);
+      timing->seconds = std::min(timing->seconds, time.median_s.value_or(kNotTimed));
+      trouble = time.trouble.empty() ? trouble : time.trouble;
+      if (fit.gives_up()) {
+        return trouble;
+      }
+    }
+    timed = contenders(timings);
+    if (timed.size() == 1) {
+      break;
+    }
+  }
+  return trouble;
 }
 
 void write_record(const Trainer& trainer,
@@ -102,8 +145,10 @@ void write_record(const Trainer& trainer,
                   const std::vector<Timing>& timings) {
   std::string times;
   for (const Timing& timing : timings) {
-    times += fmt::format(
-        "{}\"{}\": {:.1f}", times.empty() ? "" : ", ", timing.threads, timing.seconds * 1e6);
+    if (timing.seconds < kNotTimed) {
+      times += fmt::format(
+          "{}\"{}\": {:.1f}", times.empty() ? "" : ", ", timing.threads, timing.seconds * 1e6);
+    }
   }
   const std::string text =
       fmt::format("{}{},\n \"circumstances\": {},\n \"us_per_update\": {{{}}}}}\n",
@@ -160,29 +205,20 @@ void note_threads(const Trainer& trainer, int threads) {
 std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& train) {
   const auto is_stopped = [&trainer] { return trainer.stop_reason() != nullptr; };
   TimedFit fit{trainer.options(), train, beginning_of(trainer), is_stopped};
-  std::vector<Timing> timings;
-  std::string trouble;
-  for (const int threads : candidates()) {
-    fit.options.backend.threads = threads;
-    const UpdateTime time = time_updates(fit);
-    if (is_stopped()) {
-      return std::nullopt;
-    }
-    if (time.median_s) {
-      timings.push_back({threads, *time.median_s});
-    } else {
-      trouble = time.trouble;
-    }
-  }
-  if (timings.empty()) {
-    trainer.log().warning(fmt::format(
-        "threads: no update could be timed, 1 is taken; backend.threads = N takes another ({})",
-        trouble));
-    return 1;
+  std::vector<Timing> timings = candidates();
+  const std::string trouble = time_in_turns(fit, timings);
+  if (is_stopped()) {
+    return std::nullopt;
   }
   Timing best = timings.front();
   for (const Timing& timing : timings) {
     best = timing.seconds < best.seconds * kWorthIt ? timing : best;
+  }
+  if (best.seconds == kNotTimed) {
+    trainer.log().warning(fmt::format(
+        "threads: no update could be timed, 1 is taken; backend.threads = N takes another ({})",
+        trouble));
+    return 1;
   }
   write_record(trainer, best.threads, circumstances(trainer), timings);
   trainer.log().info(fmt::format("threads: {} ({:.0f} us an update, {:.0f} us with {})",
