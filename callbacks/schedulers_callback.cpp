@@ -39,7 +39,7 @@ void SchedulersCallback::on_fit_start(Trainer& trainer, const DataLoader&, const
   State& state = trainer.state();
   for (const auto& scheduler : state.schedulers) {
     scheduler->resolve(state.plan->length());
-    scheduler->write(state.timestamp.update, *state.optimizer);
+    scheduler->write(state.timestamp, *state.optimizer);
   }
 }
 
@@ -50,7 +50,7 @@ void SchedulersCallback::step(Trainer& trainer) {
     trainer.call(hooks::on_before_scheduler_step, *state.model, *state.optimizer, scheduler);
     trainer.host_call(
         "scheduler", driven(scheduler, *state.optimizer), [&](const std::vector<at::Tensor>&) {
-          scheduler.write(state.timestamp.update + 1, *state.optimizer);
+          scheduler.write(state.next, *state.optimizer);
         });
     trainer.call(hooks::on_after_scheduler_step, *state.model, *state.optimizer, scheduler);
   }
@@ -73,8 +73,8 @@ void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
   const bool trains = trainer.state().optimizer != nullptr;
   if (saved != nullptr && then != now && trains) {
     trainer.log().warning(fmt::format(
-        "the checkpoint was saved with {} schedulers, this run has {}; each follows from the "
-        "count of updates alone",
+        "the checkpoint was saved with {} schedulers, this run has {}; each follows from "
+        "how far the run is",
         then,
         now));
   }

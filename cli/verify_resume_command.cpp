@@ -16,7 +16,6 @@
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "core/error.h"
-#include "trainer/rehearsal.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -94,6 +93,14 @@ StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
   return state;
 }
 
+/// Makes a run of `updates` updates, whatever its file says of its length.
+void set_length(LoopOptions& loop, int64_t updates) {
+  loop.max_steps = updates;
+  loop.num_steps.reset();
+  loop.num_epochs.reset();
+  loop.max_duration.reset();
+}
+
 /// The run that the command line asks for, with the length and the cadence of the check.
 RunConfig checked_run(const CommandLine& line, Registries& registries) {
   std::vector<RunConfig> phases = load_run(line, registries);
@@ -105,6 +112,9 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
     throw UsageError(line.config + " has no [trainer.fit] to verify");
   }
   set_length(run.init.loop, line.steps);
+  if (!run.init.seed) {  // every process would draw one of its own
+    run.init.seed = std::random_device()();
+  }
   CheckpointOptions& checkpoint = run.init.checkpoint;
   checkpoint.steps = line.every;
   checkpoint.autoload_last_checkpoint = true;

@@ -24,33 +24,18 @@ std::optional<double> number_in(const ConfigValue& value) {
   return std::nullopt;
 }
 
-/// A list is accepted when each of its elements is.
-OptionCheck of_value_or_elements(std::string text,
-                                 std::function<bool(const ConfigValue&)> accepts) {
-  return {std::move(text), [accepts = std::move(accepts)](const ConfigValue& value) {
+/// A check of numbers, a list of which is accepted when each of its elements is. What is not a
+/// number (a Time string, a wrong type) is left to the type.
+OptionCheck numeric(std::string text, std::function<bool(double)> holds) {
+  const auto accepts = [holds = std::move(holds)](const ConfigValue& value) {
+    const auto number = number_in(value);
+    return !number || holds(*number);
+  };
+  return {std::move(text), [accepts](const ConfigValue& value) {
             const auto* array = value.get_if<ConfigArray>();
             return array == nullptr ? accepts(value)
                                     : std::all_of(array->begin(), array->end(), accepts);
           }};
-}
-
-/// A check of numbers; what is not a number (a Time string, a wrong type) is left to the type.
-OptionCheck numeric(std::string text, std::function<bool(double)> holds) {
-  return of_value_or_elements(std::move(text),
-                              [holds = std::move(holds)](const ConfigValue& value) {
-                                const auto number = number_in(value);
-                                return !number || holds(*number);
-                              });
-}
-
-/// The unit of a Time that is a string; of anything else, or what is no Time, that of updates.
-TimeUnit unit_in(const ConfigValue& value) {
-  const std::string* text = value.get_if<std::string>();
-  try {
-    return text != nullptr ? Time(*text).unit() : TimeUnit::Update;
-  } catch (const UsageError&) {  // left to the type
-    return TimeUnit::Update;
-  }
 }
 
 std::vector<std::string> names_of(const std::vector<OptionKey>& keys) {
@@ -96,14 +81,6 @@ OptionCheck each(size_t least_size, OptionCheck element) {
             return array == nullptr || (array->size() >= least_size &&
                                         std::all_of(array->begin(), array->end(), element.accepts));
           }};
-}
-
-OptionCheck known_in_updates() {
-  return of_value_or_elements(
-      "but not in samples, tokens or seconds", [](const ConfigValue& value) {
-        const TimeUnit unit = unit_in(value);
-        return unit == TimeUnit::Update || unit == TimeUnit::Epoch || unit == TimeUnit::Fraction;
-      });
 }
 
 OptionCheck one_of(std::vector<std::string> words) {

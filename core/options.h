@@ -26,9 +26,6 @@ OptionCheck between(double least, double most);
 OptionCheck below_one();
 /// A list of that many elements or more, each of which passes the other check.
 OptionCheck each(size_t least_size, OptionCheck element);
-/// A Time that is known as updates before the run: updates, epochs or a share of the run. A list of
-/// them is accepted when each is.
-OptionCheck known_in_updates();
 OptionCheck one_of(std::vector<std::string> words);
 
 /// One documented key of an options struct, of which it does not know the type.

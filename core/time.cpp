@@ -104,8 +104,8 @@ double checked(TimeUnit unit, double value, std::string_view text) {
 }
 
 /// As a count; the product of two can be more than one holds.
-int64_t saturated(double updates) {
-  return static_cast<int64_t>(std::clamp(updates, -kLargestCount, kLargestCount));
+int64_t saturated(double amount) {
+  return static_cast<int64_t>(std::clamp(amount, -kLargestCount, kLargestCount));
 }
 
 void require_same_unit(const Time& a, const Time& b) {
@@ -199,27 +199,33 @@ double Time::operator/(const Time& other) const {
   return value_ / other.value_;
 }
 
-int64_t in_updates(const Time& time, const RunLength& run) {
-  switch (time.unit()) {
-    case TimeUnit::Update:
-      return time.count();
-    case TimeUnit::Fraction:
-      if (!run.total_updates) {
-        throw UsageError(
-            fmt::format("{} needs a run whose number of updates is known", time.to_string()));
-      }
-      return saturated(std::ceil(time.value() * static_cast<double>(*run.total_updates)));
-    case TimeUnit::Epoch:
-      if (!run.updates_per_epoch) {
-        throw UsageError(fmt::format("{} needs a data set whose size is known", time.to_string()));
-      }
-      return saturated(time.value() * static_cast<double>(*run.updates_per_epoch));
-    default:
-      throw UsageError(
-          fmt::format("{} cannot be counted in updates before the run; write updates (samples / "
-                      "batch_size / grad_accum_steps), epochs (\"3ep\") or a fraction of the run",
-                      time.to_string()));
+Time counted(const Time& time, const RunLength& run) {
+  if (time.unit() == TimeUnit::Fraction) {
+    if (!run.total) {
+      throw UsageError(fmt::format(
+          "{} needs a run whose length is known before it starts: set loop.max_steps or "
+          "loop.max_duration",
+          time.to_string()));
+    }
+    return Time::in(run.total->unit(), saturated(std::ceil(time.value() * run.total->value())));
   }
+  if (time.unit() == TimeUnit::Epoch && run.updates_per_epoch) {
+    return Time::in(TimeUnit::Update,
+                    saturated(time.value() * static_cast<double>(*run.updates_per_epoch)));
+  }
+  return time;
+}
+
+int64_t in_updates(const Time& time, const RunLength& run) {
+  const Time found = counted(time, run);
+  if (found.unit() == TimeUnit::Epoch) {
+    throw UsageError(fmt::format("{} needs a data set whose size is known", time.to_string()));
+  }
+  if (found.unit() != TimeUnit::Update) {
+    throw UsageError(
+        fmt::format("{} cannot be counted in updates before the run", time.to_string()));
+  }
+  return found.count();
 }
 
 }  // namespace rondo

@@ -71,12 +71,18 @@ class Time {
 
 /// How long a run is, as far as it is known before it starts.
 struct RunLength {
-  std::optional<int64_t> total_updates;
+  std::optional<Time> total;  ///< updates where they can be told, else samples, tokens or seconds
   std::optional<int64_t> updates_per_epoch;
 };
 
-/// `time` in updates, at most Time::kMost: a fraction is rounded up, epochs need a sized loader.
-/// \throws UsageError  when the unit cannot be converted, naming what is missing
+/// `time` as what is counted while the run goes on, at most Time::kMost of it: a fraction becomes
+/// its share of the total, rounded up, and epochs become updates where a pass has a known number of
+/// them. Other times stay.
+/// \throws UsageError  for a fraction of a run whose total is not known
+Time counted(const Time& time, const RunLength& run);
+
+/// `counted` for what has to be updates.
+/// \throws UsageError  when it is not, naming what is missing
 int64_t in_updates(const Time& time, const RunLength& run);
 
 }  // namespace rondo

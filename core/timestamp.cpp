@@ -78,7 +78,11 @@ int64_t Timestamp::get(TimeUnit unit) const {
     case TimeUnit::Fraction:
       break;
   }
-  throw UsageError("a timestamp has no fraction of the run; convert it with in_updates first");
+  throw UsageError("a timestamp has no fraction of the run; convert it with counted() first");
+}
+
+double Timestamp::amount(TimeUnit unit) const {
+  return unit == TimeUnit::Second ? total_seconds : static_cast<double>(get(unit));
 }
 
 StateDict Timestamp::state_dict() const {
@@ -113,10 +117,9 @@ bool crosses(const Time& interval,
   if (interval.value() <= 0.0) {
     return false;
   }
-  const bool is_fraction = interval.unit() == TimeUnit::Fraction;
-  const TimeUnit unit = is_fraction ? TimeUnit::Update : interval.unit();
-  const int64_t period = is_fraction ? in_updates(interval, run) : interval.count();
-  return before.get(unit) / period != after.get(unit) / period;
+  // Epochs stay: a pass ends where it does.
+  const Time period = interval.unit() == TimeUnit::Fraction ? counted(interval, run) : interval;
+  return before.get(period.unit()) / period.count() != after.get(period.unit()) / period.count();
 }
 
 }  // namespace rondo

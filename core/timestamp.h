@@ -39,6 +39,9 @@ struct Timestamp {
   /// \throws UsageError  for Fraction
   int64_t get(TimeUnit unit) const;
 
+  /// As `get`, with parts of seconds.
+  double amount(TimeUnit unit) const;
+
   /// True when the total in the unit of `time` is at least `time`.
   bool reached(const Time& time) const { return get(time.unit()) >= time.count(); }
 

@@ -30,17 +30,15 @@ std::vector<Time> limits_of(const LoopOptions& options, const Timestamp& start) 
   return limits;
 }
 
-bool is_countable(const Time& limit, const RunLength& known) {
-  return limit.unit() == TimeUnit::Update ||
-         (limit.unit() == TimeUnit::Epoch && known.updates_per_epoch.has_value());
-}
-
-std::optional<int64_t> total_updates(const std::vector<Time>& limits, const RunLength& known) {
-  std::optional<int64_t> total;
-  for (const Time& limit : limits) {
-    if (is_countable(limit, known)) {
-      const int64_t updates = in_updates(limit, known);
-      total = total ? std::min(*total, updates) : updates;
+/// The nearest limit in updates; without one, that which is no number of passes.
+std::optional<Time> total_of(const std::vector<Time>& limits, const RunLength& known) {
+  std::optional<Time> total;
+  for (const Time& given : limits) {
+    const Time limit = counted(given, known);
+    const bool is_in_updates = limit.unit() == TimeUnit::Update;
+    if (limit.unit() != TimeUnit::Epoch &&
+        (!total || (is_in_updates && (total->unit() != TimeUnit::Update || limit < *total)))) {
+      total = limit;
     }
   }
   return total;
@@ -53,9 +51,9 @@ RunPlan::RunPlan(const LoopOptions& options,
                  std::optional<int64_t> updates_per_epoch)
     : limits_(limits_of(options, start)), eval_frequency_(options.eval_frequency) {
   length_.updates_per_epoch = updates_per_epoch;
-  length_.total_updates = total_updates(limits_, length_);
+  length_.total = total_of(limits_, length_);
   if (validates() && eval_frequency_.unit() == TimeUnit::Fraction && !validates_only_at_end()) {
-    in_updates(eval_frequency_, length_);  // throws when the run's length is not known
+    eval_frequency_ = counted(eval_frequency_, length_);
   }
 }
 
@@ -71,11 +69,8 @@ bool RunPlan::is_over(const Timestamp& time) const {
 double RunPlan::elapsed_share(const Timestamp& time) const {
   double share = 0.0;
   for (const Time& limit : limits_) {
-    // Epochs are counted in updates where that is possible: finer than whole passes.
-    const bool countable = is_countable(limit, length_);
-    const int64_t done = countable ? time.update : time.get(limit.unit());
-    const int64_t total = countable ? in_updates(limit, length_) : limit.count();
-    share = std::max(share, static_cast<double>(done) / static_cast<double>(total));
+    const Time total = counted(limit, length_);
+    share = std::max(share, time.amount(total.unit()) / total.value());
   }
   return std::min(share, 1.0);
 }
@@ -88,30 +83,25 @@ bool RunPlan::ends_stretch(const Timestamp& before, const Timestamp& after) cons
 }
 
 int64_t RunPlan::loop_idx(const Timestamp& time) const {
-  const bool is_fraction = eval_frequency_.unit() == TimeUnit::Fraction;
   if (!validates() || validates_only_at_end()) {
     return 0;
   }
-  return is_fraction ? time.update / in_updates(eval_frequency_, length_)
-                     : time.get(eval_frequency_.unit()) / eval_frequency_.count();
+  return time.get(eval_frequency_.unit()) / eval_frequency_.count();
 }
 
 std::optional<int64_t> RunPlan::updates_of_stretch(const Timestamp& time) const {
-  if (!length_.total_updates) {
+  if (!length_.total || length_.total->unit() != TimeUnit::Update) {
     return std::nullopt;
   }
-  const int64_t left = std::max<int64_t>(*length_.total_updates - time.update, 0);
-  const bool countable =
-      eval_frequency_.unit() == TimeUnit::Update || eval_frequency_.unit() == TimeUnit::Fraction ||
-      (eval_frequency_.unit() == TimeUnit::Epoch && length_.updates_per_epoch.has_value());
-  if (!validates()) {
+  const int64_t left = std::max<int64_t>(length_.total->count() - time.update, 0);
+  if (!validates() || validates_only_at_end()) {
     return left;
   }
-  if (!countable) {
+  const Time period = counted(eval_frequency_, length_);
+  if (period.unit() != TimeUnit::Update) {
     return std::nullopt;
   }
-  const int64_t period = in_updates(eval_frequency_, length_);
-  return std::min(left, period - time.update % period);
+  return std::min(left, period.count() - time.update % period.count());
 }
 
 }  // namespace rondo

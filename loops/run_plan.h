@@ -48,7 +48,7 @@ class RunPlan {
 
   std::vector<Time> limits_;  // any of them ends the run
   RunLength length_;
-  Time eval_frequency_;
+  Time eval_frequency_;  // no fraction, but for 1.0: only at the end
 };
 
 }  // namespace rondo

@@ -57,12 +57,12 @@ std::optional<Batch> TrainStage::fetch() {
 // it.
 template <class Run>
 const Outputs* TrainStage::run_step(const Run& run) {
-  const State& state = trainer_.state();
+  State& state = trainer_.state();
   const StepKey key{"train", state.phase, trainer_.step_slots().precision->dtype()};
-  const Timestamp after = advanced(state.timestamp, *batch_, state.phase.is_last, ends_epoch_, 0.0);
-  const bool logs = state.phase.is_last && trainer_.is_log_step_at(after);
+  state.next = advanced(state.timestamp, *batch_, state.phase.is_last, ends_epoch_, 0.0);
+  const bool logs = state.phase.is_last && trainer_.is_log_step_at(state.next);
   // Every batch of a group belongs to the update that the group makes.
-  Timestamp group_end = after;
+  Timestamp group_end = state.next;
   group_end.update = state.timestamp.update + 1;
   const auto falls_due = [&state, logs, group_end](const Cadence& cadence) {
     return cadence.only_log_steps

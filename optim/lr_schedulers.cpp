@@ -14,7 +14,6 @@ namespace rondo {
 namespace {
 
 using detail::add_target_keys;
-using detail::resolved;
 using detail::target_of;
 
 constexpr double kPi = 3.14159265358979323846;
@@ -25,15 +24,15 @@ void check_finite(const char* option, double value) {
   }
 }
 
-int64_t resolved_or_endless(const char* option,
-                            const std::optional<Time>& time,
-                            const RunLength& run) {
-  return time ? resolved(option, *time, 0, run) : kEndless;
+double counted_or_endless(DurationCounter& counter,
+                          const char* option,
+                          const std::optional<Time>& time) {
+  return time ? counter.count(option, *time, 0.0) : kEndless;
 }
 
 /// How much of `total` is done, in [0, 1]; all of nothing.
-double progress(int64_t updates, int64_t total) {
-  return updates >= total ? 1.0 : static_cast<double>(updates) / static_cast<double>(total);
+double progress(double done, double total) {
+  return done >= total ? 1.0 : done / total;
 }
 
 }  // namespace
@@ -42,11 +41,11 @@ ConstantLR::ConstantLR(const Options& options) : Scheduler(target_of(options)), 
   check_finite("ConstantLR.learning_rate", options.learning_rate);
 }
 
-void ConstantLR::resolve(const RunLength& run) {
-  total_ = resolved_or_endless("ConstantLR.total_iters", options_.total_iters, run);
+void ConstantLR::count_durations(DurationCounter& counter) {
+  total_ = counted_or_endless(counter, "ConstantLR.total_iters", options_.total_iters);
 }
 
-double ConstantLR::value(int64_t /*updates*/) const {
+double ConstantLR::value(double /*done*/) const {
   return options_.learning_rate;
 }
 
@@ -55,16 +54,16 @@ LinearLR::LinearLR(const Options& options) : Scheduler(target_of(options)), opti
   check_finite("LinearLR.end_learning_rate", options.end_learning_rate);
 }
 
-void LinearLR::resolve(const RunLength& run) {
-  total_ = resolved("LinearLR.total_iters", options_.total_iters, 0, run);
+void LinearLR::count_durations(DurationCounter& counter) {
+  total_ = counter.count("LinearLR.total_iters", options_.total_iters, 0.0);
 }
 
-double LinearLR::value(int64_t updates) const {
-  if (updates >= total_) {
+double LinearLR::value(double done) const {
+  if (done >= total_) {
     return options_.end_learning_rate;  // exactly, whatever the rounding of the sum below
   }
   return options_.initial_learning_rate +
-         (options_.end_learning_rate - options_.initial_learning_rate) * progress(updates, total_);
+         (options_.end_learning_rate - options_.initial_learning_rate) * progress(done, total_);
 }
 
 CosineDecayLR::CosineDecayLR(const Options& options)
@@ -73,12 +72,12 @@ CosineDecayLR::CosineDecayLR(const Options& options)
   check_finite("CosineDecayLR.end_learning_rate", options.end_learning_rate);
 }
 
-void CosineDecayLR::resolve(const RunLength& run) {
-  total_ = resolved("CosineDecayLR.total_iters", options_.total_iters, 0, run);
+void CosineDecayLR::count_durations(DurationCounter& counter) {
+  total_ = counter.count("CosineDecayLR.total_iters", options_.total_iters, 0.0);
 }
 
-double CosineDecayLR::value(int64_t updates) const {
-  const double share_left = 0.5 * (1.0 + std::cos(kPi * progress(updates, total_)));
+double CosineDecayLR::value(double done) const {
+  const double share_left = 0.5 * (1.0 + std::cos(kPi * progress(done, total_)));
   return options_.end_learning_rate +
          (options_.initial_learning_rate - options_.end_learning_rate) * share_left;
 }
@@ -88,14 +87,14 @@ StepLR::StepLR(const Options& options) : Scheduler(target_of(options)), options_
   check_finite("StepLR.gamma", options.gamma);
 }
 
-void StepLR::resolve(const RunLength& run) {
-  step_ = resolved("StepLR.step_size", options_.step_size, 1, run);
-  total_ = resolved_or_endless("StepLR.total_iters", options_.total_iters, run);
+void StepLR::count_durations(DurationCounter& counter) {
+  step_ = counter.count("StepLR.step_size", options_.step_size, 1.0);
+  total_ = counted_or_endless(counter, "StepLR.total_iters", options_.total_iters);
 }
 
-double StepLR::value(int64_t updates) const {
-  const int64_t steps = std::min(updates, total_) / step_;
-  return options_.initial_learning_rate * std::pow(options_.gamma, static_cast<double>(steps));
+double StepLR::value(double done) const {
+  const double steps = std::floor(std::min(done, total_) / step_);
+  return options_.initial_learning_rate * std::pow(options_.gamma, steps);
 }
 
 void register_constant_lr(Registry<Scheduler>& registry) {
@@ -105,7 +104,7 @@ void register_constant_lr(Registry<Scheduler>& registry) {
       .required()
       .key("total_iters",
            &Options::total_iters,
-           known_in_updates(),
+           at_least(0),
            "how long it lasts in a sequence; absent: for ever");
   add_target_keys(keys);
 }
@@ -116,10 +115,7 @@ void register_linear_lr(Registry<Scheduler>& registry) {
   keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
       .required()
       .key("end_learning_rate", &Options::end_learning_rate, "the value at the end and after it")
-      .key("total_iters",
-           &Options::total_iters,
-           known_in_updates(),
-           "how long the way to the end is");
+      .key("total_iters", &Options::total_iters, at_least(0), "how long the way to the end is");
   add_target_keys(keys);
 }
 
@@ -129,10 +125,7 @@ void register_cosine_decay_lr(Registry<Scheduler>& registry) {
   keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
       .required()
       .key("end_learning_rate", &Options::end_learning_rate, "the value at the end and after it")
-      .key("total_iters",
-           &Options::total_iters,
-           known_in_updates(),
-           "how long the way to the end is");
+      .key("total_iters", &Options::total_iters, at_least(0), "how long the way to the end is");
   add_target_keys(keys);
 }
 
@@ -141,12 +134,12 @@ void register_step_lr(Registry<Scheduler>& registry) {
   auto& keys = registry.add<StepLR>("StepLR", "Multiplied by gamma every step_size.");
   keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
       .required()
-      .key("step_size", &Options::step_size, known_in_updates(), "how long a value stays")
+      .key("step_size", &Options::step_size, greater_than(0), "how long a value stays")
       .required()
       .key("gamma", &Options::gamma, "factor from one value to the next")
       .key("total_iters",
            &Options::total_iters,
-           known_in_updates(),
+           at_least(0),
            "how long it lasts in a sequence; absent: for ever");
   add_target_keys(keys);
 }

@@ -9,9 +9,9 @@
 
 namespace rondo {
 
-/// Schedules of one formula each. `t` counts the updates done, T is `total_iters` in updates; names
-/// and formulas are those of the Cerebras trainer. "Learning rate" is what they mostly drive: any
-/// number of an optimizer can stand in its place.
+/// Schedules of one formula each. `t` is what is done, in the unit of T, which is `total_iters`;
+/// names and formulas are those of the Cerebras trainer. "Learning rate" is what they mostly drive:
+/// any number of an optimizer can stand in its place.
 
 /// Always `learning_rate`.
 class ConstantLR final : public Scheduler {
@@ -26,14 +26,14 @@ class ConstantLR final : public Scheduler {
   /// \throws UsageError  when the value is not a number
   explicit ConstantLR(const Options& options);
 
-  void resolve(const RunLength& run) override;
-  double value(int64_t updates) const override;
+  void count_durations(DurationCounter& counter) override;
+  double value(double done) const override;
 
-  int64_t length() const override { return total_; }
+  double length() const override { return total_; }
 
  private:
   Options options_;
-  int64_t total_ = kEndless;
+  double total_ = kEndless;
 };
 
 /// A straight line, `initial + (end - initial) t/T`, then `end`. With T = 0, `end` from the
@@ -51,14 +51,14 @@ class LinearLR final : public Scheduler {
   /// \throws UsageError  when a value is not a number
   explicit LinearLR(const Options& options);
 
-  void resolve(const RunLength& run) override;
-  double value(int64_t updates) const override;
+  void count_durations(DurationCounter& counter) override;
+  double value(double done) const override;
 
-  int64_t length() const override { return total_; }
+  double length() const override { return total_; }
 
  private:
   Options options_;
-  int64_t total_ = 0;
+  double total_ = 0.0;
 };
 
 /// Half a cosine, `end + (initial - end) (1 + cos(pi t/T))/2`, then `end`. With T = 0, `end` from
@@ -77,14 +77,14 @@ class CosineDecayLR final : public Scheduler {
   /// \throws UsageError  when a value is not a number
   explicit CosineDecayLR(const Options& options);
 
-  void resolve(const RunLength& run) override;
-  double value(int64_t updates) const override;
+  void count_durations(DurationCounter& counter) override;
+  double value(double done) const override;
 
-  int64_t length() const override { return total_; }
+  double length() const override { return total_; }
 
  private:
   Options options_;
-  int64_t total_ = 0;
+  double total_ = 0.0;
 };
 
 /// Stairs: `initial * gamma^floor(t/step_size)`.
@@ -102,15 +102,15 @@ class StepLR final : public Scheduler {
   /// \throws UsageError  when a value is not a number
   explicit StepLR(const Options& options);
 
-  void resolve(const RunLength& run) override;
-  double value(int64_t updates) const override;
+  void count_durations(DurationCounter& counter) override;
+  double value(double done) const override;
 
-  int64_t length() const override { return total_; }
+  double length() const override { return total_; }
 
  private:
   Options options_;
-  int64_t step_ = 1;
-  int64_t total_ = kEndless;
+  double step_ = 1.0;
+  double total_ = kEndless;
 };
 
 }  // namespace rondo

@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "core/glob.h"
-#include "optim/internal/scheduler_options.h"
 
 namespace rondo {
 
@@ -67,11 +66,17 @@ bool Scheduler::drives(const ParamGroup& group) const {
   return tags.empty() || std::find(tags.begin(), tags.end(), group.tag) != tags.end();
 }
 
-void Scheduler::write(int64_t updates, Optimizer& optimizer) const {
-  const double now = value(updates);
+void Scheduler::resolve(const RunLength& run) {
+  DurationCounter counter(run);
+  count_durations(counter);
+  unit_ = counter.unit();
+}
+
+void Scheduler::write(const Timestamp& now, Optimizer& optimizer) const {
+  const double number = value(now.amount(unit_));
   for (ParamGroup& group : optimizer.groups()) {
     if (drives(group)) {
-      *group[target_.param_group_key].data_ptr<double>() = now;
+      *group[target_.param_group_key].data_ptr<double>() = number;
     }
   }
 }
@@ -91,26 +96,6 @@ void check_schedulers(const std::vector<std::unique_ptr<Scheduler>>& schedulers,
       }
     }
   }
-}
-
-int64_t detail::resolved(const char* option,
-                         const Time& duration,
-                         int64_t least,
-                         const RunLength& run) {
-  int64_t updates = 0;
-  try {
-    updates = in_updates(duration, run);
-  } catch (const UsageError& error) {
-    throw UsageError(fmt::format("{}: {}", option, error.what()));
-  }
-  if (updates < least) {
-    throw UsageError(fmt::format("{}: expected at least {} updates, got {} ({})",
-                                 option,
-                                 least,
-                                 duration.to_string(),
-                                 updates));
-  }
-  return updates;
 }
 
 }  // namespace rondo

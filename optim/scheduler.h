@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "core/factory.h"
-#include "core/time.h"
+#include "core/timestamp.h"
+#include "optim/duration_counter.h"
 #include "optim/optimizer.h"
 
 namespace rondo {
 
 /// The length of a schedule that is never over.
-inline constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
+inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 
 /// What every scheduler takes.
 struct SchedulerTarget {
@@ -22,8 +23,9 @@ struct SchedulerTarget {
   std::vector<std::string> param_group_tags = {};  ///< the groups that it drives; none: all
 };
 
-/// A number as a pure function of the count of updates done. It keeps no state, so a resumed run
-/// needs none.
+/// A number as a pure function of how far the run is, so that a resumed run needs no state of it.
+/// It counts what its durations are in: updates (fractions of the run and epochs are, where their
+/// number is known), samples, tokens or seconds; in seconds, no two runs see the same values.
 class Scheduler {
  public:
   using Component = Scheduler;
@@ -35,28 +37,35 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
   virtual ~Scheduler() = default;
 
-  /// Turns durations into updates; called when the length of the run is known, before `value`.
-  /// \throws UsageError  when a duration cannot be converted
-  virtual void resolve(const RunLength& run) = 0;
+  /// Counts the durations in a run of that length; called before `value`.
+  /// \throws UsageError  when one cannot be counted, or two count different things
+  void resolve(const RunLength& run);
 
-  /// The number for the update that follows `updates` done ones.
-  virtual double value(int64_t updates) const = 0;
+  /// Has each duration counted, those of parts too, and keeps the counts.
+  virtual void count_durations(DurationCounter& counter) = 0;
 
-  /// Updates after which the schedule is over and its value stays, or kEndless; what a sequence
-  /// adds up.
-  virtual int64_t length() const = 0;
+  /// The number for the update before which `done` of `unit()` are done.
+  virtual double value(double done) const = 0;
+
+  /// How much of `unit()` it takes until the schedule is over and its value stays, or kEndless;
+  /// what a sequence adds up.
+  virtual double length() const = 0;
+
+  /// What `value` and `length` count, once resolved.
+  TimeUnit unit() const { return unit_; }
 
   const SchedulerTarget& target() const { return target_; }
 
   /// True when it drives `group`.
   bool drives(const ParamGroup& group) const;
 
-  /// Writes the value for the update after `updates` into the groups that it drives.
+  /// Writes the value for the update that begins at `now` into the groups that it drives.
   /// \capture host only
-  void write(int64_t updates, Optimizer& optimizer) const;
+  void write(const Timestamp& now, Optimizer& optimizer) const;
 
  private:
   SchedulerTarget target_;
+  TimeUnit unit_ = TimeUnit::Update;
 };
 
 /// Checks what no scheduler can see alone.

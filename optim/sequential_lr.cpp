@@ -39,7 +39,7 @@ void check_target(const SchedulerTarget& child, const SchedulerTarget& sequence,
 }  // namespace
 
 SequentialLR::SequentialLR(const Options& options)
-    : Scheduler(detail::target_of(options)), given_milestones_(options.milestones), starts_({0}) {
+    : Scheduler(detail::target_of(options)), given_milestones_(options.milestones), starts_({0.0}) {
   if (options.schedulers.empty()) {
     throw UsageError("SequentialLR.schedulers: expected at least one, got none");
   }
@@ -49,14 +49,14 @@ SequentialLR::SequentialLR(const Options& options)
   }
 }
 
-void SequentialLR::resolve(const RunLength& run) {
-  starts_ = {0};
+void SequentialLR::count_durations(DurationCounter& counter) {
+  starts_ = {0.0};
   for (size_t i = 0; i < schedulers_.size(); ++i) {
-    schedulers_[i]->resolve(run);
+    schedulers_[i]->count_durations(counter);
     if (i + 1 == schedulers_.size()) {
       break;
     }
-    const int64_t length = schedulers_[i]->length();
+    const double length = schedulers_[i]->length();
     if (length == kEndless) {
       throw UsageError(fmt::format(
           "SequentialLR.schedulers[{}]: it never ends, so what follows would never begin; "
@@ -65,29 +65,28 @@ void SequentialLR::resolve(const RunLength& run) {
     }
     starts_.push_back(starts_.back() + length);
   }
-  const std::vector<int64_t> milestones(starts_.begin() + 1, starts_.end());
-  std::vector<int64_t> given;
+  const std::vector<double> milestones(starts_.begin() + 1, starts_.end());
+  std::vector<double> given;
   for (const Time& milestone : given_milestones_) {
-    given.push_back(detail::resolved("SequentialLR.milestones", milestone, 0, run));
+    given.push_back(counter.count("SequentialLR.milestones", milestone, 0.0));
   }
   if (!given.empty() && given != milestones) {
     throw UsageError(
-        fmt::format("SequentialLR.milestones: expected [{}] updates, the sums of total_iters, or "
+        fmt::format("SequentialLR.milestones: expected [{}], the sums of total_iters, or "
                     "none; got [{}]",
                     fmt::join(milestones, ", "),
                     fmt::join(given, ", ")));
   }
 }
 
-double SequentialLR::value(int64_t updates) const {
-  const auto after = std::upper_bound(starts_.begin() + 1, starts_.end(), updates);
+double SequentialLR::value(double done) const {
+  const auto after = std::upper_bound(starts_.begin() + 1, starts_.end(), done);
   const auto i = after - starts_.begin() - 1;
-  return schedulers_[i]->value(updates - starts_[i]);
+  return schedulers_[i]->value(done - starts_[i]);
 }
 
-int64_t SequentialLR::length() const {
-  const int64_t last = schedulers_.back()->length();
-  return last == kEndless ? kEndless : starts_.back() + last;
+double SequentialLR::length() const {
+  return starts_.back() + schedulers_.back()->length();
 }
 
 void register_sequential_lr(Registry<Scheduler>& registry) {
@@ -100,7 +99,7 @@ void register_sequential_lr(Registry<Scheduler>& registry) {
       .required()
       .key("milestones",
            &Options::milestones,
-           known_in_updates(),
+           at_least(0),
            "when each takes over; absent: worked out");
   detail::add_target_keys(keys);
 }

@@ -10,8 +10,8 @@
 namespace rondo {
 
 /// Schedules one after another. Each counts from its own beginning; the last one stays in charge. A
-/// schedule takes over at the sum of the lengths of those before it, its milestone: at that very
-/// update the value is already its own.
+/// schedule takes over at the sum of the lengths of those before it, its milestone: there the value
+/// is already its own. All durations count one unit.
 class SequentialLR final : public Scheduler {
  public:
   struct Options {
@@ -29,14 +29,14 @@ class SequentialLR final : public Scheduler {
 
   /// \throws UsageError  when a schedule before the last never ends, or milestones were given that
   ///                     differ from the sums of lengths
-  void resolve(const RunLength& run) override;
-  double value(int64_t updates) const override;
-  int64_t length() const override;
+  void count_durations(DurationCounter& counter) override;
+  double value(double done) const override;
+  double length() const override;
 
  private:
   std::vector<std::unique_ptr<Scheduler>> schedulers_;
   std::vector<Time> given_milestones_;
-  std::vector<int64_t> starts_;  // one a scheduler; the first is 0
+  std::vector<double> starts_;  // one a scheduler; the first is 0
 };
 
 }  // namespace rondo

@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kGroups = 4;
 
 /// Longer tables are a mistake: 80 MB of numbers.
-constexpr int64_t kLongestSchedule = 10'000'000;
+constexpr double kLongestSchedule = 1e7;
 
 /// A folder of the run that is gone afterwards.
 class ScratchDirectory {
@@ -159,16 +159,22 @@ std::vector<int64_t> cycle_of_group(int64_t group) {
 }
 
 ExportedSchedule table_of(const Scheduler& scheduler, const RunPlan& plan) {
-  const std::optional<int64_t> run = plan.length().total_updates;
-  const int64_t length = std::min(scheduler.length(), run.value_or(kEndless));
+  if (scheduler.unit() != TimeUnit::Update) {
+    throw NotSupportedError(
+        "a program without the trainer counts updates only: write the durations of schedules in "
+        "updates, or as shares of a run whose length is loop.max_steps");
+  }
+  const std::optional<Time>& run = plan.length().total;
+  const bool is_counted = run && run->unit() == TimeUnit::Update;
+  const double length = std::min(scheduler.length(), is_counted ? run->value() : kEndless);
   if (length > kLongestSchedule) {
     throw NotSupportedError(
         "a schedule without an end cannot be exported from a run whose length in updates is not "
         "known: set loop.max_steps");
   }
   ExportedSchedule table;
-  for (int64_t updates = 0; updates <= length; ++updates) {
-    table.values.push_back(scheduler.value(updates));
+  for (int64_t updates = 0; updates <= static_cast<int64_t>(length); ++updates) {
+    table.values.push_back(scheduler.value(static_cast<double>(updates)));
   }
   return table;
 }

@@ -20,6 +20,8 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "loops/fit_run.h"
+#include "loops/run_plan.h"
+#include "loops/run_schedule_callback.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -66,6 +68,23 @@ void begin_measuring_memory() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
+/// Ends nothing, and gives schedules the length that the run has.
+class EndlessPlan final : public RunPlan {
+ public:
+  using RunPlan::RunPlan;
+
+  bool is_over(const Timestamp&) const override { return false; }
+};
+
+class EndlessRunSchedule final : public RunScheduleCallback {
+ protected:
+  std::unique_ptr<RunPlan> make_plan(const LoopOptions& options,
+                                     const Timestamp& start,
+                                     std::optional<int64_t> updates_per_epoch) const override {
+    return std::make_unique<EndlessPlan>(options, start, updates_per_epoch);
+  }
+};
+
 /// Ends nothing.
 class NoEarlyExit final : public EarlyExitCallback {
  public:
@@ -100,11 +119,12 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
   std::transform(
       options.callbacks.begin(), options.callbacks.end(), options.callbacks.begin(), for_rehearsal);
   options.slots.emplace("early_exit", use<NoEarlyExit>());
+  // Its end, where it would be saved, is never reached.
+  options.slots.emplace("run_schedule", use<EndlessRunSchedule>());
   options.loggers.clear();
   options.logging.log_level = "error";
   options.autorestart = {};
   options.loop.eval_frequency = 0;
-  set_length(options.loop, int64_t{1} << 40);  // its end, where it would be saved, is never reached
   return options;
 }
 
@@ -150,13 +170,6 @@ class ScratchFit {
 };
 
 }  // namespace
-
-void set_length(LoopOptions& loop, int64_t updates) {
-  loop.max_steps = updates;
-  loop.num_steps.reset();
-  loop.num_epochs.reset();
-  loop.max_duration.reset();
-}
 
 Rehearsal rehearse(RunConfig run, int64_t updates) {
   if (!run.fit) {

@@ -32,6 +32,7 @@ struct State {
 
   GroupPhase phase;                  // of the current batch: the training stage
   Timestamp previous;                // before the current update: the training stage
+  Timestamp next;                    // after the current batch, but for its seconds: likewise
   bool validation_is_due = false;    // a stretch has ended and was not validated yet: the loops
   bool has_trained = false;          // a fit: the model may be newer than any checkpoint
   const RunPlan* plan = nullptr;     // slot run_schedule; null outside of a fit

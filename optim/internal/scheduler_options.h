@@ -3,7 +3,6 @@
 #include <string>
 
 #include "core/options.h"
-#include "core/time.h"
 #include "optim/scheduler.h"
 
 namespace rondo::detail {
@@ -19,10 +18,5 @@ void add_target_keys(KeyTable<Options>& keys) {
   keys.key("param_group_key", &Options::param_group_key, "the optimizer's number that it drives")
       .key("param_group_tags", &Options::param_group_tags, "the groups that it drives; none: all");
 }
-
-/// `duration` in updates.
-/// \param option  "LinearLR.total_iters", for the message
-/// \throws UsageError  when it is less than `least`, or cannot be converted
-int64_t resolved(const char* option, const Time& duration, int64_t least, const RunLength& run);
 
 }  // namespace rondo::detail

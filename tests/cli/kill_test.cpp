@@ -88,10 +88,10 @@ class HeldLock {
 };
 
 /// Kills a run at random moments; what the program says of it.
-int verify_resume(const TempDir& dir, const std::string& extra, int kills) {
+int verify_resume(const TempDir& dir, const fs::path& run, int kills) {
   Process process({RONDO_LAUNCHER,
                    "verify-resume",
-                   config(dir, extra).string(),
+                   run.string(),
                    "--steps=60",
                    "--every=3",
                    fmt::format("--kills={}", kills)},
@@ -115,12 +115,22 @@ std::vector<std::string> endless_fit(const TempDir& dir) {
 
 TEST_CASE("a run that is killed at random moments ends in the bits of the uninterrupted one") {
   const TempDir dir;
-  CHECK(verify_resume(dir, "", 4 * campaign_scale()) == 0);
+  CHECK(verify_resume(dir, config(dir), 4 * campaign_scale()) == 0);
 }
 
 TEST_CASE("the same with checkpoints written in the background") {
   const TempDir dir;
-  CHECK(verify_resume(dir, ", async = true", 3 * campaign_scale()) == 0);
+  CHECK(verify_resume(dir, config(dir, ", async = true"), 3 * campaign_scale()) == 0);
+}
+
+TEST_CASE("a run without a seed is checked with one for all of its processes") {
+  const TempDir dir;
+  std::string text = content(config(dir));
+  const std::string seed = "seed       = 1\n";
+  const size_t at = text.find(seed);
+  REQUIRE(at != std::string::npos);
+  std::ofstream(dir / "seedless.toml") << text.erase(at, seed.size());
+  CHECK(verify_resume(dir, dir / "seedless.toml", 1) == 0);
 }
 
 TEST_CASE("SIGINT and SIGTERM end the current update, save, and exit with 130 and 143") {

@@ -65,6 +65,8 @@ const std::vector<Named> kSchedulers = {
     {"LinearLR", R"(initial_learning_rate = 1e-4, end_learning_rate = 2e-3, total_iters = "2ep")"},
     {"CosineDecayLR", "initial_learning_rate = 2e-3, end_learning_rate = 1e-5, total_iters = 0.75"},
     {"StepLR", "initial_learning_rate = 2e-3, step_size = 7, gamma = 0.5"},
+    {"LinearLR",
+     R"(initial_learning_rate = 1e-4, end_learning_rate = 2e-3, total_iters = "150sp")"},
     {"SequentialLR",
      "schedulers = [{ LinearLR = { initial_learning_rate = 1e-4, end_learning_rate = 1e-3, "
      "total_iters = 9 } }, { ConstantLR = { learning_rate = 1e-3 } }]"},

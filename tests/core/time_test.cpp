@@ -63,6 +63,17 @@ TEST_CASE("updates of a run: a fraction is rounded up, epochs need a sized loade
   CHECK_THROWS_AS(rondo::in_updates(Time("2ep"), {}), UsageError);
   CHECK_THROWS_AS(rondo::in_updates(Time(0.5), {}), UsageError);
   CHECK_THROWS_AS(rondo::in_updates(Time("1h"), known), UsageError);
+  CHECK_THROWS_AS(rondo::in_updates(Time(0.5), {Time("10sp"), {}}), UsageError);
+}
+
+TEST_CASE("what is counted: a fraction is of the total in its unit, epochs are updates if known") {
+  const rondo::RunLength in_samples{Time("1001sp"), 4};
+  CHECK(rondo::counted(Time(0.5), in_samples) == Time("501sp"));
+  CHECK(rondo::counted(Time("2ep"), in_samples) == Time("8ba"));
+  CHECK(rondo::counted(Time("2ep"), {}) == Time("2ep"));
+  CHECK(rondo::counted(Time("7tok"), in_samples) == Time("7tok"));
+  CHECK(rondo::counted(Time(0.5), {Time("1h"), {}}) == Time("30m"));
+  CHECK_THROWS_AS(rondo::counted(Time(0.5), {}), UsageError);
 }
 
 TEST_SUITE_END();

@@ -70,9 +70,9 @@ TEST_CASE("T64: max_steps is the total of the run, num_steps that many more") {
 TEST_CASE("a run that is longer than what can be counted ends at the last count") {
   LoopOptions epochs;
   epochs.num_epochs = 9000000000000000;
-  CHECK(RunPlan(epochs, {}, 100000).length().total_updates == Time::kMost);
+  CHECK(RunPlan(epochs, {}, 100000).length().total == Time(Time::kMost));
   epochs.steps_per_epoch = 100000;
-  CHECK(RunPlan(epochs, {}, std::nullopt).length().total_updates == Time::kMost);
+  CHECK(RunPlan(epochs, {}, std::nullopt).length().total == Time(Time::kMost));
   LoopOptions more;
   more.num_steps = Time::kMost;
   Timestamp late;
@@ -125,6 +125,24 @@ TEST_CASE("C32: validations every two epochs and at the end; with 0 never") {
   options.eval_frequency = "0ep";
   CHECK(stretches(options, 0, 4) == Lengths{20});
   CHECK_FALSE(RunPlan(options, {}, 4).validates());
+}
+
+TEST_CASE("a share of a run in samples is in samples") {
+  LoopOptions options;
+  options.max_duration = Time("1000sp");
+  options.eval_frequency = 0.25;
+  const RunPlan plan(options, {}, 10);
+  CHECK(plan.length().total == Time("1000sp"));
+  Timestamp before;
+  before.sample = 240;
+  Timestamp after;
+  after.sample = 256;
+  CHECK(plan.ends_stretch(before, after));
+  CHECK_FALSE(plan.ends_stretch(after, after));
+  CHECK(plan.loop_idx(after) == 1);
+  CHECK_FALSE(plan.updates_of_stretch(after));
+  options.max_steps = 50;
+  CHECK(RunPlan(options, {}, 10).length().total == Time(50));
 }
 
 TEST_CASE("C37: a fraction of a run whose length is unknown is refused") {

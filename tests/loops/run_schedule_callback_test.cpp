@@ -56,7 +56,7 @@ TEST_CASE("T98: there is a schedule while a fit runs, and none before or after")
   int64_t total = 0;
   ProbeCallback::Options probe;
   const RunScheduleCallback* schedule = nullptr;
-  probe.train_batch_end = [&](Trainer&) { total = *schedule->plan().length().total_updates; };
+  probe.train_batch_end = [&](Trainer&) { total = schedule->plan().length().total->count(); };
   TrainerOptions options = tiny_options(dir / "run");
   options.callbacks = {use<ProbeCallback>(probe)};
   options.loop.max_steps = 3;

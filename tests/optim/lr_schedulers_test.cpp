@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 
@@ -20,7 +22,7 @@ std::vector<double> values(const typename T::Options& options, const std::vector
   scheduler.resolve({100, 10});
   std::vector<double> read;
   for (const int64_t updates : at) {
-    read.push_back(scheduler.value(updates));
+    read.push_back(scheduler.value(static_cast<double>(updates)));
   }
   return read;
 }
@@ -82,9 +84,7 @@ TEST_CASE("a schedule of length 0 is over from the beginning") {
   CHECK(values<CosineDecayLR>({1.0, 0.25, 0}, {0, 1}) == std::vector<double>{0.25, 0.25});
 }
 
-TEST_CASE("a length that cannot be converted, or makes no sense, is an error") {
-  LinearLR by_epochs({1.0, 0.0, "2ep"});
-  CHECK_THROWS_AS(by_epochs.resolve({100, {}}), UsageError);
+TEST_CASE("a length that cannot be counted, or makes no sense, is an error") {
   CosineDecayLR by_share({1.0, 0.0, 0.5});
   CHECK_THROWS_AS(by_share.resolve({}), UsageError);
   LinearLR negative({1.0, 0.0, Time::in(TimeUnit::Update, -1)});
@@ -95,15 +95,40 @@ TEST_CASE("a length that cannot be converted, or makes no sense, is an error") {
   CHECK_THROWS_AS(ConstantLR({INFINITY}), UsageError);
 }
 
-TEST_CASE("a length in samples or tokens is an error that names the option") {
-  for (const char* length : {"10000sp", "2e6tok", "1h"}) {
-    CosineDecayLR scheduler({1.0, 0.0, length});
-    try {
-      scheduler.resolve({100, 10});
-      FAIL("nothing was thrown");
-    } catch (const UsageError& error) {
-      CHECK(std::string(error.what()).find("CosineDecayLR.total_iters") != std::string::npos);
-    }
+TEST_CASE("a length in samples, tokens, seconds or passes is counted in them") {
+  Timestamp now;
+  now.update = 77;  // nobody's concern here
+  now.sample = 2500;
+  now.token = 500000;
+  now.total_seconds = 900.5;
+  now.epoch = 1;
+  const std::vector<std::pair<const char*, double>> lengths = {
+      {"10000sp", 0.25}, {"2e6tok", 0.25}, {"1h", 900.5 / 3600.0}, {"4ep", 0.25}};
+  for (const auto& [length, done] : lengths) {
+    CAPTURE(length);
+    LinearLR scheduler({0.0, 1.0, length});
+    scheduler.resolve({100, {}});
+    CHECK(scheduler.unit() == Time(length).unit());
+    CHECK(scheduler.value(now.amount(scheduler.unit())) == done);
+  }
+}
+
+TEST_CASE("a share of a run that is not counted in updates is in its unit") {
+  CosineDecayLR scheduler({1.0, 0.0, 0.5});
+  scheduler.resolve({Time("10000sp"), 10});
+  CHECK(scheduler.unit() == TimeUnit::Sample);
+  CHECK(scheduler.length() == 5000.0);
+}
+
+TEST_CASE("durations of one schedule that count different things are an error that names both") {
+  StepLR scheduler({1.0, "100sp", 0.5, Time("20ba")});
+  try {
+    scheduler.resolve({100, 10});
+    FAIL("nothing was thrown");
+  } catch (const UsageError& error) {
+    const std::string text = error.what();
+    CHECK(text.find("StepLR.step_size") != std::string::npos);
+    CHECK(text.find("StepLR.total_iters") != std::string::npos);
   }
 }
 

@@ -50,7 +50,9 @@ TEST_CASE("a scheduler writes the value of the update into the groups that it dr
   LinearLR linear({1.0, 0.0, 10, "lr", {"a", "b"}});
   linear.resolve({});
   const void* const memory = sgd->groups()[1]["lr"].data_ptr();
-  linear.write(5, *sgd);
+  Timestamp now;
+  now.update = 5;
+  linear.write(now, *sgd);
   CHECK(sgd->groups()[0]["lr"].item<double>() == 0.1);
   CHECK(sgd->groups()[1]["lr"].item<double>() == 0.5);
   CHECK(sgd->groups()[2]["lr"].item<double>() == 0.5);
@@ -59,7 +61,7 @@ TEST_CASE("a scheduler writes the value of the update into the groups that it dr
 
 TEST_CASE("a scheduler without tags drives every group, of the number that it names") {
   const auto sgd = optimizer();
-  driving("momentum", {})->write(0, *sgd);
+  driving("momentum", {})->write(Timestamp(), *sgd);
   for (ParamGroup& group : sgd->groups()) {
     CHECK(group["momentum"].item<double>() == 0.5);
     CHECK(group["lr"].item<double>() == 0.1);

@@ -73,6 +73,22 @@ TEST_CASE("sequences nest, and parts may be shares of the whole run") {
   CHECK(sequence.length() == 100);
 }
 
+TEST_CASE("C16: a sequence counts one unit: samples with samples, not with updates") {
+  SequentialLR::Options options;
+  options.schedulers = {use<LinearLR>({0.0, 1.0, "1000sp"}), use<CosineDecayLR>({1.0, 0.0, 0.9})};
+  SequentialLR sequence(options);
+  sequence.resolve({Time("10000sp"), 10});
+  CHECK(sequence.unit() == TimeUnit::Sample);
+  CHECK(sequence.value(500) == 0.5);
+  CHECK(sequence.value(1000 + 4500) == doctest::Approx(0.5));
+  CHECK(sequence.length() == 10000);
+  CHECK_THROWS_AS(sequence.resolve({100, 10}), UsageError);
+  options.schedulers.back() = use<ConstantLR>({1.0});
+  SequentialLR then_constant(options);
+  then_constant.resolve({100, 10});
+  CHECK(then_constant.unit() == TimeUnit::Sample);
+}
+
 TEST_CASE("an endless part before the last, no parts, and parts with a target of their own") {
   SequentialLR::Options options;
   CHECK_THROWS_AS(SequentialLR{options}, UsageError);

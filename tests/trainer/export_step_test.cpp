@@ -379,4 +379,11 @@ TEST_CASE("a host call that is no schedule is refused by its name") {
   }
 }
 
+TEST_CASE("a schedule that does not count updates is refused") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.schedulers = {use<LinearLR>({1.0, 0.0, "100sp"})};
+  CHECK_THROWS_AS(export_step(run_of(options)), NotSupportedError);
+}
+
 TEST_SUITE_END();

@@ -211,26 +211,41 @@ TEST_CASE("P31: a resume restores every counter") {
   CHECK(time.total_seconds > 0.0);
 }
 
-TEST_CASE("C20: a schedule in epochs moves with every update") {
-  const TempDir dir;
-  std::vector<double> rates;
-  ProbeCallback::Options probe;
-  probe.after_optimizer_step = [&](Trainer&, Optimizer& optimizer) {
-    rates.push_back(optimizer.groups()[0]["lr"].item<double>());
+TEST_CASE("C20: a schedule moves with every update, in whatever unit it and the run are counted") {
+  struct Case {
+    std::string mode;
+    Time total_iters;
+    Time max_duration;
   };
-  LinearLR::Options linear;
-  linear.initial_learning_rate = 1.0;
-  linear.end_learning_rate = 0.0;
-  linear.total_iters = "2ep";
-  TrainerOptions options = tiny_options(dir / "run");
-  options.callbacks = {use<ProbeCallback>(probe)};
-  options.schedulers = {use<LinearLR>(linear)};
-  options.loop.num_epochs = 2;
-  Trainer trainer(options, quiet_log());
-  trainer.fit(tiny_loader("train"));
-  REQUIRE(rates.size() == 10);
-  for (size_t i = 0; i < rates.size(); ++i) {
-    CHECK(rates[i] == doctest::Approx(1.0 - static_cast<double>(i) / 10.0));
+
+  // An update is a batch of two samples, a pass has five of them.
+  for (const auto& [mode, total_iters, max_duration] : std::vector<Case>{{"eager", 10, 10},
+                                                                         {"traced", 10, 10},
+                                                                         {"traced", "2ep", "2ep"},
+                                                                         {"eager", "20sp", "2ep"},
+                                                                         {"traced", "20sp", 10},
+                                                                         {"eager", 1.0, "20sp"},
+                                                                         {"traced", 0.5, "40sp"}}) {
+    CAPTURE(mode);
+    CAPTURE(total_iters.to_string());
+    CAPTURE(max_duration.to_string());
+    const TempDir dir;
+    std::vector<double> rates;
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [&](Trainer& trainer) {
+      rates.push_back(trainer.state().optimizer->groups()[0]["lr"].item<double>());
+    };
+    TrainerOptions options = tiny_options(dir / "run");
+    options.backend.mode = mode;
+    options.callbacks = {use<ProbeCallback>(probe)};
+    options.schedulers = {use<LinearLR>({1.0, 0.0, total_iters})};
+    options.loop.max_duration = max_duration;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    REQUIRE(rates.size() >= 10);
+    for (size_t i = 0; i < rates.size(); ++i) {
+      CHECK(rates[i] == doctest::Approx(std::max(0.0, 1.0 - static_cast<double>(i + 1) / 10.0)));
+    }
   }
 }
 

@@ -64,7 +64,7 @@ Drawn draw(uint64_t seed) {
     CosineDecayLR::Options cosine;
     cosine.initial_learning_rate = 0.1;
     cosine.end_learning_rate = 0.01;
-    cosine.total_iters = static_cast<int64_t>(drawn.total);
+    cosine.total_iters = flip() ? Time(drawn.total) : Time("25sp");
     drawn.options.schedulers = {use<CosineDecayLR>(cosine)};
   }
   if (flip()) {

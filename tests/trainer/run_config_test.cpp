@@ -251,22 +251,24 @@ TEST_CASE("what a run would fail at when it starts is a fault of the file, all o
   }
 }
 
-TEST_CASE("lengths of schedules that are not known as updates are faults of the file") {
+TEST_CASE("lengths of schedules are times of any unit, and no negative numbers") {
   const auto with = [](const std::string& scheduler) {
     return faults_with("trainer.init.schedulers=[{ " + scheduler + " }]").size();
   };
   const std::string linear = "LinearLR = { initial_learning_rate = 1.0, total_iters = ";
-  for (const char* right : {"10", "0.5", "\"2ep\"", "\"10ba\""}) {
+  for (const char* right :
+       {"10", "0", "0.5", "\"2ep\"", "\"10ba\"", "\"10000sp\"", "\"2e6tok\"", "\"1h\""}) {
     CHECK(with(linear + right + " }") == 0);
   }
-  for (const char* wrong : {"\"10000sp\"", "\"2e6tok\"", "\"1h\"", "\"soon\""}) {
+  for (const char* wrong : {"-1", "-0.5", "\"soon\"", "true"}) {
     CHECK(with(linear + wrong + " }") == 1);
   }
-  CHECK(with("StepLR = { initial_learning_rate = 1.0, step_size = \"9sp\" }") == 1);
+  CHECK(with("StepLR = { initial_learning_rate = 1.0, step_size = 0 }") == 1);
   const std::string two = "SequentialLR = { schedulers = [{ " + linear + "4 } }, { " + linear +
                           "4 } }], milestones = [";
   CHECK(with(two + "4] }") == 0);
-  CHECK(with(two + "\"9sp\"] }") == 1);
+  CHECK(with(two + "\"9sp\"] }") == 0);
+  CHECK(with(two + "-4] }") == 1);
 }
 
 TEST_CASE("sizes, widths and dropout of models are checked with the file") {

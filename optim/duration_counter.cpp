@@ -1,0 +1,38 @@
+#include "optim/duration_counter.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace rondo {
+
+double DurationCounter::count(const std::string& option, const Time& duration, double least) {
+  Time found = duration;
+  try {
+    found = counted(duration, run_);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+  if (!first_) {
+    first_ = First{option, found};
+  }
+  if (found.unit() != first_->counted.unit()) {
+    throw UsageError(fmt::format(
+        "{}: {} counts as {} in this run, {} as {}; one schedule counts one unit: write both in it",
+        option,
+        duration.to_string(),
+        found.to_string(),
+        first_->option,
+        first_->counted.to_string()));
+  }
+  if (found.value() < least) {
+    throw UsageError(fmt::format("{}: expected at least {}, got {} ({})",
+                                 option,
+                                 Time::in(found.unit(), static_cast<int64_t>(least)).to_string(),
+                                 duration.to_string(),
+                                 found.to_string()));
+  }
+  return found.value();
+}
+
+}  // namespace rondo
