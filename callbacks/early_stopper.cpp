@@ -3,6 +3,8 @@
 #include "core/registry.h"
 #include "core/require.h"
 #include "core/timestamp.h"
+#include "loops/run_plan.h"
+#include "trainer/trainer.h"
 
 namespace rondo {
 
@@ -12,13 +14,18 @@ EarlyStopper::EarlyStopper(const Options& options)
                     "stopped by EarlyStopper"),
       patience_(options.patience),
       min_delta_(options.min_delta) {
-  const TimeUnit unit = patience_.unit();
-  detail::require(unit != TimeUnit::Fraction && unit != TimeUnit::Second,
-                  "EarlyStopper.patience",
-                  "in updates, epochs, samples or tokens",
-                  patience_.to_string());
-  detail::require(patience_.count() >= 0, "EarlyStopper.patience", ">= 0", patience_.count());
+  detail::require(patience_.value() >= 0.0, "EarlyStopper.patience", ">= 0", patience_.to_string());
   detail::require(min_delta_ >= 0.0, "EarlyStopper.min_delta", ">= 0", min_delta_);
+}
+
+void EarlyStopper::on_fit_start(Trainer& trainer,
+                                const DataLoader& train,
+                                const Loaders& val,
+                                Loop& loop) {
+  if (patience_.unit() == TimeUnit::Fraction) {
+    patience_ = counted(patience_, trainer.state().plan->length());
+  }
+  MetricStopper::on_fit_start(trainer, train, val, loop);
 }
 
 void EarlyStopper::look(const Timestamp& now, double value) {
@@ -60,7 +67,10 @@ void register_early_stopper(Registry<Callback>& registry) {
            &Options::when,
            one_of({"validation", "epoch", "update"}),
            "after which the metric is looked at; update: on log steps")
-      .key("patience", &Options::patience, "ends the run when the best value is older than this")
+      .key("patience",
+           &Options::patience,
+           at_least(0),
+           "ends the run when the best value is older than this")
       .key("min_delta", &Options::min_delta, at_least(0), "better is better by more than this");
 }
 

@@ -17,8 +17,7 @@ class EarlyStopper final : public MetricStopper {
     std::string metric = {};  ///< see MetricStopper::Watch, also for the next two
     std::string direction = "auto";
     std::string when = "validation";
-    Time patience = "1ep";  ///< ends the run when the best value is older: updates, epochs, samples
-                            ///< or tokens
+    Time patience = "1ep";   ///< ends the run when the best value is older
     double min_delta = 0.0;  ///< a value is better only by more than this, >= 0
   };
 
@@ -28,6 +27,7 @@ class EarlyStopper final : public MetricStopper {
   /// \throws UsageError  as the constructor does
   static void check(const Options& options) { static_cast<void>(EarlyStopper(options)); }
 
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
 

@@ -45,10 +45,9 @@ void record(const Trainer& trainer, const std::string& failure) {
 }  // namespace
 
 void LoggingCallback::check(const LoggingOptions& options) {
-  if (options.log_steps.value() < 0.0 || options.log_steps.unit() == TimeUnit::Second) {
+  if (options.log_steps.value() < 0.0) {
     throw UsageError(fmt::format(
-        "logging.log_steps: expected updates >= 0, a fraction or a Time like \"2ep\" that is no "
-        "wall-clock time, got {}",
+        "logging.log_steps: expected updates >= 0, a fraction or a Time like \"2ep\", got {}",
         options.log_steps.to_string()));
   }
 }
@@ -97,8 +96,8 @@ void LoggingCallback::on_validate_exception(Trainer& trainer, std::exception_ptr
 
 bool LoggingCallback::is_log_update(const Trainer& trainer, const Timestamp& time) const {
   const State& state = trainer.state();
-  return state.plan != nullptr && (state.plan->is_over(time) ||
-                                   crosses(log_steps_, state.previous, time, state.plan->length()));
+  return state.plan != nullptr &&
+         (state.plan->is_over(time) || state.falls_due(log_steps_, state.previous, time));
 }
 
 bool LoggingCallback::is_log_batch(const Trainer& trainer) const {

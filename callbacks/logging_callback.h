@@ -12,7 +12,7 @@ namespace rondo {
 /// the loggers when fit, train and validate are left, also by an exception.
 class LoggingCallback : public CoreCallback {
  public:
-  /// \throws UsageError  for `log_steps` out of its range or unit
+  /// \throws UsageError  for `log_steps` below 0
   static void check(const LoggingOptions& options);
 
   /// Opens `<artifact_dir>/run.log`, linked from `<model_dir>/latest_run.log`.
@@ -26,7 +26,7 @@ class LoggingCallback : public CoreCallback {
   void on_fit_exception(Trainer& trainer, std::exception_ptr error) override;
   void on_validate_exception(Trainer& trainer, std::exception_ptr error) override;
 
-  /// True for an update that crosses a multiple of `log_steps`, and for the last one of the run.
+  /// True for an update in which `log_steps` falls due, and for the last one of the run.
   bool is_log_update(const Trainer& trainer, const Timestamp& time) const;
 
   /// True for every `log_steps`-th batch of a validation, where that counts updates, and its last

@@ -7,8 +7,8 @@
 namespace rondo {
 
 struct LoggingOptions {
-  /// Between two log steps: updates, a fraction of the run, "2ep", "1e6tok", but no wall-clock
-  /// time, which is not known before a step has run; 0: only the last step of a run.
+  /// Between two log steps: updates, a fraction of the run, "2ep", "1e6tok", "10sec"; 0: only the
+  /// last step of a run.
   Time log_steps = 1;
   std::string log_level = "info";  ///< "debug", "info", "warning" or "error": of the console
 };

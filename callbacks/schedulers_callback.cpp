@@ -59,6 +59,7 @@ void SchedulersCallback::step(Trainer& trainer) {
 void SchedulersCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   StateList saved;
   for (size_t i = 0; i < trainer.state().schedulers.size(); ++i) {
+    // For whoever reads the file; a resumed run needs no more than the timestamp.
     saved.push_back(StateDict{{"updates", trainer.state().timestamp.update}});
   }
   if (!saved.empty()) {

@@ -13,7 +13,7 @@ class SchedulersCallback : public CoreCallback {
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
   /// Writes the numbers of the next update, scheduler by scheduler, between its hooks. A host call:
-  /// it runs in every replay, from how far the run is alone.
+  /// it runs in every replay.
   void step(Trainer& trainer);
 };
 

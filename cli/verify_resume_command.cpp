@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "core/error.h"
+#include "trainer/rehearsal.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -91,14 +92,6 @@ StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
   }
   state.set("files", names_left(model_dir, newest->extension()));
   return state;
-}
-
-/// Makes a run of `updates` updates, whatever its file says of its length.
-void set_length(LoopOptions& loop, int64_t updates) {
-  loop.max_steps = updates;
-  loop.num_steps.reset();
-  loop.num_epochs.reset();
-  loop.max_duration.reset();
 }
 
 /// The run that the command line asks for, with the length and the cadence of the check.

@@ -203,8 +203,8 @@ Time counted(const Time& time, const RunLength& run) {
   if (time.unit() == TimeUnit::Fraction) {
     if (!run.total) {
       throw UsageError(fmt::format(
-          "{} needs a run whose length is known before it starts: set loop.max_steps or "
-          "loop.max_duration",
+          "{} needs a run whose length is known before it starts: set loop.max_steps, or "
+          "loop.max_duration in updates, samples, tokens or seconds",
           time.to_string()));
     }
     return Time::in(run.total->unit(), saturated(std::ceil(time.value() * run.total->value())));
@@ -214,18 +214,6 @@ Time counted(const Time& time, const RunLength& run) {
                     saturated(time.value() * static_cast<double>(*run.updates_per_epoch)));
   }
   return time;
-}
-
-int64_t in_updates(const Time& time, const RunLength& run) {
-  const Time found = counted(time, run);
-  if (found.unit() == TimeUnit::Epoch) {
-    throw UsageError(fmt::format("{} needs a data set whose size is known", time.to_string()));
-  }
-  if (found.unit() != TimeUnit::Update) {
-    throw UsageError(
-        fmt::format("{} cannot be counted in updates before the run", time.to_string()));
-  }
-  return found.count();
 }
 
 }  // namespace rondo

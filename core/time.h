@@ -81,8 +81,4 @@ struct RunLength {
 /// \throws UsageError  for a fraction of a run whose total is not known
 Time counted(const Time& time, const RunLength& run);
 
-/// `counted` for what has to be updates.
-/// \throws UsageError  when it is not, naming what is missing
-int64_t in_updates(const Time& time, const RunLength& run);
-
 }  // namespace rondo

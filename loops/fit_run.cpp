@@ -44,6 +44,7 @@ FitRun::~FitRun() {
 void FitRun::enter(const LoadFrom& from) {
   trainer_.call(hooks::on_enter_fit, cleanup_, train_, val_, *loop_);
   trainer_.load_checkpoint(from);
+  trainer_.state().previous = trainer_.state().timestamp;
   make_plan();
   build_validation_data();
   trainer_.call(hooks::on_fit_start, train_, val_, *loop_);

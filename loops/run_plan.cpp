@@ -16,10 +16,8 @@ std::vector<Time> limits_of(const LoopOptions& options, const Timestamp& start) 
     limits.push_back(Time(start.update) + Time(*options.num_steps));
   }
   if (options.num_epochs) {
-    const Time epochs = Time::in(TimeUnit::Epoch, *options.num_epochs);
-    limits.push_back(options.steps_per_epoch
-                         ? Time(in_updates(epochs, {std::nullopt, options.steps_per_epoch}))
-                         : epochs);
+    limits.push_back(counted(Time::in(TimeUnit::Epoch, *options.num_epochs),
+                             {std::nullopt, options.steps_per_epoch}));
   }
   if (options.max_duration) {
     limits.push_back(*options.max_duration);

@@ -48,7 +48,7 @@ class RunPlan {
 
   std::vector<Time> limits_;  // any of them ends the run
   RunLength length_;
-  Time eval_frequency_;  // no fraction, but for 1.0: only at the end
+  Time eval_frequency_;  // a fraction only as 0.0, never, or 1.0, at the end
 };
 
 }  // namespace rondo

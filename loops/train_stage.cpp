@@ -57,17 +57,15 @@ std::optional<Batch> TrainStage::fetch() {
 // it.
 template <class Run>
 const Outputs* TrainStage::run_step(const Run& run) {
-  State& state = trainer_.state();
+  const State& state = trainer_.state();
   const StepKey key{"train", state.phase, trainer_.step_slots().precision->dtype()};
-  state.next = advanced(state.timestamp, *batch_, state.phase.is_last, ends_epoch_, 0.0);
   const bool logs = state.phase.is_last && trainer_.is_log_step_at(state.next);
   // Every batch of a group belongs to the update that the group makes.
   Timestamp group_end = state.next;
   group_end.update = state.timestamp.update + 1;
   const auto falls_due = [&state, logs, group_end](const Cadence& cadence) {
-    return cadence.only_log_steps
-               ? logs
-               : crosses(cadence.every, state.timestamp, group_end, state.plan->length());
+    return cadence.only_log_steps ? logs
+                                  : state.falls_due(cadence.every, state.timestamp, group_end);
   };
   trainer_.begin_step();
   return run(key, falls_due);
@@ -107,8 +105,10 @@ void TrainStage::begin_batch() {
   seconds_ = 0.0;
   batch_ = executor_->next();
   if (state.phase.is_first) {
+    state.earlier = state.previous;
     state.previous = state.timestamp;
   }
+  state.next = advanced(state.timestamp, *batch_, state.phase.is_last, ends_epoch_, 0.0);
   trainer_.call(hooks::on_train_batch_start, *state.model, *batch_, batch_idx_);
 }
 

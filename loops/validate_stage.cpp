@@ -22,7 +22,7 @@ std::optional<int64_t> batches_of_validation(Trainer& trainer,
     return pass;
   }
   if (pass) {
-    return std::min(*pass, in_updates(*wanted, {pass, pass}));
+    return std::min(*pass, counted(*wanted, {pass, pass}).count());
   }
   if (wanted->unit() == TimeUnit::Fraction) {
     throw UsageError(fmt::format(

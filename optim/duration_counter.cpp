@@ -6,12 +6,22 @@
 
 namespace rondo {
 
-double DurationCounter::count(const std::string& option, const Time& duration, double least) {
+double DurationCounter::count(const std::string& option, const Time& duration, int64_t least) {
   Time found = duration;
   try {
     found = counted(duration, run_);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+  if (found.count() < least) {
+    throw UsageError(fmt::format("{}: expected at least {}, got {} ({})",
+                                 option,
+                                 Time::in(found.unit(), least).to_string(),
+                                 duration.to_string(),
+                                 found.to_string()));
+  }
+  if (found.is_zero()) {
+    return 0.0;  // in any unit
   }
   if (!first_) {
     first_ = First{option, found};
@@ -24,13 +34,6 @@ double DurationCounter::count(const std::string& option, const Time& duration, d
         found.to_string(),
         first_->option,
         first_->counted.to_string()));
-  }
-  if (found.value() < least) {
-    throw UsageError(fmt::format("{}: expected at least {}, got {} ({})",
-                                 option,
-                                 Time::in(found.unit(), static_cast<int64_t>(least)).to_string(),
-                                 duration.to_string(),
-                                 found.to_string()));
   }
   return found.value();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,10 +14,10 @@ class DurationCounter {
  public:
   explicit DurationCounter(const RunLength& run) : run_(run) {}
 
-  /// `duration` as an amount of `unit()`, which the first one sets.
+  /// `duration` as an amount of `unit()`, which the first one sets that is not 0.
   /// \param option  "LinearLR.total_iters", for messages
   /// \throws UsageError  when it cannot be counted, is less than `least`, or counts another unit
-  double count(const std::string& option, const Time& duration, double least);
+  double count(const std::string& option, const Time& duration, int64_t least);
 
   /// Updates as long as nothing was counted.
   TimeUnit unit() const { return first_ ? first_->counted.unit() : TimeUnit::Update; }

@@ -27,7 +27,7 @@ void check_finite(const char* option, double value) {
 double counted_or_endless(DurationCounter& counter,
                           const char* option,
                           const std::optional<Time>& time) {
-  return time ? counter.count(option, *time, 0.0) : kEndless;
+  return time ? counter.count(option, *time, 0) : kEndless;
 }
 
 /// How much of `total` is done, in [0, 1]; all of nothing.
@@ -55,7 +55,7 @@ LinearLR::LinearLR(const Options& options) : Scheduler(target_of(options)), opti
 }
 
 void LinearLR::count_durations(DurationCounter& counter) {
-  total_ = counter.count("LinearLR.total_iters", options_.total_iters, 0.0);
+  total_ = counter.count("LinearLR.total_iters", options_.total_iters, 0);
 }
 
 double LinearLR::value(double done) const {
@@ -73,7 +73,7 @@ CosineDecayLR::CosineDecayLR(const Options& options)
 }
 
 void CosineDecayLR::count_durations(DurationCounter& counter) {
-  total_ = counter.count("CosineDecayLR.total_iters", options_.total_iters, 0.0);
+  total_ = counter.count("CosineDecayLR.total_iters", options_.total_iters, 0);
 }
 
 double CosineDecayLR::value(double done) const {
@@ -88,7 +88,7 @@ StepLR::StepLR(const Options& options) : Scheduler(target_of(options)), options_
 }
 
 void StepLR::count_durations(DurationCounter& counter) {
-  step_ = counter.count("StepLR.step_size", options_.step_size, 1.0);
+  step_ = counter.count("StepLR.step_size", options_.step_size, 1);
   total_ = counted_or_endless(counter, "StepLR.total_iters", options_.total_iters);
 }
 

@@ -24,8 +24,10 @@ struct SchedulerTarget {
 };
 
 /// A number as a pure function of how far the run is, so that a resumed run needs no state of it.
-/// It counts what its durations are in: updates (fractions of the run and epochs are, where their
-/// number is known), samples, tokens or seconds; in seconds, no two runs see the same values.
+/// It counts what its durations are in: updates, samples, tokens or seconds. Fractions are of the
+/// run, in what its length is in; epochs are updates, or whole passes where nobody knows how many
+/// updates one has. In seconds, which are known up to the batch before, no two runs see the same
+/// values.
 class Scheduler {
  public:
   using Component = Scheduler;
@@ -51,7 +53,7 @@ class Scheduler {
   /// what a sequence adds up.
   virtual double length() const = 0;
 
-  /// What `value` and `length` count, once resolved.
+  /// What `value` and `length` count, once resolved; a part of a sequence counts what that does.
   TimeUnit unit() const { return unit_; }
 
   const SchedulerTarget& target() const { return target_; }

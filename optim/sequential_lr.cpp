@@ -36,6 +36,15 @@ void check_target(const SchedulerTarget& child, const SchedulerTarget& sequence,
   }
 }
 
+/// "100ba, 300ba"
+std::string in_unit(TimeUnit unit, const std::vector<double>& amounts) {
+  std::vector<std::string> texts;
+  for (const double amount : amounts) {
+    texts.push_back(Time::in(unit, static_cast<int64_t>(amount)).to_string());
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 }  // namespace
 
 SequentialLR::SequentialLR(const Options& options)
@@ -68,14 +77,14 @@ void SequentialLR::count_durations(DurationCounter& counter) {
   const std::vector<double> milestones(starts_.begin() + 1, starts_.end());
   std::vector<double> given;
   for (const Time& milestone : given_milestones_) {
-    given.push_back(counter.count("SequentialLR.milestones", milestone, 0.0));
+    given.push_back(counter.count("SequentialLR.milestones", milestone, 0));
   }
   if (!given.empty() && given != milestones) {
     throw UsageError(
         fmt::format("SequentialLR.milestones: expected [{}], the sums of total_iters, or "
                     "none; got [{}]",
-                    fmt::join(milestones, ", "),
-                    fmt::join(given, ", ")));
+                    in_unit(counter.unit(), milestones),
+                    in_unit(counter.unit(), given)));
   }
 }
 

@@ -120,7 +120,9 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
       options.callbacks.begin(), options.callbacks.end(), options.callbacks.begin(), for_rehearsal);
   options.slots.emplace("early_exit", use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
-  options.slots.emplace("run_schedule", use<EndlessRunSchedule>());
+  if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>()).second) {
+    set_length(options.loop, int64_t{1} << 40);  // one of a user's own goes on by no other way
+  }
   options.loggers.clear();
   options.logging.log_level = "error";
   options.autorestart = {};
@@ -170,6 +172,13 @@ class ScratchFit {
 };
 
 }  // namespace
+
+void set_length(LoopOptions& loop, int64_t updates) {
+  loop.max_steps = updates;
+  loop.num_steps.reset();
+  loop.num_epochs.reset();
+  loop.max_duration.reset();
+}
 
 Rehearsal rehearse(RunConfig run, int64_t updates) {
   if (!run.fit) {

@@ -9,10 +9,14 @@
 #include "backends/step_report.h"
 #include "callbacks/checkpoint_options.h"
 #include "data/data_loader.h"
+#include "loops/loop.h"
 #include "trainer/run_config.h"
 #include "trainer/trainer_options.h"
 
 namespace rondo {
+
+/// Makes a run of `updates` updates, whatever its file says of its length.
+void set_length(LoopOptions& loop, int64_t updates);
 
 /// What a short training showed.
 struct Rehearsal {

@@ -32,6 +32,7 @@ struct State {
 
   GroupPhase phase;                  // of the current batch: the training stage
   Timestamp previous;                // before the current update: the training stage
+  Timestamp earlier;                 // before the update before it: likewise
   Timestamp next;                    // after the current batch, but for its seconds: likewise
   bool validation_is_due = false;    // a stretch has ended and was not validated yet: the loops
   bool has_trained = false;          // a fit: the model may be newer than any checkpoint
@@ -44,6 +45,11 @@ struct State {
   Metrics last_metrics;  // the newest value of each metric that was logged
 
   int64_t global_step() const { return timestamp.update; }
+
+  /// True when `interval` falls due from `before`, which is in the current update of a fit, to
+  /// `after`. What an update will take is not known when it begins, so an interval of seconds falls
+  /// due by the update before it.
+  bool falls_due(const Time& interval, const Timestamp& before, const Timestamp& after) const;
 };
 
 }  // namespace rondo

@@ -122,7 +122,7 @@ class Trainer {
   /// Runs `function` after the current step with materialised tensors, in queue order; inside a
   /// step, after each replay of it. `function` must take its tensors as arguments: one that a
   /// lambda captures is stale when the step is replayed. \param every  cadence of the repetition,
-  /// in any unit of time
+  /// in any unit of time; seconds fall due in the update after
   void defer(std::vector<at::Tensor> tensors, HostFunction function, Time every = 1);
 
   /// Inside a step: runs `function` now and at this point of each replay; it may write the tensors

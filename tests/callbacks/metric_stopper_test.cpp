@@ -111,6 +111,16 @@ TEST_CASE("C77: a run that was ended ends at once when it is resumed, unless pat
   CHECK(fit(dir, scores, use<EarlyStopper>(options)).steps == 40);
 }
 
+TEST_CASE("patience is a time of any unit, and may be a share of the run") {
+  const std::vector<double> scores = {1, 2, 2, 1.5, 9, 9, 9, 9};
+  for (const Time& patience : {Time(9), Time(0.2), Time("18sp")}) {
+    const TempDir dir;
+    EarlyStopper::Options options = on_score();
+    options.patience = patience;
+    CHECK(fit(dir, scores, use<EarlyStopper>(options)).steps == 20);
+  }
+}
+
 TEST_CASE("C77: a metric that nothing logs is an error which names it") {
   const TempDir dir;
   EarlyStopper::Options options = on_score();
@@ -129,7 +139,6 @@ TEST_CASE("C77: options out of range are refused") {
   CHECK_THROWS_AS(EarlyStopper({}), UsageError);
   CHECK_THROWS_AS(EarlyStopper({"loss", "less"}), UsageError);
   CHECK_THROWS_AS(EarlyStopper({"loss", "min", "batch"}), UsageError);
-  CHECK_THROWS_AS(EarlyStopper({"loss", "min", "epoch", 0.5}), UsageError);
   CHECK_THROWS_AS(EarlyStopper({"loss", "min", "epoch", -1}), UsageError);
   CHECK_THROWS_AS(EarlyStopper({"loss", "min", "epoch", 1, -0.1}), UsageError);
   CHECK_THROWS_AS(ThresholdStopper({}), UsageError);

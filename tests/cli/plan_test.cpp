@@ -21,6 +21,8 @@
 #include "core/available_cores.h"
 #include "core/error.h"
 #include "loops/run_schedule_callback.h"
+#include "optim/lr_schedulers.h"
+#include "optim/sequential_lr.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "trainer/rehearsal.h"
@@ -248,6 +250,25 @@ TEST_CASE("a rehearsal that ends by itself, or plans nothing, is an error and no
   CHECK_THROWS_AS(rehearse(run, 1), NotSupportedError);
   run.init.slots.emplace("run_schedule", use<OneUpdate>());
   CHECK_THROWS_AS(rehearse(run, kUpdatesToPlan), Error);
+}
+
+TEST_CASE("a rehearsal has the schedules of the run, also of one in samples") {
+  const TempDir dir;
+  RunConfig run = load(write_run(dir, "[784, 10]"));
+  run.init.loop.max_steps.reset();
+  run.init.loop.max_duration = Time("64sp");
+  SequentialLR::Options sequence;
+  sequence.schedulers = {use<LinearLR>({0.0, 1.0, "8sp"}), use<CosineDecayLR>({1.0, 0.0, 0.5})};
+  run.init.schedulers = {use<SequentialLR>(sequence)};
+  CHECK(rehearse(run, kUpdatesToPlan).steps.size() == 1);
+}
+
+TEST_CASE("a rehearsal goes on beyond the end of a run with a schedule of its own") {
+  const TempDir dir;
+  RunConfig run = load(write_run(dir, "[784, 10]"));
+  run.init.loop.max_steps = 2;
+  run.init.slots.emplace("run_schedule", use<RunScheduleCallback>());
+  CHECK(rehearse(run, kUpdatesToPlan).steps.size() == 1);
 }
 
 TEST_CASE("a loss that goes bad ends a rehearsal that has planned everything") {

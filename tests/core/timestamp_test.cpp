@@ -66,6 +66,25 @@ TEST_CASE("C34: a fraction of the run fires every so many updates") {
   CHECK(fired == 4);
 }
 
+TEST_CASE("a fraction of a run in samples fires every so many samples") {
+  Timestamp before;
+  before.sample = 240;
+  Timestamp after;
+  after.sample = 260;
+  const RunLength run{Time("1000sp"), 8};
+  CHECK(rondo::crosses(0.25, before, after, run));
+  CHECK_FALSE(rondo::crosses(0.5, before, after, run));
+}
+
+TEST_CASE("amounts are counts, of seconds with their parts") {
+  Timestamp time;
+  time.advance_batch({4, 40, 1.25, true});
+  CHECK(time.amount(TimeUnit::Sample) == 4.0);
+  CHECK(time.amount(TimeUnit::Second) == 1.25);
+  CHECK(time.get(TimeUnit::Second) == 1);
+  CHECK_THROWS_AS(time.amount(TimeUnit::Fraction), rondo::UsageError);
+}
+
 TEST_CASE("a timestamp comes back from its state") {
   Timestamp time;
   time.advance_batch({4, 40, 0.125, true});

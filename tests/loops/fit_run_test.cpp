@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,7 +97,7 @@ TEST_CASE("T93: log_steps 3 over 7 updates logs at 3, 6 and 7; 0 logs only at 7"
   }
 }
 
-TEST_CASE("log_steps in other units logs at the update that crosses them; seconds are refused") {
+TEST_CASE("log_steps in other units logs at the update that crosses them") {
   const TempDir dir;
   Entries entries;
   TrainerOptions options = logged_options(dir, entries);
@@ -117,8 +118,40 @@ TEST_CASE("log_steps in other units logs at the update that crosses them; second
   }
   expected.push_back(8);
   CHECK(updates_of(entries, "loss") == expected);
-  options.logging.log_steps = "3sec";
-  CHECK_THROWS_AS(Trainer(options, quiet_log()), HookError);
+}
+
+TEST_CASE("log_steps in seconds logs in the update after the one that crosses them") {
+  struct Case {
+    std::string mode;
+    Time log_steps;
+    std::optional<Time> max_duration;
+    Updates logged;
+  };
+
+  // Each update takes 40 seconds.
+  for (const auto& [mode, log_steps, max_duration, logged] :
+       std::vector<Case>{{"eager", "100sec", {}, {4, 6, 8}},
+                         {"traced", "100sec", {}, {4, 6, 8}},
+                         {"traced", 0.3125, Time("320sec"), {4, 6, 9}}}) {
+    CAPTURE(mode);
+    const TempDir dir;
+    Entries entries;
+    ProbeCallback::Options clock;
+    clock.train_batch_end = [](Trainer& trainer) {
+      trainer.state().timestamp.total_seconds += 40.0;
+    };
+    TrainerOptions options = logged_options(dir, entries);
+    options.backend.mode = mode;
+    options.callbacks.push_back(use<ProbeCallback>(clock));
+    options.loop.max_steps = 8;
+    if (max_duration) {
+      options.loop.max_steps.reset();
+      options.loop.max_duration = max_duration;
+    }
+    options.logging.log_steps = log_steps;
+    Trainer(options, quiet_log()).fit(tiny_loader("train"));
+    CHECK(updates_of(entries, "loss") == logged);
+  }
 }
 
 TEST_CASE("T66: a run longer than its data begins the next epoch") {

@@ -83,7 +83,11 @@ TEST_CASE("C16: a sequence counts one unit: samples with samples, not with updat
   CHECK(sequence.value(1000 + 4500) == doctest::Approx(0.5));
   CHECK(sequence.length() == 10000);
   CHECK_THROWS_AS(sequence.resolve({100, 10}), UsageError);
-  options.schedulers.back() = use<ConstantLR>({1.0});
+  options.schedulers = {use<LinearLR>({0.0, 1.0, 0}), use<CosineDecayLR>({1.0, 0.0, "500sp"})};
+  SequentialLR without_warm_up(options);
+  without_warm_up.resolve({100, 10});
+  CHECK(without_warm_up.unit() == TimeUnit::Sample);
+  options.schedulers = {use<LinearLR>({0.0, 1.0, "1000sp"}), use<ConstantLR>({1.0})};
   SequentialLR then_constant(options);
   then_constant.resolve({100, 10});
   CHECK(then_constant.unit() == TimeUnit::Sample);

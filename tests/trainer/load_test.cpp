@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/version.h"
+#include "data/tensor_dataset.h"
 #include "optim/lr_schedulers.h"
 #include "support/probe_callback.h"
 #include "support/recording_callback.h"
@@ -245,6 +247,45 @@ TEST_CASE("C20: a schedule moves with every update, in whatever unit it and the 
     REQUIRE(rates.size() >= 10);
     for (size_t i = 0; i < rates.size(); ++i) {
       CHECK(rates[i] == doctest::Approx(std::max(0.0, 1.0 - static_cast<double>(i + 1) / 10.0)));
+    }
+  }
+}
+
+TEST_CASE("a schedule counts what groups of batches have taken, whatever is in a batch") {
+  // Batches of 2 and a last one of 1, in groups of 2: 4, 4 and 1 samples an update, 3 tokens each.
+  TensorMap rows;
+  rows.set("x", torch::ones({9, 4}));
+  rows.set("label", torch::zeros({9}, torch::kLong));
+  rows.set("tokens", torch::zeros({9, 3}, torch::kLong));
+  LoaderOptions batches;
+  batches.batch_size = 2;
+  const DataLoader train("train", from_tensors(rows), batches);
+  for (const char* mode : {"eager", "traced"}) {
+    for (const auto& [total_iters, each] :
+         std::vector<std::pair<const char*, double>>{{"36sp", 1.0 / 36}, {"108tok", 3.0 / 108}}) {
+      CAPTURE(mode);
+      CAPTURE(total_iters);
+      const TempDir dir;
+      std::vector<double> rates;
+      ProbeCallback::Options probe;
+      probe.train_batch_end = [&](Trainer& trainer) {
+        if (trainer.state().phase.is_last) {
+          rates.push_back(trainer.state().optimizer->groups()[0]["lr"].item<double>());
+        }
+      };
+      TrainerOptions options = tiny_options(dir / "run");
+      options.backend.mode = mode;
+      options.callbacks = {use<ProbeCallback>(probe)};
+      options.schedulers = {use<LinearLR>({1.0, 0.0, total_iters})};
+      options.loop.grad_accum_steps = 2;
+      options.loop.max_steps = 12;
+      Trainer(options, quiet_log()).fit(train);
+      double samples = 0.0;
+      REQUIRE(rates.size() == 12);
+      for (size_t i = 0; i < rates.size(); ++i) {
+        samples += i % 3 == 2 ? 1.0 : 4.0;
+        CHECK(rates[i] == doctest::Approx(1.0 - samples * each));
+      }
     }
   }
 }

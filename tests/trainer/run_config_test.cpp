@@ -227,7 +227,7 @@ TEST_CASE("T82: the limit of restarts is an integer of 0 or more") {
 TEST_CASE("what a run would fail at when it starts is a fault of the file, all of it at once") {
   const std::vector<Fault> faults = faults_of(
       "[trainer.init]\nmodel_dir = \"x\"\nmodel = { name = \"Mlp\", sizes = [784, 10] }\n"
-      "logging = { log_steps = \"1s\" }\n"
+      "logging = { log_steps = \"-1sec\" }\n"
       "sparsity = { sparsity = 1.0 }\n"
       "checkpoint = { steps = \"-3ep\" }\n"
       "[trainer.init.loop]\nmax_steps = 9223372036854775807\neval_steps = \"2ep\"\n"
@@ -287,7 +287,7 @@ TEST_CASE("options of a component that do not go together are a fault at the com
       "trainer.init.optimizer={ SGD = { nesterov = true } }",
       "trainer.init.optimizer={ AdamW = { params = [{ params = [\"*\"], momentum = 0.5 }] } }",
       "trainer.init.schedulers=[{ SequentialLR = { schedulers = [] } }]",
-      "trainer.init.callbacks=[{ EarlyStopper = { metric = \"loss\", patience = \"1h\" } }]",
+      "trainer.init.callbacks=[{ EarlyStopper = { metric = \"loss\", patience = \"-1ep\" } }]",
       "trainer.init.callbacks=[{ LoadCheckpointStates = { states = [] } }]",
       "trainer.init.callbacks=[{ ComputeNorm = { layer_pattern = \"no_group\" } }]",
   };
