@@ -111,7 +111,7 @@ void add_verify_resume(CLI::App& root, CommandLine& line) {
   add_count(app, "--steps", line.steps, "Updates of the run");
   add_count(app, "--every", line.every, "Updates between two saves");
   add_count(app, "--kills", line.kills, "How often it is killed");
-  add_count(app, "--seed", line.seed, "Of the moments of the kills", 0);
+  add_count(app, "--seed", line.seed, "Of the moments of the kills, and of a run that has none", 0);
 }
 
 /// An action on files; `count`: how many, -1 for one or more.

@@ -40,7 +40,7 @@ struct CommandLine {
   int64_t steps = 50;                  ///< verify-resume: updates of the run, >= 1
   int64_t every = 5;                   ///< verify-resume: updates between two saves, >= 1
   int64_t kills = 5;                   ///< verify-resume: how often the run is killed, >= 1
-  int64_t seed = 1;                    ///< verify-resume: of the moments of the kills, >= 0
+  int64_t seed = 1;                    ///< verify-resume: of kills and a seedless run, >= 0
   std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
   std::vector<std::string> files;      ///< checkpoint: what it works on
   std::string output;                  ///< checkpoint average, export-step: the file to write

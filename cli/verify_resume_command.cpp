@@ -106,7 +106,7 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   }
   set_length(run.init.loop, line.steps);
   if (!run.init.seed) {  // every process would draw one of its own
-    run.init.seed = std::random_device()();
+    run.init.seed = static_cast<uint64_t>(line.seed);
   }
   CheckpointOptions& checkpoint = run.init.checkpoint;
   checkpoint.steps = line.every;

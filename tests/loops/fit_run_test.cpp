@@ -129,11 +129,10 @@ TEST_CASE("log_steps in seconds logs in the update after the one that crosses th
   };
 
   // Each update takes 40 seconds.
-  for (const auto& [mode, log_steps, max_duration, logged] :
-       std::vector<Case>{{"eager", "100sec", {}, {4, 6, 8}},
-                         {"traced", "100sec", {}, {4, 6, 8}},
-                         {"traced", 0.3125, Time("320sec"), {4, 6, 9}}}) {
-    CAPTURE(mode);
+  for (const Case& one : std::vector<Case>{{"eager", "100sec", {}, {4, 6, 8}},
+                                           {"traced", "100sec", {}, {4, 6, 8}},
+                                           {"traced", 0.3125, Time("320sec"), {4, 6, 9}}}) {
+    INFO(one.mode << ", " << one.log_steps.to_string());
     const TempDir dir;
     Entries entries;
     ProbeCallback::Options clock;
@@ -141,16 +140,16 @@ TEST_CASE("log_steps in seconds logs in the update after the one that crosses th
       trainer.state().timestamp.total_seconds += 40.0;
     };
     TrainerOptions options = logged_options(dir, entries);
-    options.backend.mode = mode;
+    options.backend.mode = one.mode;
     options.callbacks.push_back(use<ProbeCallback>(clock));
     options.loop.max_steps = 8;
-    if (max_duration) {
+    if (one.max_duration) {
       options.loop.max_steps.reset();
-      options.loop.max_duration = max_duration;
+      options.loop.max_duration = one.max_duration;
     }
-    options.logging.log_steps = log_steps;
+    options.logging.log_steps = one.log_steps;
     Trainer(options, quiet_log()).fit(tiny_loader("train"));
-    CHECK(updates_of(entries, "loss") == logged);
+    CHECK(updates_of(entries, "loss") == one.logged);
   }
 }
 

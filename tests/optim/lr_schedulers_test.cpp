@@ -104,11 +104,12 @@ TEST_CASE("a length in samples, tokens, seconds or passes is counted in them") {
   now.epoch = 1;
   const std::vector<std::pair<const char*, double>> lengths = {
       {"10000sp", 0.25}, {"2e6tok", 0.25}, {"1h", 900.5 / 3600.0}, {"4ep", 0.25}};
-  for (const auto& [length, done] : lengths) {
-    CAPTURE(length);
+  for (const auto& [text, done] : lengths) {
+    const Time length = text;
+    INFO(length.to_string());
     LinearLR scheduler({0.0, 1.0, length});
     scheduler.resolve({100, {}});
-    CHECK(scheduler.unit() == Time(length).unit());
+    CHECK(scheduler.unit() == length.unit());
     CHECK(scheduler.value(now.amount(scheduler.unit())) == done);
   }
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint_file.h"
@@ -221,16 +220,14 @@ TEST_CASE("C20: a schedule moves with every update, in whatever unit it and the 
   };
 
   // An update is a batch of two samples, a pass has five of them.
-  for (const auto& [mode, total_iters, max_duration] : std::vector<Case>{{"eager", 10, 10},
-                                                                         {"traced", 10, 10},
-                                                                         {"traced", "2ep", "2ep"},
-                                                                         {"eager", "20sp", "2ep"},
-                                                                         {"traced", "20sp", 10},
-                                                                         {"eager", 1.0, "20sp"},
-                                                                         {"traced", 0.5, "40sp"}}) {
-    CAPTURE(mode);
-    CAPTURE(total_iters.to_string());
-    CAPTURE(max_duration.to_string());
+  for (const Case& one : std::vector<Case>{{"eager", 10, 10},
+                                           {"traced", 10, 10},
+                                           {"traced", "2ep", "2ep"},
+                                           {"eager", "20sp", "2ep"},
+                                           {"traced", "20sp", 10},
+                                           {"eager", 1.0, "20sp"},
+                                           {"traced", 0.5, "40sp"}}) {
+    INFO(one.mode << ", " << one.total_iters.to_string() << " of " << one.max_duration.to_string());
     const TempDir dir;
     std::vector<double> rates;
     ProbeCallback::Options probe;
@@ -238,10 +235,10 @@ TEST_CASE("C20: a schedule moves with every update, in whatever unit it and the 
       rates.push_back(trainer.state().optimizer->groups()[0]["lr"].item<double>());
     };
     TrainerOptions options = tiny_options(dir / "run");
-    options.backend.mode = mode;
+    options.backend.mode = one.mode;
     options.callbacks = {use<ProbeCallback>(probe)};
-    options.schedulers = {use<LinearLR>({1.0, 0.0, total_iters})};
-    options.loop.max_duration = max_duration;
+    options.schedulers = {use<LinearLR>({1.0, 0.0, one.total_iters})};
+    options.loop.max_duration = one.max_duration;
     Trainer trainer(options, quiet_log());
     trainer.fit(tiny_loader("train"));
     REQUIRE(rates.size() >= 10);
@@ -261,10 +258,8 @@ TEST_CASE("a schedule counts what groups of batches have taken, whatever is in a
   batches.batch_size = 2;
   const DataLoader train("train", from_tensors(rows), batches);
   for (const char* mode : {"eager", "traced"}) {
-    for (const auto& [total_iters, each] :
-         std::vector<std::pair<const char*, double>>{{"36sp", 1.0 / 36}, {"108tok", 3.0 / 108}}) {
-      CAPTURE(mode);
-      CAPTURE(total_iters);
+    for (const Time& total_iters : {Time("36sp"), Time("108tok")}) {
+      INFO(mode << ", " << total_iters.to_string());
       const TempDir dir;
       std::vector<double> rates;
       ProbeCallback::Options probe;
@@ -284,7 +279,7 @@ TEST_CASE("a schedule counts what groups of batches have taken, whatever is in a
       REQUIRE(rates.size() == 12);
       for (size_t i = 0; i < rates.size(); ++i) {
         samples += i % 3 == 2 ? 1.0 : 4.0;
-        CHECK(rates[i] == doctest::Approx(1.0 - samples * each));
+        CHECK(rates[i] == doctest::Approx(1.0 - samples / 36.0));
       }
     }
   }
