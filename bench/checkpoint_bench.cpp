@@ -3,9 +3,10 @@
 //
 //   checkpoint_bench --megabytes=200 --rounds=5 --dir=/var/tmp
 //
-// pause: how long `BackgroundSave::begin` keeps the caller; the first one also allocates the copy.
-// extra_mb: growth of the process' peak (VmHWM). What was loaded is counted in, and is copied into
-// the state as a run would do it; own_mb: what of it is no page of the file.
+// pause: how long `BackgroundSave::begin` keeps the caller. update: a pass that changes every
+// tensor; at once: right after `begin`, when it has to wait for the copy, which is the worst that
+// can be. extra_mb: growth of the process' peak (VmHWM). What was loaded is counted in, and is
+// copied into the state as a run would do it; own_mb: what of it is no page of the file.
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -31,13 +32,12 @@ using namespace rondo;
 using Clock = std::chrono::steady_clock;
 
 /// What a model with Adam has: three tensors for each parameter, all touched.
-StateDict make_state(int64_t megabytes) {
-  constexpr int64_t kParameters = 64;
-  const int64_t numel = megabytes * 1'000'000 / 4 / 3 / kParameters;
+StateDict make_state(int64_t megabytes, int64_t parameters) {
+  const int64_t numel = megabytes * 1'000'000 / 4 / 3 / parameters;
   StateDict model;
   StateDict first;
   StateDict second;
-  for (int64_t i = 0; i < kParameters; ++i) {
+  for (int64_t i = 0; i < parameters; ++i) {
     const std::string name = fmt::format("layer{}.weight", i);
     model.set(name, torch::randn({numel}));
     first.set(name, torch::randn({numel}));
@@ -170,15 +170,26 @@ void measure_background(const Subject& subject, Report& report) {
     background.begin({path, {}}, subject.state, [](const auto&) {});
   };
   report.add("first_pause_s", seconds_of(begin));
+  const auto update = [&] {
+    for (const at::Tensor& tensor : subject.tensors) {
+      tensor.neg_();
+    }
+  };
   std::vector<double> pauses;
+  std::vector<double> updates;
+  std::vector<double> updates_behind;
   std::vector<double> writes;
   for (int i = 0; i < subject.rounds; ++i) {
     writes.push_back(background.wait()->seconds);
     std::filesystem::remove(subject.dir / "background.pt");
+    updates.push_back(seconds_of(update));
     pauses.push_back(seconds_of(begin));
+    updates_behind.push_back(seconds_of(update));
   }
   background.wait();
   report.add("pause_s", median(pauses));
+  report.add("update_s", median(updates));
+  report.add("update_at_once_s", median(updates_behind));
   report.add("background_write_s", median(writes));
 }
 
@@ -186,12 +197,14 @@ void measure_background(const Subject& subject, Report& report) {
 
 int main(int argc, char** argv) {
   int64_t megabytes = 200;
+  int64_t parameters = 64;
   Subject subject;
   subject.rounds = 5;
   bool compresses = false;
   std::string parent = std::filesystem::temp_directory_path().string();
   CLI::App app("Times checkpoints.");
   app.add_option("--megabytes", megabytes, "Size of the state");
+  app.add_option("--parameters", parameters, "Tensors of the model; two more for each are Adam's");
   app.add_option("--rounds", subject.rounds, "Each is timed this often; the median counts");
   app.add_option("--dir", parent, "Where files go");
   app.add_flag("--compress", compresses, "Also with zstd and gzip");
@@ -199,7 +212,7 @@ int main(int argc, char** argv) {
 
   subject.dir = std::filesystem::path(parent) / fmt::format("rondo_bench_{}", ::getpid());
   std::filesystem::create_directories(subject.dir);
-  subject.state = make_state(megabytes);
+  subject.state = make_state(megabytes, parameters);
   subject.tensors = tensors_of(subject.state);
   Report report;
   report.add("megabytes", static_cast<double>(megabytes));

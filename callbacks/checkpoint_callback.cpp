@@ -203,6 +203,7 @@ void CheckpointCallback::settle(Trainer& trainer, bool waits) {
   if (!done) {
     return;
   }
+  trainer.state().saves.pause_s += done->waited_s;
   if (done->error) {
     fail_save(trainer, done->error);
   } else {

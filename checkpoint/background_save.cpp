@@ -21,10 +21,15 @@ void BackgroundSave::begin(NewName name,
   }
   snapshot_.take(std::move(name), state);
   publish_ = std::move(publish);
-  writing_ = std::async(std::launch::async, [this] { return write(); });
+  try {
+    writing_ = std::async(std::launch::async, [this] { return write(); });
+  } catch (...) {  // no thread to be had, which would let writers of the state wait for ever
+    snapshot_.release();
+    throw;
+  }
 }
 
-BackgroundSave::Done BackgroundSave::write() const {
+BackgroundSave::Done BackgroundSave::write() {
   const Stopwatch watch;
   Done done;
   try {
@@ -34,17 +39,24 @@ BackgroundSave::Done BackgroundSave::write() const {
     done.error = std::current_exception();
   }
   done.seconds = watch.seconds();
+  done.waited_s = snapshot_.waited_s();
+  return done;
+}
+
+BackgroundSave::Done BackgroundSave::report() {
+  Done done = writing_.get();
+  snapshot_.release();
   return done;
 }
 
 std::optional<BackgroundSave::Done> BackgroundSave::poll() {
   const bool is_done =
       writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  return is_done ? std::optional<Done>(writing_.get()) : std::nullopt;
+  return is_done ? std::optional<Done>(report()) : std::nullopt;
 }
 
 std::optional<BackgroundSave::Done> BackgroundSave::wait() {
-  return writing_.valid() ? std::optional<Done>(writing_.get()) : std::nullopt;
+  return writing_.valid() ? std::optional<Done>(report()) : std::nullopt;
 }
 
 }  // namespace rondo

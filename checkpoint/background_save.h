@@ -13,14 +13,16 @@
 
 namespace rondo {
 
-/// Writes checkpoints on a thread, one at a time, from a copy of the state that is made before
-/// `begin` returns. Memory: one copy. For one thread; only the writing is done by another.
+/// Writes checkpoints on a thread, one at a time, with the state as it was when `begin` was called.
+/// Memory: one copy. For one thread; only the copying of large tensors, for which their writers
+/// wait (see CheckpointSnapshot), and the writing are done by another.
 class BackgroundSave {
  public:
   /// What became of a save.
   struct Done {
     std::filesystem::path path;  ///< of the file; empty when there is none
     double seconds = 0.0;        ///< that writing took
+    double waited_s = 0.0;       ///< that others waited to change what was not copied yet, at most
     std::exception_ptr error;    ///< null when it is written and published
   };
 
@@ -31,8 +33,8 @@ class BackgroundSave {
   /// Waits for a save in flight.
   ~BackgroundSave();
 
-  /// Copies the state and begins to write it; the save before it must have been reported. Nothing
-  /// is written when it throws.
+  /// Takes the state and begins to write it; the save before it must have been reported. Nothing is
+  /// written when it throws.
   /// \param name     asked for the path, and from the writing thread for another one when that was
   ///                 taken meanwhile; announces from the writing thread
   /// \param publish  called by the writing thread once the file is durable
@@ -48,7 +50,8 @@ class BackgroundSave {
   std::optional<Done> wait();
 
  private:
-  Done write() const;
+  Done write();
+  Done report();
 
   std::shared_ptr<FileSystem> files_;
   CheckpointSnapshot snapshot_;

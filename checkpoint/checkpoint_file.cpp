@@ -143,16 +143,21 @@ void CheckpointSnapshot::take(NewName name, const StateDict& state) {
   as_checkpoint_error("save", path, [&] {
     detail::PickledState pickled = detail::pickle_state(state);
     pickled_.reset();  // its tensors keep the memory that may have to grow
-    memory_->copy(pickled.records);
+    memory_->begin(pickled.records);
     pickled_ = std::make_unique<detail::PickledState>(std::move(pickled));
   });
   name_ = std::move(name);
   path_ = std::move(path);
 }
 
-fs::path CheckpointSnapshot::write(FileSystem& files) const {
+fs::path CheckpointSnapshot::write(FileSystem& files) {
+  waited_s_ = memory_->finish();
   return as_checkpoint_error(
       "save", path_, [&] { return write_new(files, path_, name_, writer_of(path_, *pickled_)); });
+}
+
+void CheckpointSnapshot::release() {
+  memory_->release();
 }
 
 StateDict read_checkpoint(const fs::path& path) {

@@ -42,6 +42,9 @@ class SnapshotMemory;
 /// A state on its way to a file, in memory of its own: the run may go on changing its tensors.
 /// Memory is used again by the next `take`. The file has the same bytes as `write_checkpoint`'s,
 /// and replaces none.
+///
+/// Where the system can hold pages (Linux 6.4), large tensors are copied by `write`: who changes
+/// one of them before that waits, and until `release` none of them can be resized.
 class CheckpointSnapshot {
  public:
   CheckpointSnapshot();
@@ -49,18 +52,26 @@ class CheckpointSnapshot {
   CheckpointSnapshot& operator=(const CheckpointSnapshot&) = delete;
   ~CheckpointSnapshot();
 
-  /// Copies the state for a new file. \throws CheckpointError  as `write_checkpoint`
+  /// Takes the state as it is now, for a new file. `write` or `release` must follow soon.
+  /// \throws CheckpointError  as `write_checkpoint`
   void take(NewName name, const StateDict& state);
 
-  /// Writes what was taken last, from any thread. \return where it is \throws CheckpointError  as
-  /// `write_checkpoint`
-  std::filesystem::path write(FileSystem& files) const;
+  /// Writes what was taken last, once, from any thread. \return where it is
+  /// \throws CheckpointError  as `write_checkpoint`
+  std::filesystem::path write(FileSystem& files);
+
+  /// Lets go of the state's tensors. Not while `write` runs; nothing can be written afterwards.
+  void release();
+
+  /// Seconds that others waited for `write` to copy what they were about to change, at most.
+  double waited_s() const { return waited_s_; }
 
  private:
   std::unique_ptr<detail::SnapshotMemory> memory_;
   std::unique_ptr<detail::PickledState> pickled_;
   NewName name_;
   std::filesystem::path path_;  // the first that was free
+  double waited_s_ = 0.0;
 };
 
 /// What rondo wrote into a file about itself: format, writer, LibTorch, a `key = value` a line. ""

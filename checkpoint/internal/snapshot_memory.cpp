@@ -4,12 +4,11 @@
 #include <ATen/ops/empty.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include <cstdint>
-#include <cstring>
+#include <utility>
+
+#include "checkpoint/internal/stream_copy.h"
 
 namespace rondo::detail {
 
@@ -19,24 +18,6 @@ constexpr int64_t kAlignment = 64;  // of at::empty too, and a multiple of every
 
 int64_t room_for(const at::Tensor& tensor) {
   return (static_cast<int64_t>(tensor.nbytes()) + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-/// Copies by stores that leave the caches alone. \param to  aligned to 64 bytes
-void stream(char* to, const char* from, size_t bytes) {
-  size_t done = 0;
-#ifdef __SSE2__
-  constexpr size_t kLine = 64;
-  for (; done + kLine <= bytes; done += kLine) {
-    for (size_t part = done; part < done + kLine; part += sizeof(__m128i)) {
-      const auto* source = reinterpret_cast<const __m128i*>(from + part);
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + part), _mm_loadu_si128(source));
-    }
-  }
-  _mm_sfence();
-#endif
-  if (done < bytes) {  // an empty tensor has no address
-    std::memcpy(to + done, from + done, bytes - done);
-  }
 }
 
 at::Tensor block_of(int64_t bytes) {
@@ -54,9 +35,21 @@ at::Tensor block_of(int64_t bytes) {
   return block;
 }
 
+/// \param to  bytes
+void copy(const at::Tensor& to, const at::Tensor& from, DeferredCopy& deferred) {
+  if (!from.device().is_cpu() || !from.is_contiguous()) {
+    to.view(from.scalar_type()).view(from.sizes()).copy_(from);
+    return;
+  }
+  auto* place = static_cast<char*>(to.data_ptr());
+  if (!deferred.add(from, place)) {
+    stream_copy(place, static_cast<const char*>(from.data_ptr()), from.nbytes());
+  }
+}
+
 }  // namespace
 
-void SnapshotMemory::copy(std::vector<at::Tensor>& tensors) {
+void SnapshotMemory::begin(std::vector<at::Tensor>& tensors) {
   const at::NoGradGuard no_grad;
   int64_t bytes = 0;
   for (const at::Tensor& tensor : tensors) {
@@ -66,21 +59,26 @@ void SnapshotMemory::copy(std::vector<at::Tensor>& tensors) {
     block_ = at::Tensor();  // first: there is never memory for two copies
     block_ = block_of(bytes);
   }
+  auto deferred = std::make_unique<DeferredCopy>();
   int64_t offset = 0;
-  for (at::Tensor& tensor : tensors) {
-    const at::Tensor place = block_.narrow(0, offset, static_cast<int64_t>(tensor.nbytes()))
-                                 .view(tensor.scalar_type())
-                                 .view(tensor.sizes());
-    offset += room_for(tensor);
-    if (tensor.device().is_cpu() && tensor.is_contiguous()) {
-      stream(static_cast<char*>(place.data_ptr()),
-             static_cast<const char*>(tensor.data_ptr()),
-             tensor.nbytes());
-    } else {
-      place.copy_(tensor);
+  // Small ones first, so that new pages of the block are touched by the thread that copies.
+  for (const bool is_large : {false, true}) {
+    for (at::Tensor& tensor : tensors) {
+      if ((tensor.nbytes() >= DeferredCopy::kLeast) != is_large) {
+        continue;
+      }
+      const at::Tensor place = block_.narrow(0, offset, static_cast<int64_t>(tensor.nbytes()));
+      offset += room_for(tensor);
+      copy(place, tensor, *deferred);
+      tensor = place;
     }
-    tensor = place;
   }
+  deferred_ = std::move(deferred);
+}
+
+double SnapshotMemory::finish() {
+  deferred_->finish();
+  return deferred_->waited_s();
 }
 
 }  // namespace rondo::detail

@@ -2,21 +2,33 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <vector>
+
+#include "checkpoint/internal/deferred_copy.h"
 
 namespace rondo::detail {
 
 /// One block of memory for copies of many tensors, used again from copy to copy: it only grows. Its
-/// pages are large where the system has such, and what is copied does not pass through the caches:
-/// both shorten the time that a training loop waits for a copy of its state.
+/// pages are large where the system has such, what is copied does not pass through the caches, and
+/// large tensors are copied behind their owner's back: all shorten the time that a training loop
+/// waits for a copy of its state.
 class SnapshotMemory {
  public:
-  /// Replaces each tensor by a copy on the CPU, contiguous, which lies in this memory and keeps it
-  /// alive. What was copied before is overwritten.
-  void copy(std::vector<at::Tensor>& tensors);
+  /// Replaces each tensor by the bytes of its copy, as it is now: uint8 [nbytes] on the CPU, in
+  /// this memory, which it keeps alive. What was copied before is overwritten. Whole after
+  /// `finish`, which must follow soon: until then whoever writes to one of the large tensors waits.
+  void begin(std::vector<at::Tensor>& tensors);
+
+  /// Once for each `begin`, on any thread. \return the seconds that writers waited, at most
+  double finish();
+
+  /// Lets go of the tensors: they may be resized again.
+  void release() { deferred_.reset(); }
 
  private:
   at::Tensor block_;  // uint8 [bytes]
+  std::unique_ptr<DeferredCopy> deferred_;
 };
 
 }  // namespace rondo::detail

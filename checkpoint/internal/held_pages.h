@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rondo::detail {
+
+/// Memory whose writers wait until it is released, whoever they are: the kernel stops them (write
+/// protection by userfaultfd). Readers go on. It takes Linux 6.4, the first to protect pages that
+/// were never touched as well, and a sandbox that allows the call.
+///
+/// A process without the privilege to stop the kernel's own writes stops those of its code only:
+/// a system call that is given held memory to fill fails with EFAULT there.
+class HeldPages {
+ public:
+  HeldPages() noexcept;
+  HeldPages(const HeldPages&) = delete;
+  HeldPages& operator=(const HeldPages&) = delete;
+  /// Releases all.
+  ~HeldPages();
+
+  /// False where the system has no such thing: nothing can be held.
+  bool is_available() const { return fd_ >= 0; }
+
+  /// Holds memory of this process. \param begin, bytes  whole pages \return false when the system
+  /// refuses, as it does for files that are mapped: nothing is held then
+  bool hold(const char* begin, size_t bytes) noexcept;
+
+  /// Lets go of pages that are held, and lets those who waited for them go on.
+  void release(const char* begin, size_t bytes) noexcept;
+
+  /// Where somebody waits for a page to be released; null when nobody does. Each is told once.
+  const char* next_waiting() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace rondo::detail

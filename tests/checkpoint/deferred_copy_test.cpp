@@ -1,0 +1,160 @@
+#include "checkpoint/internal/deferred_copy.h"
+
+#include <c10/util/Exception.h>
+#include <doctest/doctest.h>
+#include <torch/types.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "checkpoint/background_save.h"
+#include "support/temp_dir.h"
+
+using namespace rondo;
+using rondo::detail::DeferredCopy;
+using rondo::test::TempDir;
+
+TEST_SUITE_BEGIN("checkpoint/deferred_copy");
+
+namespace {
+
+constexpr int64_t kLarge = int64_t{1} << 20;  // numbers: several pieces
+
+bool can_defer() {
+  const bool can = rondo::detail::HeldPages().is_available();
+  if (!can) {
+    MESSAGE("skipped: this system holds no pages");
+  }
+  return can;
+}
+
+/// Saves `state` in the background while `disturb` runs. \return what the file holds
+StateDict saved_while(const StateDict& state, const std::function<void()>& disturb) {
+  const TempDir dir;
+  BackgroundSave save(real_file_system());
+  save.begin({[&] { return dir / "x.pt"; }, {}}, state, [](const auto&) {});
+  disturb();
+  CHECK_FALSE(save.wait()->error);
+  return read_checkpoint(dir / "x.pt");
+}
+
+}  // namespace
+
+TEST_CASE("a save holds the state of its moment, whoever writes, wherever and as soon as may be") {
+  torch::manual_seed(7);
+  for (int round = 0; round < 10; ++round) {
+    std::vector<at::Tensor> tensors;
+    StateDict state;
+    StateDict expected;
+    for (int i = 0; i < 8; ++i) {
+      const at::Tensor whole = torch::rand({kLarge + 1000 * i + round});
+      const at::Tensor tensor = i % 2 == 0 ? whole : whole.slice(0, 16 * i, kLarge - i);
+      tensors.push_back(tensor);
+      state.set("t" + std::to_string(i), tensor);
+      expected.set("t" + std::to_string(i), tensor.clone());
+    }
+    const StateDict saved = saved_while(state, [&] {
+      std::vector<std::thread> writers;
+      for (size_t first = 0; first < 3; ++first) {
+        writers.emplace_back([&tensors, first] {
+          for (size_t i = first; i < tensors.size(); i += 3) {
+            tensors[i].slice(0, kLarge / 2).neg_();
+            tensors[i].slice(0, 0, kLarge / 2).neg_();
+          }
+        });
+      }
+      for (std::thread& writer : writers) {
+        writer.join();
+      }
+    });
+    CHECK(first_difference(saved, expected).empty());
+    CHECK_FALSE(first_difference(StateDict(state), expected).empty());
+  }
+}
+
+TEST_CASE("memory that was never touched is saved as the zeros that it is") {
+  const at::Tensor untouched = torch::empty({64 * kLarge}, torch::kByte);  // from the system
+  const StateDict saved = saved_while({{"t", untouched}}, [&] { untouched.fill_(1); });
+  CHECK(saved.at("t").as_tensor().sum().item<int64_t>() == 0);
+}
+
+TEST_CASE("memory that LibTorch does not own is copied at once: it may go away") {
+  std::vector<float> lent(static_cast<size_t>(kLarge), 3.0F);
+  const StateDict state{{"t", torch::from_blob(lent.data(), {kLarge})}};
+  const StateDict saved = saved_while(state, [&] { std::vector<float>().swap(lent); });
+  CHECK(torch::equal(saved.at("t").as_tensor(), torch::full({kLarge}, 3.0F)));
+}
+
+TEST_CASE("a tensor that is dropped lives until it is copied, one that would move stays") {
+  const TempDir dir;
+  at::Tensor dropped = torch::full({kLarge}, 2.0F);
+  const at::Tensor resized = torch::full({kLarge}, 5.0F);
+  BackgroundSave save(real_file_system());
+  save.begin({[&] { return dir / "x.pt"; }, {}},
+             StateDict{{"dropped", dropped}, {"resized", resized}},
+             [](const auto&) {});
+  dropped.reset();
+  if (can_defer()) {
+    CHECK_THROWS_AS(at::Tensor(resized).resize_({64 * kLarge}), c10::Error);
+  }
+  CHECK_FALSE(save.wait()->error);
+  const StateDict saved = read_checkpoint(dir / "x.pt");
+  CHECK(torch::equal(saved.at("dropped").as_tensor(), torch::full({kLarge}, 2.0F)));
+  CHECK(torch::equal(saved.at("resized").as_tensor(), torch::full({kLarge}, 5.0F)));
+  CHECK(at::Tensor(resized).resize_({2 * kLarge}).numel() == 2 * kLarge);
+}
+
+TEST_CASE("two savers of one state: the second copies at once") {
+  if (!can_defer()) {
+    return;
+  }
+  const at::Tensor tensor = torch::rand({kLarge});
+  const at::Tensor first = torch::empty_like(tensor);
+  const at::Tensor second = torch::empty_like(tensor);
+  DeferredCopy one;
+  DeferredCopy two;
+  CHECK(one.add(tensor, static_cast<char*>(first.data_ptr())));
+  CHECK_FALSE(two.add(tensor, static_cast<char*>(second.data_ptr())));
+  one.finish();
+  CHECK(torch::equal(first, tensor));
+}
+
+TEST_CASE("a copy that is given up lets writers go on") {
+  if (!can_defer()) {
+    return;
+  }
+  const at::Tensor tensor = torch::zeros({kLarge});
+  const at::Tensor copy = torch::empty_like(tensor);
+  {
+    DeferredCopy given_up;
+    CHECK(given_up.add(tensor, static_cast<char*>(copy.data_ptr())));
+  }
+  tensor.fill_(1);
+  CHECK(torch::equal(tensor, torch::ones({kLarge})));
+}
+
+TEST_CASE("it is known that a writer waited") {
+  if (!can_defer()) {
+    return;
+  }
+  const at::Tensor tensor = torch::zeros({kLarge});
+  const at::Tensor copy = torch::empty_like(tensor);
+  bool has_waited = false;
+  for (int attempt = 0; attempt < 100 && !has_waited; ++attempt) {
+    DeferredCopy deferred;
+    CHECK(deferred.add(tensor, static_cast<char*>(copy.data_ptr())));
+    std::thread writer([&] { tensor.add_(1); });
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(attempt));  // it comes before the copy, then
+    deferred.finish();
+    writer.join();
+    CHECK(torch::equal(copy + 1, tensor));
+    has_waited = deferred.waited_s() > 0.0;
+  }
+  CHECK(has_waited);
+}
+
+TEST_SUITE_END();
