@@ -50,6 +50,9 @@ BackgroundSave::Done BackgroundSave::report() {
 }
 
 std::optional<BackgroundSave::Done> BackgroundSave::poll() {
+  if (snapshot_.is_copied()) {
+    snapshot_.release();
+  }
   const bool is_done =
       writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   return is_done ? std::optional<Done>(report()) : std::nullopt;

@@ -14,15 +14,16 @@
 namespace rondo {
 
 /// Writes checkpoints on a thread, one at a time, with the state as it was when `begin` was called.
-/// Memory: one copy. For one thread; only the copying of large tensors, for which their writers
-/// wait (see CheckpointSnapshot), and the writing are done by another.
+/// Memory: one copy, and until it is made what of the state nobody else keeps. For one thread; only
+/// the copying of large tensors, for which their writers wait (see CheckpointSnapshot), and the
+/// writing are done by another.
 class BackgroundSave {
  public:
   /// What became of a save.
   struct Done {
     std::filesystem::path path;  ///< of the file; empty when there is none
     double seconds = 0.0;        ///< that writing took
-    double waited_s = 0.0;       ///< that others waited to change what was not copied yet, at most
+    double waited_s = 0.0;       ///< that somebody waited to change what was not copied yet
     std::exception_ptr error;    ///< null when it is written and published
   };
 
@@ -43,7 +44,8 @@ class BackgroundSave {
              const StateDict& state,
              std::function<void(const std::filesystem::path&)> publish);
 
-  /// What became of the save in flight, once; nothing when there is none, or it is not done.
+  /// What became of the save in flight, once; nothing when there is none, or it is not done. Lets
+  /// go of the state once that is copied.
   std::optional<Done> poll();
 
   /// Waits for the save in flight. \return nothing when there is none

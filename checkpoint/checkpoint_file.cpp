@@ -141,10 +141,11 @@ CheckpointSnapshot::~CheckpointSnapshot() = default;
 void CheckpointSnapshot::take(NewName name, const StateDict& state) {
   fs::path path = name.free_path();
   as_checkpoint_error("save", path, [&] {
-    detail::PickledState pickled = detail::pickle_state(state);
+    auto pickled = std::make_unique<detail::PickledState>(detail::pickle_state(state));
     pickled_.reset();  // its tensors keep the memory that may have to grow
-    memory_->begin(pickled.records);
-    pickled_ = std::make_unique<detail::PickledState>(std::move(pickled));
+    is_copied_ = false;
+    memory_->begin(pickled->records);
+    pickled_ = std::move(pickled);  // nothing may throw from here on: writers wait
   });
   name_ = std::move(name);
   path_ = std::move(path);
@@ -152,6 +153,7 @@ void CheckpointSnapshot::take(NewName name, const StateDict& state) {
 
 fs::path CheckpointSnapshot::write(FileSystem& files) {
   waited_s_ = memory_->finish();
+  is_copied_ = true;
   return as_checkpoint_error(
       "save", path_, [&] { return write_new(files, path_, name_, writer_of(path_, *pickled_)); });
 }

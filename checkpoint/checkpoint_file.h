@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -60,10 +61,13 @@ class CheckpointSnapshot {
   /// \throws CheckpointError  as `write_checkpoint`
   std::filesystem::path write(FileSystem& files);
 
-  /// Lets go of the state's tensors. Not while `write` runs; nothing can be written afterwards.
+  /// True when `write` needs the state's tensors no more; may be asked while it runs.
+  bool is_copied() const { return is_copied_; }
+
+  /// Lets go of the state's tensors. When `is_copied`, or instead of `write`.
   void release();
 
-  /// Seconds that others waited for `write` to copy what they were about to change, at most.
+  /// Seconds in which somebody waited for `write` to copy what they were about to change.
   double waited_s() const { return waited_s_; }
 
  private:
@@ -72,6 +76,7 @@ class CheckpointSnapshot {
   NewName name_;
   std::filesystem::path path_;  // the first that was free
   double waited_s_ = 0.0;
+  std::atomic<bool> is_copied_ = false;
 };
 
 /// What rondo wrote into a file about itself: format, writer, LibTorch, a `key = value` a line. ""

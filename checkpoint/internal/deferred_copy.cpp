@@ -1,7 +1,6 @@
 #include "checkpoint/internal/deferred_copy.h"
 
 #include <c10/core/CPUAllocator.h>
-#include <c10/core/Storage.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,10 +14,12 @@ namespace rondo::detail {
 
 namespace {
 
-/// As long as a writer waits for at most: 0.1 ms or so.
-constexpr size_t kPiece = size_t{1} << 20;
+/// Below this, copying at once takes less time than asking the system to hold the pages.
+constexpr size_t kLeast = size_t{1} << 18;
 
-constexpr size_t kAlignment = 64;
+/// Each ends at a multiple of this address: the kernel would split a large page that is let go in
+/// parts. Copying one takes 0.2 ms or so.
+constexpr size_t kPiece = size_t{2} << 20;
 
 size_t until_multiple(const char* place, size_t unit) {
   return (unit - reinterpret_cast<uintptr_t>(place) % unit) % unit;
@@ -34,33 +35,38 @@ bool is_own_memory(const c10::Storage& storage) {
 }  // namespace
 
 DeferredCopy::~DeferredCopy() {
-  for (const at::Tensor& tensor : tensors_) {
-    tensor.storage().unsafeGetStorageImpl()->set_resizable(true);
+  for (const c10::Storage& storage : storages_) {
+    storage.unsafeGetStorageImpl()->set_resizable(true);
   }
 }
 
+bool DeferredCopy::suits(const at::Tensor& tensor) {
+  return tensor.nbytes() >= kLeast && tensor.device().is_cpu() && tensor.is_contiguous() &&
+         is_own_memory(tensor.storage());
+}
+
 bool DeferredCopy::add(const at::Tensor& tensor, char* to) {
-  if (!pages_->is_available() || tensor.nbytes() < kLeast || !is_own_memory(tensor.storage())) {
-    return false;
-  }
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const auto* from = static_cast<const char*>(tensor.data_ptr());
   const size_t head = until_multiple(from, page);
-  const size_t held = (tensor.nbytes() - head) / page * page;
-  if (head % kAlignment != 0) {
-    return false;  // the copy's own lines would begin elsewhere
+  if (!pages_->is_available() || head % kStreamAlignment != 0 || tensor.nbytes() < head + page) {
+    return false;
   }
+  const size_t held = (tensor.nbytes() - head) / page * page;
   if (!pages_->hold(from + head, held)) {
     return false;
   }
-  tensors_.push_back(tensor);
-  tensor.storage().unsafeGetStorageImpl()->set_resizable(false);
-  for (size_t done = head; done < head + held; done += kPiece) {
-    pieces_.push_back({from + done, to + done, std::min(kPiece, head + held - done)});
-  }
+  storages_.push_back(tensor.storage());
+  storages_.back().unsafeGetStorageImpl()->set_resizable(false);
   const size_t tail = head + held;
+  for (size_t done = head; done < tail;) {
+    const size_t bytes = std::min(tail - done, until_multiple(from + done + 1, kPiece) + 1);
+    pieces_.push_back({from + done, to + done, bytes});
+    done += bytes;
+  }
   edges_.push_back({std::string(from, head), to});
   edges_.push_back({std::string(from + tail, tensor.nbytes() - tail), to + tail});
+  since_held_.emplace();
   return true;
 }
 
@@ -69,18 +75,18 @@ void DeferredCopy::finish() noexcept {
   std::sort(pieces_.begin(), pieces_.end(), [](const Piece& left, const Piece& right) {
     return left.from < right.from;
   });
-  double nobody_waited = 0.0;  // the last time that this was certain
-  for (auto next = pieces_.begin(); next != pieces_.end();) {
-    const double look = watch_.seconds();
-    if (const char* place = pages_->next_waiting()) {
-      copy(piece_at(place));
-      const double released = watch_.seconds();
-      waited_s_ += released - nobody_waited;
-      nobody_waited = released;
-    } else {
-      nobody_waited = look;
-      copy(*next++);
+  double last_look = 0.0;
+  for (size_t left = pieces_.size(); left > 0; --left) {
+    note_writers();
+    Piece& piece = next_piece();
+    stream_copy(piece.to, piece.from, piece.bytes);
+    const double look = since_held_->seconds();
+    note_writers();
+    if (wanted_ > 0) {
+      waited_s_ += look - last_look;
     }
+    last_look = look;
+    mark_copied(piece);
   }
   pages_.reset();
   for (const Edge& edge : edges_) {
@@ -88,20 +94,37 @@ void DeferredCopy::finish() noexcept {
   }
 }
 
-void DeferredCopy::copy(Piece& piece) noexcept {
-  if (!piece.is_copied) {
-    stream_copy(piece.to, piece.from, piece.bytes);
-    piece.is_copied = true;
-    pages_->release(piece.from, piece.bytes);
+DeferredCopy::Piece& DeferredCopy::next_piece() noexcept {
+  const auto is_next = [this](const Piece& piece) {
+    return !piece.is_copied && (piece.is_wanted || wanted_ == 0);
+  };
+  const auto first = pieces_.begin() + static_cast<std::ptrdiff_t>(copied_before_);
+  return *std::find_if(first, pieces_.end(), is_next);
+}
+
+void DeferredCopy::note_writers() noexcept {
+  while (const char* place = pages_->next_waiting()) {
+    const auto after = std::upper_bound(
+        pieces_.begin(), pieces_.end(), place, [](const char* address, const Piece& piece) {
+          return address < piece.from;
+        });
+    Piece& piece = *std::prev(after);
+    if (piece.is_copied) {
+      pages_->release(piece.from, piece.bytes);  // it came between the copy and the release
+    } else if (!piece.is_wanted) {
+      piece.is_wanted = true;
+      ++wanted_;
+    }
   }
 }
 
-DeferredCopy::Piece& DeferredCopy::piece_at(const char* place) noexcept {
-  const auto after = std::upper_bound(
-      pieces_.begin(), pieces_.end(), place, [](const char* address, const Piece& piece) {
-        return address < piece.from;
-      });
-  return *std::prev(after);
+void DeferredCopy::mark_copied(Piece& piece) noexcept {
+  piece.is_copied = true;
+  wanted_ -= piece.is_wanted ? 1 : 0;
+  while (copied_before_ < pieces_.size() && pieces_[copied_before_].is_copied) {
+    ++copied_before_;
+  }
+  pages_->release(piece.from, piece.bytes);
 }
 
 }  // namespace rondo::detail

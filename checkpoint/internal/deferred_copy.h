@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
 
 #include <cstddef>
 #include <optional>
@@ -18,25 +19,26 @@ namespace rondo::detail {
 /// storages, which would take the memory away from the copy.
 class DeferredCopy {
  public:
-  /// Bytes below which copying at once takes less time than asking the system to hold pages.
-  static constexpr size_t kLeast = size_t{1} << 18;
-
   DeferredCopy() = default;
   DeferredCopy(const DeferredCopy&) = delete;
   DeferredCopy& operator=(const DeferredCopy&) = delete;
   /// Writers go on, whether or not the copy was finished.
   ~DeferredCopy();
 
-  /// Takes over the copy of a contiguous tensor on the CPU. `finish` must follow soon: from now on
-  /// its writers wait. \param to  room for the tensor's bytes, aligned to 64 bytes
-  /// \return false when the copy cannot be deferred (the system holds no pages, the memory is not
-  ///         LibTorch's own) or is too small to be worth it: nothing happened then
+  /// True for what may be deferred and is worth it: large, contiguous, on the CPU, in memory of
+  /// LibTorch's own.
+  static bool suits(const at::Tensor& tensor);
+
+  /// Takes over the copy of a tensor that suits. `finish` must follow soon: from now on its writers
+  /// wait. \param to  room for the tensor's bytes, aligned to kStreamAlignment
+  /// \return false when the system holds no pages, or not these: nothing happened then
   bool add(const at::Tensor& tensor, char* to);
 
   /// Makes the copies, those that somebody waits for first. Once, on any thread.
   void finish() noexcept;
 
-  /// Seconds that writers waited, at most; known after `finish`.
+  /// Seconds in which somebody waited, known after `finish`; up to a piece's copy too much for
+  /// each.
   double waited_s() const { return waited_s_; }
 
  private:
@@ -44,6 +46,7 @@ class DeferredCopy {
     const char* from = nullptr;
     char* to = nullptr;
     size_t bytes = 0;
+    bool is_wanted = false;
     bool is_copied = false;
   };
 
@@ -53,14 +56,17 @@ class DeferredCopy {
     char* to = nullptr;
   };
 
-  void copy(Piece& piece) noexcept;
-  Piece& piece_at(const char* place) noexcept;
+  Piece& next_piece() noexcept;
+  void note_writers() noexcept;
+  void mark_copied(Piece& piece) noexcept;
 
-  std::optional<HeldPages> pages_{std::in_place};
-  std::vector<at::Tensor> tensors_;
-  std::vector<Piece> pieces_;
+  std::optional<HeldPages> pages_{std::in_place};  // until all is copied
+  std::vector<c10::Storage> storages_;
+  std::vector<Piece> pieces_;  // by address, once `finish` began
   std::vector<Edge> edges_;
-  Stopwatch watch_;
+  std::optional<Stopwatch> since_held_;
+  size_t copied_before_ = 0;  // pieces: all before this one are
+  size_t wanted_ = 0;         // pieces that are not copied
   double waited_s_ = 0.0;
 };
 

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 namespace rondo::detail {
 
 namespace {
@@ -27,6 +29,13 @@ bool protect(int fd, const char* begin, size_t bytes, uint64_t mode) {
   return ::ioctl(fd, UFFDIO_WRITEPROTECT, &request) == 0;
 }
 
+/// Protects no more, and lets those who wait go on.
+void let_go(int fd, const char* begin, size_t bytes) {
+  uffdio_range range = range_of(begin, bytes);
+  ::ioctl(fd, UFFDIO_UNREGISTER, &range);
+  ::ioctl(fd, UFFDIO_WAKE, &range);
+}
+
 }  // namespace
 
 HeldPages::HeldPages() noexcept : fd_(open_handle(0)) {
@@ -46,22 +55,28 @@ HeldPages::HeldPages() noexcept : fd_(open_handle(0)) {
 }
 
 HeldPages::~HeldPages() {
-  if (fd_ >= 0) {
-    ::close(fd_);
+  if (fd_ < 0) {
+    return;
   }
+  // Closing would do, unless a child process that was forked meanwhile has the handle as well.
+  for (const Range& range : held_) {
+    let_go(fd_, range.begin, range.bytes);
+  }
+  ::close(fd_);
 }
 
-bool HeldPages::hold(const char* begin, size_t bytes) noexcept {
+bool HeldPages::hold(const char* begin, size_t bytes) {
+  held_.push_back({begin, bytes});
   uffdio_register request = {};
   request.range = range_of(begin, bytes);
   request.mode = UFFDIO_REGISTER_MODE_WP;
-  if (::ioctl(fd_, UFFDIO_REGISTER, &request) != 0) {
-    return false;
+  if (::ioctl(fd_, UFFDIO_REGISTER, &request) == 0) {
+    if (protect(fd_, begin, bytes, UFFDIO_WRITEPROTECT_MODE_WP)) {
+      return true;
+    }
+    let_go(fd_, begin, bytes);
   }
-  if (protect(fd_, begin, bytes, UFFDIO_WRITEPROTECT_MODE_WP)) {
-    return true;
-  }
-  ::ioctl(fd_, UFFDIO_UNREGISTER, &request.range);  // of the part that is protected, too
+  held_.pop_back();
   return false;
 }
 

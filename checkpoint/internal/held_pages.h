@@ -1,16 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <vector>
 
 namespace rondo::detail {
 
-/// Memory whose writers wait until it is released, whoever they are: the kernel stops them (write
-/// protection by userfaultfd). Readers go on. It takes Linux 6.4, the first to protect pages that
-/// were never touched as well, and a sandbox that allows the call.
+/// Memory whose writers wait until it is released: the kernel stops whatever code of the process
+/// writes there (write protection by userfaultfd). Readers go on. It takes Linux 6.4, the first to
+/// protect pages that were never touched as well, and a sandbox that allows the call.
 ///
 /// A process without the privilege to stop the kernel's own writes stops those of its code only:
-/// a system call that is given held memory to fill fails with EFAULT there.
+/// a system call that is given held memory to fill fails with EFAULT there. Devices that were given
+/// the memory to write to are not stopped.
 class HeldPages {
  public:
   HeldPages() noexcept;
@@ -24,7 +25,7 @@ class HeldPages {
 
   /// Holds memory of this process. \param begin, bytes  whole pages \return false when the system
   /// refuses, as it does for files that are mapped: nothing is held then
-  bool hold(const char* begin, size_t bytes) noexcept;
+  bool hold(const char* begin, size_t bytes);
 
   /// Lets go of pages that are held, and lets those who waited for them go on.
   void release(const char* begin, size_t bytes) noexcept;
@@ -33,7 +34,13 @@ class HeldPages {
   const char* next_waiting() noexcept;
 
  private:
+  struct Range {
+    const char* begin = nullptr;
+    size_t bytes = 0;
+  };
+
   int fd_ = -1;
+  std::vector<Range> held_;
 };
 
 }  // namespace rondo::detail

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -37,14 +38,29 @@ at::Tensor block_of(int64_t bytes) {
 
 /// \param to  bytes
 void copy(const at::Tensor& to, const at::Tensor& from, DeferredCopy& deferred) {
-  if (!from.device().is_cpu() || !from.is_contiguous()) {
-    to.view(from.scalar_type()).view(from.sizes()).copy_(from);
+  auto* place = static_cast<char*>(to.data_ptr());
+  if (DeferredCopy::suits(from) && deferred.add(from, place)) {
     return;
   }
-  auto* place = static_cast<char*>(to.data_ptr());
-  if (!deferred.add(from, place)) {
+  if (from.device().is_cpu() && from.is_contiguous()) {
     stream_copy(place, static_cast<const char*>(from.data_ptr()), from.nbytes());
+  } else {
+    to.view(from.scalar_type()).view(from.sizes()).copy_(from);
   }
+}
+
+/// Those that are copied at once first: others shall not wait for them, and the block's new pages
+/// behind them are first touched by the thread that copies.
+std::vector<at::Tensor*> in_order_of_copies(std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor*> order;
+  order.reserve(tensors.size());
+  for (at::Tensor& tensor : tensors) {
+    order.push_back(&tensor);
+  }
+  std::stable_partition(order.begin(), order.end(), [](const at::Tensor* tensor) {
+    return !DeferredCopy::suits(*tensor);
+  });
+  return order;
 }
 
 }  // namespace
@@ -61,17 +77,11 @@ void SnapshotMemory::begin(std::vector<at::Tensor>& tensors) {
   }
   auto deferred = std::make_unique<DeferredCopy>();
   int64_t offset = 0;
-  // Small ones first, so that new pages of the block are touched by the thread that copies.
-  for (const bool is_large : {false, true}) {
-    for (at::Tensor& tensor : tensors) {
-      if ((tensor.nbytes() >= DeferredCopy::kLeast) != is_large) {
-        continue;
-      }
-      const at::Tensor place = block_.narrow(0, offset, static_cast<int64_t>(tensor.nbytes()));
-      offset += room_for(tensor);
-      copy(place, tensor, *deferred);
-      tensor = place;
-    }
+  for (at::Tensor* tensor : in_order_of_copies(tensors)) {
+    const at::Tensor place = block_.narrow(0, offset, static_cast<int64_t>(tensor->nbytes()));
+    offset += room_for(*tensor);
+    copy(place, *tensor, *deferred);
+    *tensor = place;
   }
   deferred_ = std::move(deferred);
 }

@@ -20,10 +20,10 @@ class SnapshotMemory {
   /// `finish`, which must follow soon: until then whoever writes to one of the large tensors waits.
   void begin(std::vector<at::Tensor>& tensors);
 
-  /// Once for each `begin`, on any thread. \return the seconds that writers waited, at most
+  /// Once for each `begin`, on any thread. \return the seconds in which somebody waited
   double finish();
 
-  /// Lets go of the tensors: they may be resized again.
+  /// Lets go of the tensors: they may be resized again. After `finish`, or instead of it.
   void release() { deferred_.reset(); }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -114,11 +115,10 @@ TEST_CASE("two savers of one state: the second copies at once") {
   }
   const at::Tensor tensor = torch::rand({kLarge});
   const at::Tensor first = torch::empty_like(tensor);
-  const at::Tensor second = torch::empty_like(tensor);
   DeferredCopy one;
-  DeferredCopy two;
+  CHECK(DeferredCopy::suits(tensor));
   CHECK(one.add(tensor, static_cast<char*>(first.data_ptr())));
-  CHECK_FALSE(two.add(tensor, static_cast<char*>(second.data_ptr())));
+  CHECK_FALSE(DeferredCopy::suits(tensor));
   one.finish();
   CHECK(torch::equal(first, tensor));
 }
@@ -135,6 +135,22 @@ TEST_CASE("a copy that is given up lets writers go on") {
   }
   tensor.fill_(1);
   CHECK(torch::equal(tensor, torch::ones({kLarge})));
+}
+
+TEST_CASE("once it is copied, a state may be resized again, while its file is written") {
+  const TempDir dir;
+  const at::Tensor tensor = torch::full({kLarge}, 5.0F);
+  BackgroundSave save(real_file_system());
+  std::promise<void> is_resized;
+  save.begin({[&] { return dir / "x.pt"; }, {}}, StateDict{{"t", tensor}}, [&](const auto&) {
+    is_resized.get_future().wait();
+  });
+  while (!tensor.storage().unsafeGetStorageImpl()->resizable()) {
+    CHECK_FALSE(save.poll());
+    std::this_thread::yield();
+  }
+  is_resized.set_value();
+  CHECK_FALSE(save.wait()->error);
 }
 
 TEST_CASE("it is known that a writer waited") {

@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <memory>
 #include <thread>
@@ -96,6 +98,29 @@ TEST_CASE("whoever waits goes on when all is let go") {
   held.reset();
   writer.join();
   CHECK(*pages.page(2) == 5);
+}
+
+TEST_CASE("a child that was forked meanwhile keeps nobody waiting, and nothing held") {
+  Pages pages(4);
+  auto held = std::make_unique<HeldPages>();
+  if (!held->is_available()) {
+    MESSAGE("skipped: this system holds no pages");
+    return;
+  }
+  REQUIRE(held->hold(pages.begin(), pages.bytes()));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  std::thread writer([&] { *pages.page(2) = 5; });
+  wait_for_writer(*held);
+  held.reset();
+  writer.join();
+  CHECK(*pages.page(2) == 5);
+  CHECK(HeldPages().hold(pages.begin(), pages.bytes()));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("what is no memory is refused, and so are pages that another holds") {
