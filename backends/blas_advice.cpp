@@ -1,6 +1,7 @@
 #include "backends/blas_advice.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 namespace rondo {
 
@@ -8,6 +9,24 @@ namespace {
 
 bool is_loaded(const char* function) {
   return ::dlsym(RTLD_DEFAULT, function) != nullptr;
+}
+
+/// An OpenBLAS that is older than the processor falls back to the oldest kernels that it has.
+std::string better_core() {
+#ifdef __x86_64__
+  const auto core_name =
+      reinterpret_cast<char* (*)()>(::dlsym(RTLD_DEFAULT, "openblas_get_corename"));
+  if (core_name == nullptr || std::string(core_name()) != "Prescott") {
+    return "";
+  }
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    return "SkylakeX";
+  }
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : "";
+#else
+  return "";
+#endif
 }
 
 }  // namespace
@@ -23,6 +42,7 @@ BlasFacts blas_facts() {
     const auto parallel =
         reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
     facts.has_own_threads = parallel != nullptr && parallel() == 1;
+    facts.better_core = better_core();
   }
   return facts;
 }
@@ -31,6 +51,12 @@ std::string blas_advice(const BlasFacts& facts, int threads) {
   if (!facts.is_optimized) {
     return "LibTorch runs on the reference BLAS, whose matrix products are some ten times slower "
            "than need be: install libopenblas0-openmp";
+  }
+  if (!facts.better_core.empty()) {
+    return fmt::format(
+        "this OpenBLAS does not know the processor and takes it for one of 2004, some three times "
+        "slower than need be: set OPENBLAS_CORETYPE={} in the environment, or install a newer one",
+        facts.better_core);
   }
   if (facts.has_own_threads && threads > 1) {
     return "OpenBLAS has threads of its own beside LibTorch's, and both wait for the same cores: "

@@ -8,6 +8,8 @@ namespace rondo {
 struct BlasFacts {
   bool is_optimized = true;      ///< OpenBLAS, MKL or BLIS, not the reference implementation
   bool has_own_threads = false;  ///< a pool beside the one of LibTorch
+  std::string better_core = {};  ///< OpenBLAS's name for kernels that suit this processor, which it
+                                 ///< takes for one of 2004; "" when it knows it
 };
 
 /// Looks at the libraries that are loaded.

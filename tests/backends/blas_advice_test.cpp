@@ -7,14 +7,19 @@ TEST_SUITE_BEGIN("backends/blas_advice");
 using namespace rondo;
 
 TEST_CASE("a slow BLAS is named with the package that cures it") {
-  CHECK(blas_advice({/*is_optimized=*/false, false}, 1).find("libopenblas0-openmp") !=
+  CHECK(blas_advice({/*is_optimized=*/false, false, ""}, 1).find("libopenblas0-openmp") !=
+        std::string::npos);
+}
+
+TEST_CASE("an OpenBLAS that does not know the processor is told what it may take it for") {
+  CHECK(blas_advice({true, false, "SkylakeX"}, 1).find("OPENBLAS_CORETYPE=SkylakeX") !=
         std::string::npos);
 }
 
 TEST_CASE("two pools of threads matter when there are threads") {
-  CHECK(blas_advice({true, /*has_own_threads=*/true}, 1).empty());
-  CHECK(blas_advice({true, /*has_own_threads=*/true}, 2).find("threads") != std::string::npos);
-  CHECK(blas_advice({true, false}, 8).empty());
+  CHECK(blas_advice({true, /*has_own_threads=*/true, ""}, 1).empty());
+  CHECK(blas_advice({true, /*has_own_threads=*/true, ""}, 2).find("threads") != std::string::npos);
+  CHECK(blas_advice({true, false, ""}, 8).empty());
 }
 
 TEST_CASE("the BLAS of this process can be looked at") {
