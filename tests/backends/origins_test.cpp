@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "backends/find_instruction.h"
 #include "backends/recording/capture.h"
@@ -48,7 +49,7 @@ __attribute__((noinline)) at::Tensor squash(const at::Tensor& x) {
   return y;
 }
 
-const Origin& origin_of(const StepProgram& program, const std::string& op) {
+const Origin& origin_of(const StepProgram& program, std::string_view op) {
   return program.origins[static_cast<size_t>(find(program, op).origin)];
 }
 
