@@ -85,42 +85,32 @@ TEST_CASE("a writer waits for its page, touched before or not, and only for that
   }
 }
 
-TEST_CASE("whoever waits goes on when all is let go") {
-  Pages pages(4);
-  auto held = std::make_unique<HeldPages>();
-  if (!held->is_available()) {
-    MESSAGE("skipped: this system holds no pages");
-    return;
+TEST_CASE("when all is let go whoever waits goes on, also beside a child forked meanwhile") {
+  for (const bool has_child : {false, true}) {
+    CAPTURE(has_child);
+    Pages pages(4);
+    auto held = std::make_unique<HeldPages>();
+    if (!held->is_available()) {
+      MESSAGE("skipped: this system holds no pages");
+      return;
+    }
+    REQUIRE(held->hold(pages.begin(), pages.bytes()));
+    const pid_t child = has_child ? ::fork() : -1;
+    if (child == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+    std::thread writer([&] { *pages.page(2) = 5; });
+    wait_for_writer(*held);
+    held.reset();
+    writer.join();
+    CHECK(*pages.page(2) == 5);
+    CHECK(HeldPages().hold(pages.begin(), pages.bytes()));
+    if (has_child) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
   }
-  REQUIRE(held->hold(pages.begin(), pages.bytes()));
-  std::thread writer([&] { *pages.page(2) = 5; });
-  wait_for_writer(*held);
-  held.reset();
-  writer.join();
-  CHECK(*pages.page(2) == 5);
-}
-
-TEST_CASE("a child that was forked meanwhile keeps nobody waiting, and nothing held") {
-  Pages pages(4);
-  auto held = std::make_unique<HeldPages>();
-  if (!held->is_available()) {
-    MESSAGE("skipped: this system holds no pages");
-    return;
-  }
-  REQUIRE(held->hold(pages.begin(), pages.bytes()));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::pause();
-    ::_exit(0);
-  }
-  std::thread writer([&] { *pages.page(2) = 5; });
-  wait_for_writer(*held);
-  held.reset();
-  writer.join();
-  CHECK(*pages.page(2) == 5);
-  CHECK(HeldPages().hold(pages.begin(), pages.bytes()));
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("what is no memory is refused, and so are pages that another holds") {
