@@ -21,6 +21,15 @@ constexpr size_t kLeast = size_t{1} << 18;
 /// parts. Copying one takes 0.2 ms or so.
 constexpr size_t kPiece = size_t{2} << 20;
 
+/// Two that are no further apart are made ready in one: what one allocation after the other leaves
+/// between them, and too little to hold another's large tensor.
+constexpr size_t kGap = size_t{64} << 10;
+
+struct Range {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+};
+
 size_t until_multiple(const char* place, size_t unit) {
   return (unit - reinterpret_cast<uintptr_t>(place) % unit) % unit;
 }
@@ -30,6 +39,17 @@ size_t until_multiple(const char* place, size_t unit) {
 bool is_own_memory(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->resizable() &&
          storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
+}
+
+/// The pages that belong to a tensor alone; empty when there are none.
+Range whole_pages(const at::Tensor& tensor) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto* first = static_cast<const char*>(tensor.data_ptr());
+  const size_t head = until_multiple(first, page);
+  if (tensor.nbytes() < head + page) {
+    return {first, first};
+  }
+  return {first + head, first + head + (tensor.nbytes() - head) / page * page};
 }
 
 }  // namespace
@@ -45,20 +65,36 @@ bool DeferredCopy::suits(const at::Tensor& tensor) {
          is_own_memory(tensor.storage());
 }
 
-bool DeferredCopy::add(const at::Tensor& tensor, char* to) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const auto* from = static_cast<const char*>(tensor.data_ptr());
-  const size_t head = until_multiple(from, page);
-  if (!pages_->is_available() || head % kStreamAlignment != 0 || tensor.nbytes() < head + page) {
-    return false;
+void DeferredCopy::expect(const std::vector<at::Tensor>& tensors) {
+  std::vector<Range> ranges;
+  for (const at::Tensor& tensor : tensors) {
+    if (suits(tensor)) {
+      ranges.push_back(whole_pages(tensor));
+    }
   }
-  const size_t held = (tensor.nbytes() - head) / page * page;
-  if (!pages_->hold(from + head, held)) {
+  std::sort(ranges.begin(), ranges.end(), [](const Range& left, const Range& right) {
+    return left.begin < right.begin;
+  });
+  for (auto range = ranges.begin(); range != ranges.end();) {
+    Range all = *range;
+    for (++range; range != ranges.end() && range->begin <= all.end + kGap; ++range) {
+      all.end = std::max(all.end, range->end);
+    }
+    pages_->prepare(all.begin, static_cast<size_t>(all.end - all.begin));
+  }
+}
+
+bool DeferredCopy::add(const at::Tensor& tensor, char* to) {
+  const auto* from = static_cast<const char*>(tensor.data_ptr());
+  const Range held = whole_pages(tensor);
+  const auto head = static_cast<size_t>(held.begin - from);
+  const auto tail = static_cast<size_t>(held.end - from);
+  if (!pages_->is_available() || held.begin == held.end || head % kStreamAlignment != 0 ||
+      !pages_->hold(held.begin, tail - head)) {
     return false;
   }
   storages_.push_back(tensor.storage());
   storages_.back().unsafeGetStorageImpl()->set_resizable(false);
-  const size_t tail = head + held;
   for (size_t done = head; done < tail;) {
     const size_t bytes = std::min(tail - done, until_multiple(from + done + 1, kPiece) + 1);
     pieces_.push_back({from + done, to + done, bytes});

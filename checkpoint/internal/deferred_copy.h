@@ -29,6 +29,10 @@ class DeferredCopy {
   /// LibTorch's own.
   static bool suits(const at::Tensor& tensor);
 
+  /// Tells which tensors are about to be added, which makes adding them faster. Others are passed
+  /// over.
+  void expect(const std::vector<at::Tensor>& tensors);
+
   /// Takes over the copy of a tensor that suits. `finish` must follow soon: from now on its writers
   /// wait. \param to  room for the tensor's bytes, aligned to kStreamAlignment
   /// \return false when the system holds no pages, or not these: nothing happened then

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <iterator>
 
 namespace rondo::detail {
 
@@ -59,25 +60,49 @@ HeldPages::~HeldPages() {
     return;
   }
   // Closing would do, unless a child process that was forked meanwhile has the handle as well.
-  for (const Range& range : held_) {
-    let_go(fd_, range.begin, range.bytes);
+  for (const auto& [begin, bytes] : watched_) {
+    let_go(fd_, begin, bytes);
   }
   ::close(fd_);
 }
 
+void HeldPages::prepare(const char* begin, size_t bytes) {
+  watch(begin, bytes);
+}
+
 bool HeldPages::hold(const char* begin, size_t bytes) {
-  held_.push_back({begin, bytes});
+  if (!is_watched(begin, bytes) && !watch(begin, bytes)) {
+    return false;
+  }
+  if (protect(fd_, begin, bytes, UFFDIO_WRITEPROTECT_MODE_WP)) {
+    return true;
+  }
+  release(begin, bytes);
+  return false;
+}
+
+bool HeldPages::watch(const char* begin, size_t bytes) {
+  const auto [place, is_new] = watched_.insert({begin, bytes});
+  if (!is_new) {
+    return false;  // it reaches further than what is watched from there on
+  }
   uffdio_register request = {};
   request.range = range_of(begin, bytes);
   request.mode = UFFDIO_REGISTER_MODE_WP;
   if (::ioctl(fd_, UFFDIO_REGISTER, &request) == 0) {
-    if (protect(fd_, begin, bytes, UFFDIO_WRITEPROTECT_MODE_WP)) {
-      return true;
-    }
-    let_go(fd_, begin, bytes);
+    return true;
   }
-  held_.pop_back();
+  watched_.erase(place);
   return false;
+}
+
+bool HeldPages::is_watched(const char* begin, size_t bytes) const {
+  const auto after = watched_.upper_bound(begin);
+  if (after == watched_.begin()) {
+    return false;
+  }
+  const auto& [first, length] = *std::prev(after);
+  return begin + bytes <= first + length;
 }
 
 void HeldPages::release(const char* begin, size_t bytes) noexcept {

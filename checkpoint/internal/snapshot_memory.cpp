@@ -76,6 +76,7 @@ void SnapshotMemory::begin(std::vector<at::Tensor>& tensors) {
     block_ = block_of(bytes);
   }
   auto deferred = std::make_unique<DeferredCopy>();
+  deferred->expect(tensors);
   int64_t offset = 0;
   for (at::Tensor* tensor : in_order_of_copies(tensors)) {
     const at::Tensor place = block_.narrow(0, offset, static_cast<int64_t>(tensor->nbytes()));

@@ -1,6 +1,7 @@
 #include "checkpoint/internal/held_pages.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,6 +112,45 @@ TEST_CASE("when all is let go whoever waits goes on, also beside a child forked 
       ::waitpid(child, nullptr, 0);
     }
   }
+}
+
+TEST_CASE("of a prepared range only what is held makes writers wait, and all is let go") {
+  Pages pages(4);
+  {
+    HeldPages held;
+    if (!held.is_available()) {
+      MESSAGE("skipped: this system holds no pages");
+      return;
+    }
+    held.prepare(pages.begin(), pages.bytes());
+    REQUIRE(held.hold(pages.begin() + Pages::page_bytes(), Pages::page_bytes()));
+    *pages.page(0) = 7;
+    *pages.page(2) = 7;
+    CHECK(held.next_waiting() == nullptr);
+    std::thread writer([&] { *pages.page(1) = 9; });
+    CHECK(wait_for_writer(held) == pages.page(1));
+    CHECK_FALSE(HeldPages().hold(pages.begin(), pages.bytes()));
+    held.release(pages.begin() + Pages::page_bytes(), Pages::page_bytes());
+    writer.join();
+  }
+  CHECK(HeldPages().hold(pages.begin(), pages.bytes()));
+}
+
+TEST_CASE("a range that cannot be prepared is held where it can") {
+  Pages pages(3);
+  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  REQUIRE(::mmap(pages.page(1), Pages::page_bytes(), PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) ==
+          pages.page(1));
+  ::close(file);
+  HeldPages held;
+  if (!held.is_available()) {
+    MESSAGE("skipped: this system holds no pages");
+    return;
+  }
+  held.prepare(pages.begin(), pages.bytes());
+  CHECK(held.hold(pages.page(0), Pages::page_bytes()));
+  CHECK_FALSE(held.hold(pages.page(1), Pages::page_bytes()));
+  CHECK(held.hold(pages.page(2), Pages::page_bytes()));
 }
 
 TEST_CASE("what is no memory is refused, and so are pages that another holds") {
