@@ -3,30 +3,14 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "core/openblas_core.h"
+
 namespace rondo {
 
 namespace {
 
 bool is_loaded(const char* function) {
   return ::dlsym(RTLD_DEFAULT, function) != nullptr;
-}
-
-/// An OpenBLAS that is older than the processor falls back to the oldest kernels that it has.
-std::string better_core() {
-#ifdef __x86_64__
-  const auto core_name =
-      reinterpret_cast<char* (*)()>(::dlsym(RTLD_DEFAULT, "openblas_get_corename"));
-  if (core_name == nullptr || std::string(core_name()) != "Prescott") {
-    return "";
-  }
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return "SkylakeX";
-  }
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : "";
-#else
-  return "";
-#endif
 }
 
 }  // namespace
@@ -42,7 +26,7 @@ BlasFacts blas_facts() {
     const auto parallel =
         reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
     facts.has_own_threads = parallel != nullptr && parallel() == 1;
-    facts.better_core = better_core();
+    facts.better_core = better_openblas_core(openblas_core(RTLD_DEFAULT));
   }
   return facts;
 }

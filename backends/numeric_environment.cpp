@@ -1,6 +1,7 @@
 #include "backends/numeric_environment.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +11,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/version.h>
+
+#include "core/openblas_core.h"
 
 namespace rondo {
 
@@ -28,7 +31,7 @@ std::string cpu_capability() {
 }
 
 // Directory and file only: the same package lies elsewhere on another architecture.
-std::string blas_library() {
+std::string blas_file() {
   void* const function = ::dlsym(RTLD_DEFAULT, "sgemm_");
   Dl_info info{};
   if (function == nullptr || ::dladdr(function, &info) == 0 || info.dli_fname == nullptr) {
@@ -37,6 +40,11 @@ std::string blas_library() {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
   return error ? "" : (file.parent_path().filename() / file.filename()).string();
+}
+
+std::string blas_library() {
+  const std::string core = openblas_core(RTLD_DEFAULT);
+  return core.empty() ? blas_file() : fmt::format("{} ({})", blas_file(), core);
 }
 
 void compare(std::string& lines,

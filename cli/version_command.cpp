@@ -1,4 +1,5 @@
 #include <ATen/Parallel.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
 #include <torch/version.h>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "core/openblas_core.h"
 #include "core/version.h"
 
 namespace rondo {
@@ -36,13 +38,20 @@ std::string loaded_blas() {
   return ::realpath(path.c_str(), resolved) != nullptr ? resolved : "inside LibTorch";
 }
 
+/// " (Haswell)" for an OpenBLAS that uses the kernels for it.
+std::string chosen_kernels() {
+  const std::string core = openblas_core(RTLD_DEFAULT);
+  return core.empty() ? "" : fmt::format(" ({})", core);
+}
+
 }  // namespace
 
 int run_version(const CommandLine&, Registries&) {
-  std::cout << fmt::format("rondo {}\nLibTorch {}\nBLAS {}\nthreads {}\ncompiler {}\n",
+  std::cout << fmt::format("rondo {}\nLibTorch {}\nBLAS {}{}\nthreads {}\ncompiler {}\n",
                            kVersion,
                            TORCH_VERSION,
                            loaded_blas(),
+                           chosen_kernels(),
                            at::get_num_threads(),
                            __VERSION__);
   return 0;

@@ -52,6 +52,7 @@ class Sandbox {
                              "printf '[%s]' \"$@\"\n"
                              "echo \" $MALLOC_MMAP_THRESHOLD_ $MALLOC_TRIM_THRESHOLD_\"\n"
                              "echo \" $OMP_WAIT_POLICY $GOMP_SPINCOUNT $LD_LIBRARY_PATH\"\n"
+                             "echo \"core: $OPENBLAS_CORETYPE\"\n"
                              "exit 7\n";
     fs::permissions(engine, fs::perms::owner_all);
   }
@@ -59,7 +60,7 @@ class Sandbox {
   Result run(const std::string& environment, const std::string& arguments) const {
     return ::run(
         "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u LD_LIBRARY_PATH -u MALLOC_MMAP_THRESHOLD_ "
-        "-u MALLOC_TRIM_THRESHOLD_ " +
+        "-u MALLOC_TRIM_THRESHOLD_ -u OPENBLAS_CORETYPE " +
         environment + " '" + (dir_ / "bin/rondo").string() + "' " + arguments);
   }
 
@@ -139,6 +140,19 @@ TEST_CASE("the OpenMP build of OpenBLAS stands before the user's library path") 
   const std::string out = Sandbox("bin").run("LD_LIBRARY_PATH=/opt/mine", "version").out;
   const std::string blas = has_openmp_blas() ? std::string(RONDO_OPENMP_BLAS_DIR) + ":" : "";
   CHECK(out.find(" " + blas + "/opt/mine\n") != std::string::npos);
+}
+
+TEST_CASE("an OpenBLAS that is older than the processor is told what it is, unless the user did") {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    const Result result =
+        run(std::string("env -u OPENBLAS_CORETYPE '") + RONDO_LAUNCHER + "' version");
+    CHECK(result.out.find("BLAS") != std::string::npos);
+    CHECK(result.out.find("Prescott") == std::string::npos);
+  }
+#endif
+  const Result chosen = Sandbox("bin").run("OPENBLAS_CORETYPE=Prescott", "version");
+  CHECK(chosen.out.find("core: Prescott\n") != std::string::npos);
 }
 
 TEST_CASE("without an engine the launcher says what it looked for") {
