@@ -25,7 +25,8 @@ struct SgdTensors {
   T* buffer;
 };
 
-/// Updates `count` elements.
+/// Updates `count` elements. Numbers too small for the format's exponent (below 1.2e-38 in float)
+/// count as zero (docs/decisions/012).
 /// Source: torch::optim::SGD of LibTorch 1.13, with the fused multiply-adds of its AVX2 kernels.
 template <class T>
 void sgd_loop(const SgdNumbers<T>& numbers,
@@ -57,7 +58,7 @@ struct AdamTensors {
   T* max_exp_avg_sq;
 };
 
-/// Updates `count` elements.
+/// Updates `count` elements; too small numbers count as zero, as above.
 /// Source: torch::optim::Adam and AdamW of LibTorch 1.13; Kingma and Ba 2015, arXiv:1412.6980;
 /// Loshchilov and Hutter 2019, arXiv:1711.05101; Reddi et al. 2018, arXiv:1904.09237 (AMSGrad).
 template <class T>

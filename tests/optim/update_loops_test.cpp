@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/random.h"
@@ -101,5 +102,27 @@ TEST_CASE("every instruction set gives the same bits") {
   check_all_loops<float>();
   check_all_loops<double>();
 }
+
+#ifdef __SSE2__
+TEST_CASE(
+    "moments that decay below the format's range are zero, on this thread in the loops only") {
+  volatile float tiny = 2 * std::numeric_limits<float>::min();
+  float param = 1.0F;
+  const float grad = 0.0F;
+  float buffer = tiny;
+  SgdNumbers<float> sgd = {-0.1F, 0.0F, 0.25F, 1.0F, false, false};
+  sgd_loop<float>(sgd, {&param, &grad, &buffer}, 1, InstructionSet::Baseline);
+  CHECK(buffer == 0.0F);
+  float exp_avg = tiny;
+  float exp_avg_sq = tiny;
+  const AdamNumbers<float> adam = {1.0F, 0.0F, 0.25F, 0.75F, 0.25F, 0.75F, 1.0F, 1e-8F, -0.1F};
+  adam_loop<float>(
+      adam, {&param, &grad, &exp_avg, &exp_avg_sq, nullptr}, 1, InstructionSet::Baseline);
+  CHECK(exp_avg == 0.0F);
+  CHECK(exp_avg_sq == 0.0F);
+  CHECK(param == 1.0F);
+  CHECK(tiny * 0.25F > 0.0F);
+}
+#endif
 
 TEST_SUITE_END();
