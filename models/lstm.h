@@ -7,11 +7,11 @@
 namespace rondo {
 
 /// Recurrent network that predicts the next token. Sees "tokens" and "targets", int64 [B, T]; each
-/// sequence begins with a state of zeros. The steps are plain tensor operators, because the fused
-/// CPU kernel of later LibTorch versions cannot be recorded. Returns "loss", the mean cross
-/// entropy, when the batch has targets, and "logits", [B, T, vocabulary]; throws ShapeError when
-/// tokens are not [B, T] with T >= 1. \capture baked: the number of steps Source: Hochreiter and
-/// Schmidhuber 1997, with the forget gate of Gers et al. 2000.
+/// sequence begins with a state of zeros. The steps are plain tensor operators, the same in every
+/// LibTorch version. Returns "loss", the mean cross entropy, when the batch has targets, and
+/// "logits", [B, T, vocabulary]; throws ShapeError when tokens are not [B, T] with T >= 1.
+/// \capture baked: the number of steps
+/// Source: Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000.
 class Lstm final : public WrappedModel {
  public:
   struct Options {

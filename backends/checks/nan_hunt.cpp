@@ -193,6 +193,7 @@ class Walk {
     for (size_t i = 0; i < instruction.arguments.size(); ++i) {
       stack.push_back(value_of(instruction.arguments[i], parameters[i].type()));
     }
+    const c10::AutoGradMode mode(instruction.needs_grad_mode);
     instruction.op.callBoxed(&stack);
     for (size_t i = 0; i < instruction.results.size(); ++i) {
       bind(instruction.results[i], stack[i]);

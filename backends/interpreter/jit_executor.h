@@ -28,6 +28,7 @@ class JitExecutor final : public Executor {
   JitGraph graph_;
   std::vector<std::string> inputs_;
   std::vector<at::Tensor> captured_;
+  bool needs_grad_mode_;
   std::unique_ptr<torch::jit::Code> code_;
   std::vector<at::Tensor> results_;
 };

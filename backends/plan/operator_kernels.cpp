@@ -1,5 +1,7 @@
 #include "backends/plan/operator_kernels.h"
 
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 
 #include "backends/tensor_list.h"
@@ -81,7 +83,7 @@ class PreparedKernel final : public Kernel {
 class AdoptingCall final : public Kernel {
  public:
   AdoptingCall(const Instruction& instruction, const std::vector<SlotId>& slots, PlanMemory& memory)
-      : call_(instruction.op, instruction.arguments, memory), memory_(memory) {
+      : call_(instruction.op, instruction, memory), memory_(memory) {
     const std::vector<SlotId> all = result_slots(instruction);
     for (const SlotId slot : slots) {
       const auto place = std::find(all.begin(), all.end(), slot) - all.begin();
@@ -107,13 +109,16 @@ class AdoptingCall final : public Kernel {
 }  // namespace
 
 BoxedCall::BoxedCall(const c10::OperatorHandle& op,
-                     const std::vector<Argument>& arguments,
+                     const Instruction& instruction,
                      const PlanMemory& memory)
-    : op_(op), arguments_(values_of(op, arguments, memory)) {}
+    : op_(op),
+      arguments_(values_of(op, instruction.arguments, memory)),
+      needs_grad_mode_(instruction.needs_grad_mode) {}
 
 torch::jit::Stack& BoxedCall::run() {
   stack_.clear();
   stack_.insert(stack_.end(), arguments_.begin(), arguments_.end());
+  const c10::AutoGradMode mode(needs_grad_mode_);
   op_.callBoxed(&stack_);
   return stack_;
 }
@@ -124,13 +129,13 @@ std::unique_ptr<Kernel> call_in_place(const Instruction& instruction, const Plan
       return std::make_unique<PreparedKernel>(std::move(call));
     }
   }
-  return std::make_unique<InPlaceCall>(BoxedCall(instruction.op, instruction.arguments, memory));
+  return std::make_unique<InPlaceCall>(BoxedCall(instruction.op, instruction, memory));
 }
 
 std::unique_ptr<Kernel> call_out(const Instruction& instruction,
                                  const c10::OperatorHandle& out,
                                  const PlanMemory& memory) {
-  BoxedCall call(out, instruction.arguments, memory);
+  BoxedCall call(out, instruction, memory);
   for (const SlotId slot : result_slots(instruction)) {
     call.add_argument(memory.tensor(slot));
   }
@@ -138,7 +143,7 @@ std::unique_ptr<Kernel> call_out(const Instruction& instruction,
 }
 
 CopyingCall::CopyingCall(const Instruction& instruction, const PlanMemory& memory)
-    : call_(instruction.op, instruction.arguments, memory) {
+    : call_(instruction.op, instruction, memory) {
   for (const SlotId slot : result_slots(instruction)) {
     results_.push_back(memory.tensor(slot));
   }

@@ -15,11 +15,11 @@ namespace rondo {
 
 // Instructions run by LibTorch's own operators, through the dispatcher.
 
-/// An operator with arguments that are made once.
+/// An operator with an instruction's arguments, which are made once.
 class BoxedCall {
  public:
   BoxedCall(const c10::OperatorHandle& op,
-            const std::vector<Argument>& arguments,
+            const Instruction& instruction,
             const PlanMemory& memory);
 
   /// Another argument, at the end.
@@ -31,6 +31,7 @@ class BoxedCall {
  private:
   c10::OperatorHandle op_;
   std::vector<c10::IValue> arguments_;
+  bool needs_grad_mode_;
   torch::jit::Stack stack_;
 };
 

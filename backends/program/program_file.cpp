@@ -315,6 +315,7 @@ class Reader {
     instruction.draws_random = saved.contains("draws_random");
     instruction.is_opaque = saved.contains("is_opaque");
     instruction.is_allocation = saved.contains("is_allocation");
+    instruction.needs_grad_mode = saved.contains("needs_grad_mode");
     return instruction;
   }
 
@@ -386,7 +387,8 @@ StateDict instruction_state(const Instruction& instruction) {
                   {"writes", list_of(wide(instruction.writes))}};
   for (const auto& [name, is_set] : {std::pair("draws_random", instruction.draws_random),
                                      std::pair("is_opaque", instruction.is_opaque),
-                                     std::pair("is_allocation", instruction.is_allocation)}) {
+                                     std::pair("is_allocation", instruction.is_allocation),
+                                     std::pair("needs_grad_mode", instruction.needs_grad_mode)}) {
     if (is_set) {
       saved.set(name, true);
     }

@@ -68,8 +68,11 @@ struct Instruction {
   bool draws_random = false;
   bool is_opaque = false;      ///< may do anything
   bool is_allocation = false;  ///< of memory that later instructions fill
-  int32_t location = 0;        ///< index into `StepProgram::locations`
-  int32_t origin = 0;          ///< index into `StepProgram::origins`
+  /// Its kernel asks whether gradients will be wanted, and they were: oneDNN's LSTM keeps a
+  /// workspace for them then.
+  bool needs_grad_mode = false;
+  int32_t location = 0;  ///< index into `StepProgram::locations`
+  int32_t origin = 0;    ///< index into `StepProgram::origins`
 };
 
 enum class StepPhase { Forward, Backward, Update };

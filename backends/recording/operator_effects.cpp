@@ -82,11 +82,8 @@ struct Refusal {
   const char* why;
 };
 
-constexpr std::array<Refusal, 3> kRefusals = {{
+constexpr std::array<Refusal, 2> kRefusals = {{
     {"aten::set_", "it gives a tensor other memory; copy_ into the tensor instead"},
-    {"aten::mkldnn_rnn_layer",
-     "its workspace cannot be kept between forward and backward; call "
-     "at::globalContext().setUserEnabledMkldnn(false) before the first step"},
     {"aten::_cudnn_rnn", "its weight buffer is written behind its schema; use a cell in a loop"},
 }};
 
@@ -159,6 +156,7 @@ OperatorEffects effects_of(const c10::OperatorHandle& op) {
   effects.allocates = contains(kAllocates, name);
   effects.reads_shape_only = contains(kReadsShapeOnly, name);
   effects.reads_what_it_writes = name.back() == '_' && !contains(kOverwrites, name);
+  effects.asks_for_grad_mode = name == "aten::mkldnn_rnn_layer";
   effects.is_ignored = contains(kShapeQueries, name) || name.rfind("profiler::", 0) == 0;
   effects.reads_host =
       !effects.is_ignored && (has_data_dependent_result(op) || returns_host_values_only(schema));

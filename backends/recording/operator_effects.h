@@ -17,6 +17,7 @@ struct OperatorEffects {
   bool allocates = false;             ///< its result holds whatever was in memory before
   bool reads_shape_only = false;      ///< of its tensor arguments, no byte
   bool reads_what_it_writes = false;  ///< in place from the old bytes, not over them
+  bool asks_for_grad_mode = false;    ///< its results depend on whether gradients are wanted
   bool is_ignored = false;            ///< leaves no trace in a program
   std::string refusal;                ///< why it cannot be recorded; "" when it can
 };

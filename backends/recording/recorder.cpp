@@ -7,6 +7,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
 
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/recording_rules.h"
@@ -245,6 +246,7 @@ void Recorder::append(Call& call) {
   instruction.draws_random = call.effects.draws_random;
   instruction.is_opaque = call.effects.is_opaque;
   instruction.is_allocation = call.effects.allocates;
+  instruction.needs_grad_mode = call.effects.asks_for_grad_mode && c10::GradMode::is_enabled();
   instruction.location = location_;
   origins_.note(program_, instruction);
   program_.instructions.push_back(std::move(instruction));

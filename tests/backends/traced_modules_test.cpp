@@ -106,24 +106,10 @@ TEST_CASE("a convolutional net replays") {
         }) == "");
 }
 
-TEST_CASE("a two-layer LSTM replays where oneDNN is off") {
+TEST_CASE("a two-layer LSTM replays, where LibTorch has oneDNN's own also by that") {
+  CHECK(traced_against_eager(&lstm_training) == "");
   const OneDnnOff off;
   CHECK(traced_against_eager(&lstm_training) == "");
-}
-
-TEST_CASE("oneDNN's own LSTM, which LibTorch 2 has, is refused with the way out") {
-  if (!c10::Dispatcher::singleton().findSchema({"aten::mkldnn_rnn_layer", ""})) {
-    CHECK(traced_against_eager(&lstm_training) == "");
-    return;
-  }
-  std::string message;
-  try {
-    traced_against_eager(&lstm_training);
-  } catch (const CaptureError& error) {
-    message = error.what();
-  }
-  CHECK(message.find("aten::mkldnn_rnn_layer") != std::string::npos);
-  CHECK(message.find("setUserEnabledMkldnn(false)") != std::string::npos);
 }
 
 TEST_CASE("a GRU with its batch first replays") {
