@@ -20,6 +20,9 @@ namespace rondo {
 
 namespace {
 
+/// Where LibTorch gives other bits, as 2.6 does.
+constexpr int kUlps = 4;
+
 constexpr int64_t kWidth = 16;
 constexpr int64_t kBlock = 2048;         // elements that are worked on at a time: they stay in L1
 constexpr int64_t kGrain = 16 * kBlock;  // elements for a thread, at least
@@ -299,7 +302,13 @@ std::vector<OwnKernel> softmax_rows_kernels() {
            make<LogSoftmaxBackward</*kIsFused=*/true>, 1>},
           {"aten::_log_softmax_backward_data",
            accepts_backward,
-           make<LogSoftmaxBackward</*kIsFused=*/false>, 1>}};
+           make<LogSoftmaxBackward</*kIsFused=*/false>, 1>},
+          {"aten::_log_softmax", accepts_forward, make<LogSoftmax, 0>, kUlps},
+          {"aten::_softmax", accepts_forward, make<Softmax, 0>, kUlps},
+          {"aten::_log_softmax_backward_data",
+           accepts_backward,
+           make<LogSoftmaxBackward</*kIsFused=*/true>, 1>,
+           kUlps}};
 }
 
 }  // namespace rondo
