@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,17 +51,27 @@ void prefer_openmp_blas() {
   ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
 }
 
-/// Corrects an OpenBLAS that does not know the processor: matrix products take some three times as
-/// long then.
-void name_processor_to_openblas() {
+/// "" when there is no OpenBLAS.
+std::string core_that_openblas_chooses() {
   void* library = ::dlopen(RONDO_OPENMP_BLAS_DIR "/libopenblas.so.0", RTLD_LAZY);
   if (library == nullptr) {
     library = ::dlopen("libopenblas.so.0", RTLD_LAZY);
   }
-  if (library == nullptr) {
+  return library == nullptr ? "" : rondo::openblas_core(library);
+}
+
+/// Corrects an OpenBLAS that does not know the processor: matrix products take some three times as
+/// long then.
+void name_processor_to_openblas() {
+  cpu_set_t cores;
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr ||
+      ::sched_getaffinity(0, sizeof cores, &cores) != 0) {
     return;
   }
-  const std::string core = rondo::better_openblas_core(rondo::openblas_core(library));
+  const std::string core = rondo::better_openblas_core(core_that_openblas_chooses());
+  // With OMP_PROC_BIND and the like OpenMP, which came along, bound this thread to one core, where
+  // the engine would stay.
+  ::sched_setaffinity(0, sizeof cores, &cores);
   if (!core.empty()) {
     ::setenv("OPENBLAS_CORETYPE", core.c_str(), kKeepUsersChoice);
   }

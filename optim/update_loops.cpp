@@ -34,15 +34,17 @@ RONDO_INLINE double square_root(double x) {
 class FlushDenormals {
  public:
 #ifdef __SSE2__
-  FlushDenormals() : saved_(_mm_getcsr()) {
-    _mm_setcsr(saved_ | kFlushToZero | kDenormalsAreZero);
+  explicit FlushDenormals(bool is_on) : saved_(_mm_getcsr()) {
+    if (is_on) {
+      _mm_setcsr(saved_ | kFlushToZero | kDenormalsAreZero);
+    }
   }
 
   ~FlushDenormals() {
     _mm_setcsr(saved_);
   }
 #else
-  FlushDenormals() = default;
+  explicit FlushDenormals(bool) {}
 #endif
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
@@ -55,6 +57,9 @@ class FlushDenormals {
   unsigned saved_;
 #endif
 };
+
+/// With less than this the root of a denormal number counts: it is up to 1e-19 in float.
+constexpr double kLeastEpsToFlush = 1e-10;
 
 enum class Momentum { None, First, Later };
 
@@ -111,7 +116,7 @@ void sgd_loop(const SgdNumbers<T>& numbers,
               SgdTensors<T> tensors,
               int64_t count,
               InstructionSet set) {
-  const FlushDenormals scope;
+  [[maybe_unused]] const FlushDenormals scope(true);
   if (tensors.buffer == nullptr) {
     vector_loop(SgdElement<T, Momentum::None>{numbers, tensors}, count, set);
   } else if (numbers.is_first) {
@@ -126,7 +131,7 @@ void adam_loop(const AdamNumbers<T>& numbers,
                AdamTensors<T> tensors,
                int64_t count,
                InstructionSet set) {
-  const FlushDenormals scope;
+  [[maybe_unused]] const FlushDenormals scope(numbers.eps >= kLeastEpsToFlush);
   if (tensors.max_exp_avg_sq == nullptr) {
     vector_loop(AdamElement<T, false>{numbers, tensors}, count, set);
   } else {

@@ -16,7 +16,8 @@ struct Code;
 namespace rondo {
 
 /// Runs a program with LibTorch's TorchScript interpreter: no autograd, no optimisation, an
-/// operator after the other in the recorded order, whatever is due. The reference for plans.
+/// operator after the other in the recorded order, whatever is due. The reference for plans, but
+/// where one instruction needs grad mode and another of its operator does not: it has one for all.
 class JitExecutor final : public Executor {
  public:
   explicit JitExecutor(const StepProgram& program);

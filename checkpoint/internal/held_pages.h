@@ -28,7 +28,7 @@ class HeldPages {
   void prepare(const char* begin, size_t bytes);
 
   /// Holds memory of this process. \param begin, bytes  whole pages \return false when the system
-  /// refuses, as it does for files that are mapped: nothing is held then
+  /// refuses, as it does for most files that are mapped: nothing is held then
   bool hold(const char* begin, size_t bytes);
 
   /// Lets go of pages that are held, and lets those who waited for them go on.

@@ -58,7 +58,7 @@ struct AdamTensors {
   T* max_exp_avg_sq;
 };
 
-/// Updates `count` elements; too small numbers count as zero, as above.
+/// Updates `count` elements; too small numbers count as zero, as above, unless eps is below 1e-10.
 /// Source: torch::optim::Adam and AdamW of LibTorch 1.13; Kingma and Ba 2015, arXiv:1412.6980;
 /// Loshchilov and Hutter 2019, arXiv:1711.05101; Reddi et al. 2018, arXiv:1904.09237 (AMSGrad).
 template <class T>

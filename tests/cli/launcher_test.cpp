@@ -53,6 +53,7 @@ class Sandbox {
                              "echo \" $MALLOC_MMAP_THRESHOLD_ $MALLOC_TRIM_THRESHOLD_\"\n"
                              "echo \" $OMP_WAIT_POLICY $GOMP_SPINCOUNT $LD_LIBRARY_PATH\"\n"
                              "echo \"core: $OPENBLAS_CORETYPE\"\n"
+                             "echo \"cores: $(grep Cpus_allowed_list /proc/self/status)\"\n"
                              "exit 7\n";
     fs::permissions(engine, fs::perms::owner_all);
   }
@@ -153,6 +154,17 @@ TEST_CASE("an OpenBLAS that is older than the processor is told what it is, unle
 #endif
   const Result chosen = Sandbox("bin").run("OPENBLAS_CORETYPE=Prescott", "version");
   CHECK(chosen.out.find("core: Prescott\n") != std::string::npos);
+}
+
+TEST_CASE(
+    "the engine may use the cores that the launcher might, however OpenMP is to bind threads") {
+  const Sandbox sandbox("bin");
+  const auto cores_with = [&](const std::string& environment) {
+    const std::string out = sandbox.run(environment, "version").out;
+    return out.substr(out.find("cores: "));
+  };
+  CHECK(cores_with("OMP_PROC_BIND=true") == cores_with(""));
+  CHECK(cores_with("OMP_PLACES=cores") == cores_with(""));
 }
 
 TEST_CASE("without an engine the launcher says what it looked for") {

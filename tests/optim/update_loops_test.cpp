@@ -123,6 +123,18 @@ TEST_CASE(
   CHECK(param == 1.0F);
   CHECK(tiny * 0.25F > 0.0F);
 }
+
+TEST_CASE("without an eps to speak of denormal squares still divide") {
+  float param = 1.0F;
+  const float grad = 1e-18F;
+  float exp_avg = 0.0F;
+  float exp_avg_sq = 0.0F;
+  const AdamNumbers<float> adam = {1.0F, 0.0F, 0.9F, 0.1F, 0.999F, 1e-3F, 0.0316F, 0.0F, -1e-2F};
+  adam_loop<float>(
+      adam, {&param, &grad, &exp_avg, &exp_avg_sq, nullptr}, 1, InstructionSet::Baseline);
+  CHECK(exp_avg_sq > 0.0F);
+  CHECK(param == doctest::Approx(0.999));
+}
 #endif
 
 TEST_SUITE_END();
