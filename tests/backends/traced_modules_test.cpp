@@ -108,6 +108,14 @@ TEST_CASE("a convolutional net replays") {
 
 TEST_CASE("a two-layer LSTM replays, where LibTorch has oneDNN's own also by that") {
   CHECK(traced_against_eager(&lstm_training) == "");
+  const auto bytes_by = [](const BackendOptions& options) {
+    return run_probe(&lstm_training, *make_backend(options, TextLog(LogLevel::Error)), 8).bytes;
+  };
+  BackendOptions eager;
+  eager.mode = "eager";
+  BackendOptions interpreter;
+  interpreter.executor = "interpreter";
+  CHECK(first_difference(bytes_by(interpreter), bytes_by(eager)) == "");
   const OneDnnOff off;
   CHECK(traced_against_eager(&lstm_training) == "");
 }
