@@ -1,7 +1,6 @@
 #include "backends/numeric_environment.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -31,7 +30,7 @@ std::string cpu_capability() {
 }
 
 // Directory and file only: the same package lies elsewhere on another architecture.
-std::string blas_file() {
+std::string blas_library() {
   void* const function = ::dlsym(RTLD_DEFAULT, "sgemm_");
   Dl_info info{};
   if (function == nullptr || ::dladdr(function, &info) == 0 || info.dli_fname == nullptr) {
@@ -40,11 +39,6 @@ std::string blas_file() {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
   return error ? "" : (file.parent_path().filename() / file.filename()).string();
-}
-
-std::string blas_library() {
-  const std::string core = openblas_core(RTLD_DEFAULT);
-  return core.empty() ? blas_file() : fmt::format("{} ({})", blas_file(), core);
 }
 
 void compare(std::string& lines,
@@ -66,6 +60,7 @@ NumericEnvironment current_environment() {
   environment.threads = at::get_num_threads();
   environment.onednn = at::globalContext().userEnabledMkldnn() && at::hasMKLDNN();
   environment.blas = blas_library();
+  environment.blas_core = openblas_core(RTLD_DEFAULT);
   return environment;
 }
 
@@ -74,7 +69,8 @@ StateDict to_state(const NumericEnvironment& environment) {
           {"cpu_capability", environment.cpu_capability},
           {"threads", static_cast<int64_t>(environment.threads)},
           {"onednn", environment.onednn},
-          {"blas", environment.blas}};
+          {"blas", environment.blas},
+          {"blas_core", environment.blas_core}};
 }
 
 NumericEnvironment environment_from(const StateDict& state) {
@@ -84,6 +80,9 @@ NumericEnvironment environment_from(const StateDict& state) {
   environment.threads = static_cast<int>(state.at("threads").as_int());
   environment.onednn = state.at("onednn").as_bool();
   environment.blas = state.at("blas").as_string();
+  if (state.contains("blas_core")) {  // the first checkpoints had none
+    environment.blas_core = state.at("blas_core").as_string();
+  }
   return environment;
 }
 
@@ -94,6 +93,9 @@ std::string difference(const NumericEnvironment& saved, const NumericEnvironment
   compare(lines, "threads", std::to_string(saved.threads), std::to_string(here.threads));
   compare(lines, "onednn", saved.onednn ? "on" : "off", here.onednn ? "on" : "off");
   compare(lines, "blas", saved.blas, here.blas);
+  if (!saved.blas_core.empty()) {
+    compare(lines, "blas_core", saved.blas_core, here.blas_core);
+  }
   return lines;
 }
 

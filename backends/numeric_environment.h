@@ -13,9 +13,9 @@ struct NumericEnvironment {
   std::string cpu_capability;  ///< instruction set of LibTorch's kernels, such as "AVX2"
   int threads = 1;             ///< of tensor operators
   bool onednn = false;         ///< whether oneDNN's kernels may be chosen
-  /// File of the BLAS library, "" when it is unknown, and the processor whose kernels an OpenBLAS
-  /// uses, such as "openblas-openmp/libblas.so.3 (Haswell)".
-  std::string blas;
+  std::string
+      blas;  ///< file of the BLAS library, such as "openblas-openmp/libblas.so.3"; "" unknown
+  std::string blas_core;  ///< processor whose kernels OpenBLAS uses, such as "Haswell"; "" unknown
 };
 
 /// That of this process, now.

@@ -83,11 +83,12 @@ std::string step_of(const TrainerOptions& options) {
 /// What the choice depends on, in one line.
 std::string circumstances(const Trainer& trainer) {
   const NumericEnvironment here = current_environment();
-  return fmt::format("{} cores, LibTorch {}, {}, {}, step {:016x}",
+  return fmt::format("{} cores, LibTorch {}, {}, {} {}, step {:016x}",
                      available_cores(),
                      here.libtorch,
                      here.cpu_capability,
                      here.blas,
+                     here.blas_core,
                      std::hash<std::string>()(step_of(trainer.options())));
 }
 

@@ -25,6 +25,15 @@ TEST_CASE("an environment survives a state dictionary") {
   CHECK_THROWS_AS(environment_from({}), CheckpointError);
 }
 
+TEST_CASE("the kernels of OpenBLAS are compared where a checkpoint tells them") {
+  const NumericEnvironment here = current_environment();
+  NumericEnvironment saved = here;
+  saved.blas_core = "Z80";
+  CHECK(difference(saved, here).find("Z80") != std::string::npos);
+  saved.blas_core = "";
+  CHECK(difference(saved, here) == "");
+}
+
 TEST_CASE("a difference names what differs and both values, and nothing else") {
   const NumericEnvironment here = current_environment();
   NumericEnvironment saved = here;
