@@ -102,8 +102,36 @@ std::optional<int64_t> DataLoader::size() const {
   return *shared_->samples / batch_size + (has_short_batch ? 1 : 0);
 }
 
+namespace {
+
+std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
+                                        const LoaderOptions& options,
+                                        detail::PassEnd pass_end) {
+  return options.prefetch == 0 ? std::move(stream)
+                               : detail::prefetched(std::move(stream), options.prefetch, pass_end);
+}
+
+}  // namespace
+
 std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                                                 uint64_t run_seed) const {
+  return made_ahead(pass(position, run_seed), options(), detail::PassEnd::kRest);
+}
+
+std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
+                                                uint64_t run_seed) const {
+  const auto pass_at = [loader = *this, run_seed](const LoaderPosition& from) {
+    return loader.pass(from, run_seed);
+  };
+  auto passes = detail::passes(pass_at, position);
+  // Two passes over an iterable data set exclude each other, and a validation may come in between.
+  return made_ahead(std::move(passes),
+                    options(),
+                    shared_->iterable ? detail::PassEnd::kRest : detail::PassEnd::kGoOn);
+}
+
+std::unique_ptr<BatchStream> DataLoader::pass(const LoaderPosition& position,
+                                              uint64_t run_seed) const {
   shared_->build();
   detail::require(position.epoch >= 0, shared_->name + ": epoch", ">= 0", position.epoch);
   detail::require(position.sample >= 0, shared_->name + ": sample", ">= 0", position.sample);
@@ -114,10 +142,8 @@ std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                     how.drop_last,
                     how.shuffle_seed.value_or(run_seed),
                     position};
-  auto stream = shared_->dataset ? detail::stream_of(shared_->dataset, std::move(pass))
-                                 : detail::stream_of(shared_->iterable, std::move(pass));
-  return how.prefetch == 0 ? std::move(stream)
-                           : detail::prefetched(std::move(stream), how.prefetch);
+  return shared_->dataset ? detail::stream_of(shared_->dataset, std::move(pass))
+                          : detail::stream_of(shared_->iterable, std::move(pass));
 }
 
 void require_distinct_labels(const Loaders& loaders) {

@@ -32,13 +32,13 @@ struct LoaderPosition {
   int64_t sample = 0;  ///< samples of this epoch that were consumed
 };
 
-/// The batches of one pass, from a position on. Owned by who iterates, used by one thread; its own
-/// thread, where it has one, ends with it. Keeps the data set alive.
+/// Batches from a position on, of one pass or of one after the other. Owned by who iterates, used
+/// by one thread; its own thread, where it has one, ends with it. Keeps the data set alive.
 class BatchStream {
  public:
   virtual ~BatchStream() = default;
 
-  /// The next batch; nothing at the end of the pass.
+  /// The next batch; nothing at the end of a pass.
   /// \throws DataError  nesting what the data set threw, also on the loader's thread; after the
   ///                    batches that came before it, and the stream is of no use then
   virtual std::optional<Batch> next() = 0;
@@ -68,15 +68,24 @@ class DataLoader {
   const DataSource& source() const;
 
   /// One pass from `position` on. An iterable data set is read over up to there, and has one pass
-  /// at a time: a new one ends the one before it, whose `next` then throws UsageError. \param
-  /// run_seed  seed of the shuffle when the options have none \throws DataError   when the position
-  /// lies beyond the data \throws UsageError  when an iterable data set is to be shuffled
+  /// at a time: a new one ends the one before it, whose `next` then throws UsageError.
+  /// \param run_seed  seed of the shuffle when the options have none
+  /// \throws DataError   when the position lies beyond the data
+  /// \throws UsageError  when an iterable data set is to be shuffled
   std::unique_ptr<BatchStream> stream(const LoaderPosition& position, uint64_t run_seed) const;
+
+  /// Endless passes from `position` on, as `stream` makes them: `next` gives nothing at the end of
+  /// each and then begins the next epoch. The same thread makes their batches; of a data set that
+  /// is reached by index also the first ones of an epoch ahead, so that training does not wait
+  /// where one epoch ends and another begins.
+  std::unique_ptr<BatchStream> epochs(const LoaderPosition& position, uint64_t run_seed) const;
 
   /// True for copies of one loader.
   bool is_same(const DataLoader& other) const { return shared_ == other.shared_; }
 
  private:
+  std::unique_ptr<BatchStream> pass(const LoaderPosition& position, uint64_t run_seed) const;
+
   struct Shared;
   std::shared_ptr<Shared> shared_;  // copies are one loader: the data set is built and held once
 };

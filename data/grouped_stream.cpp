@@ -8,13 +8,13 @@
 
 namespace rondo {
 
-GroupedStream::GroupedStream(DataLoader loader,
+GroupedStream::GroupedStream(const DataLoader& loader,
                              int64_t group_size,
                              uint64_t run_seed,
-                             LoaderPosition position)
-    : loader_(std::move(loader)), group_size_(group_size), run_seed_(run_seed) {
-  start_epoch(position);
-}
+                             const LoaderPosition& position)
+    : group_size_(group_size),
+      stream_(loader.epochs(position, run_seed)),
+      ahead_(stream_->next()) {}
 
 GroupedBatch GroupedStream::next() {
   if (given_ == group_.size()) {
@@ -23,18 +23,13 @@ GroupedBatch GroupedStream::next() {
   return std::move(group_[given_++]);
 }
 
-void GroupedStream::start_epoch(const LoaderPosition& position) {
-  epoch_ = position.epoch;
-  stream_ = loader_.stream(position, run_seed_);
-  ahead_ = stream_->next();
-}
-
 void GroupedStream::read_group() {
   if (!ahead_) {
-    start_epoch({epoch_ + 1, 0});
+    ahead_ = stream_->next();
   }
   if (!ahead_) {
-    throw DataError(fmt::format("the training data of epoch {} yields no batch", epoch_));
+    throw DataError(
+        fmt::format("the training data of epoch {} yields no batch", stream_->position().epoch));
   }
   group_.clear();
   given_ = 0;

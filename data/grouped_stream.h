@@ -25,19 +25,18 @@ class GroupedStream {
  public:
   /// \param group_size  batches of one update, >= 1
   /// \param run_seed    seed of the shuffle when the loader has none
-  GroupedStream(DataLoader loader, int64_t group_size, uint64_t run_seed, LoaderPosition position);
+  GroupedStream(const DataLoader& loader,
+                int64_t group_size,
+                uint64_t run_seed,
+                const LoaderPosition& position);
 
   /// \throws DataError  when a whole epoch yields no batch
   GroupedBatch next();
 
  private:
   void read_group();
-  void start_epoch(const LoaderPosition& position);
 
-  DataLoader loader_;
   int64_t group_size_;
-  uint64_t run_seed_;
-  int64_t epoch_ = 0;
   std::unique_ptr<BatchStream> stream_;
   std::optional<Batch> ahead_;  // the first batch of the next group of this epoch
   std::vector<GroupedBatch> group_;

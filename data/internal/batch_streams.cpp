@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -141,7 +142,37 @@ class IterableStream final : public BatchStream {
   bool is_over_ = false;
 };
 
+class PassesStream final : public BatchStream {
+ public:
+  using PassAt = std::function<std::unique_ptr<BatchStream>(const LoaderPosition&)>;
+
+  PassesStream(PassAt pass_at, const LoaderPosition& from)
+      : pass_at_(std::move(pass_at)), pass_(pass_at_(from)) {}
+
+  std::optional<Batch> next() override {
+    if (is_over_) {
+      pass_ = pass_at_({position().epoch + 1, 0});
+    }
+    std::optional<Batch> batch = pass_->next();
+    is_over_ = !batch;
+    return batch;
+  }
+
+  LoaderPosition position() const override { return pass_->position(); }
+
+ private:
+  const PassAt pass_at_;
+  std::unique_ptr<BatchStream> pass_;
+  bool is_over_ = false;
+};
+
 }  // namespace
+
+std::unique_ptr<BatchStream> passes(
+    std::function<std::unique_ptr<BatchStream>(const LoaderPosition&)> pass_at,
+    const LoaderPosition& from) {
+  return std::make_unique<PassesStream>(std::move(pass_at), from);
+}
 
 std::unique_ptr<BatchStream> stream_of(std::shared_ptr<const Dataset> data, Pass pass) {
   return std::make_unique<IndexedStream>(std::move(data), std::move(pass));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,9 +36,22 @@ std::unique_ptr<BatchStream> stream_of(std::shared_ptr<const Dataset> data, Pass
 /// The samples as they come, made by the thread that asks.
 std::unique_ptr<BatchStream> stream_of(std::shared_ptr<IterableSource> source, Pass pass);
 
+/// The passes that `pass_at` makes, from a position on and then of each epoch; nothing between two.
+/// The first is made here, the others when their first batch is asked for.
+std::unique_ptr<BatchStream> passes(
+    std::function<std::unique_ptr<BatchStream>(const LoaderPosition&)> pass_at,
+    const LoaderPosition& from);
+
+/// What a loader's thread does at the end of a pass.
+enum class PassEnd {
+  kRest,  ///< it waits until something behind the end is asked for
+  kGoOn,  ///< it makes the next pass's batches ahead
+};
+
 /// Lets a thread ask `source` for at most `depth` batches before they are wanted.
 /// \param depth  >= 1; absent: what LoaderOptions::prefetch says
 std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source,
-                                        std::optional<int64_t> depth);
+                                        std::optional<int64_t> depth,
+                                        PassEnd pass_end);
 
 }  // namespace rondo::detail

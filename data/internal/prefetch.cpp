@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -15,7 +16,10 @@ namespace rondo::detail {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr size_t kMostLent = 1024;
+constexpr size_t kLeastPaced = 8;  // of a shorter queue, half is not worth a nap
 
 size_t depth_for(const Batch& batch) {
   size_t bytes = 0;
@@ -54,9 +58,12 @@ class LentTensors {
 
 class PrefetchStream final : public BatchStream {
  public:
-  PrefetchStream(std::unique_ptr<BatchStream> source, std::optional<int64_t> depth)
+  PrefetchStream(std::unique_ptr<BatchStream> source,
+                 std::optional<int64_t> depth,
+                 PassEnd pass_end)
       : source_(std::move(source)),
         depth_is_given_(depth.has_value()),
+        rests_at_end_(pass_end == PassEnd::kRest),
         at_(source_->position()),
         depth_(static_cast<size_t>(depth.value_or(1))),  // the first batch may tell another one
         thread_([this] { run(); }) {}
@@ -72,18 +79,19 @@ class PrefetchStream final : public BatchStream {
 
   std::optional<Batch> next() override {
     std::unique_lock lock(mutex_);
-    ready_.wait(lock, [this] { return !queue_.empty() || is_finished_; });
+    if (is_resting_ && queue_.empty()) {
+      is_resting_ = false;
+      room_.notify_one();
+    }
+    ready_.wait(lock, [this] { return !queue_.empty() || error_; });
     if (queue_.empty()) {
-      if (error_) {
-        std::rethrow_exception(error_);
-      }
-      return std::nullopt;
+      std::rethrow_exception(error_);
     }
     Made made = std::move(queue_.front());
     queue_.pop_front();
-    const bool has_room = queue_.size() <= depth_ / 2;
+    const bool is_low = queue_.size() <= low_mark();
     lock.unlock();
-    if (has_room) {
+    if (is_low) {
       room_.notify_one();
     }
     at_ = made.behind;
@@ -94,47 +102,68 @@ class PrefetchStream final : public BatchStream {
 
  private:
   struct Made {
-    Batch batch;
+    std::optional<Batch> batch;  // nothing: the end of a pass
     LoaderPosition behind;
   };
 
   void run() {
     LentTensors lent;
-    std::exception_ptr error;
     try {
       // Room comes first: no more than `depth_` batches ever exist ahead of the consumer.
       while (wait_for_room()) {
         lent.drop_returned(kMostLent);  // first: the next batch may have their memory
-        auto batch = source_->next();
-        if (!batch) {
-          break;
+        std::optional<Batch> batch = source_->next();
+        if (batch) {
+          lent.add(*batch);
         }
-        lent.add(*batch);
-        push({std::move(*batch), source_->position()});
+        push({std::move(batch), source_->position()});
       }
     } catch (...) {
-      error = std::current_exception();
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+      ready_.notify_one();
     }
-    const std::lock_guard lock(mutex_);
-    error_ = std::move(error);
-    is_finished_ = true;
-    ready_.notify_one();
   }
 
-  /// Once the queue is full, waits until half of it is free: waking the thread costs the consumer
-  /// more than a small step. False when the stream is being destroyed.
+  /// Once the queue is full, waits until about half of it is free. False when the stream is being
+  /// destroyed.
   bool wait_for_room() {
     std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return !is_resting_ || is_stopping_; });
     if (queue_.size() >= depth_) {
-      room_.wait(lock, [this] { return queue_.size() <= depth_ / 2 || is_stopping_; });
+      wait_for_consumer(lock);
     }
     return !is_stopping_;
   }
 
+  /// Waking a thread costs the one that wakes it 5 to 20 us, more than a small step. So this one
+  /// wakes by itself when the consumer, at the pace that was seen last, has taken half of the
+  /// queue; the consumer wakes it only when it was faster.
+  void wait_for_consumer(std::unique_lock<std::mutex>& lock) {
+    const auto is_wanted = [this] { return queue_.size() <= low_mark() || is_stopping_; };
+    const auto start = Clock::now();
+    const size_t before = queue_.size();
+    auto nap = pace_ * (depth_ / 2);
+    while (queue_.size() == before && !is_stopping_) {
+      if (nap == Clock::duration::zero()) {
+        room_.wait(lock, is_wanted);  // no pace is known yet
+      } else {
+        room_.wait_for(lock, nap, is_wanted);
+      }
+      nap *= 2;
+    }
+    if (queue_.size() < before) {
+      pace_ = (Clock::now() - start) / (before - queue_.size());
+    }
+  }
+
+  size_t low_mark() const { return depth_ >= kLeastPaced ? depth_ / 4 : depth_ / 2; }
+
   void push(Made made) {
     const std::lock_guard lock(mutex_);
-    if (!depth_is_given_) {
-      depth_ = depth_for(made.batch);
+    is_resting_ = rests_at_end_ && !made.batch;
+    if (!depth_is_given_ && made.batch) {
+      depth_ = depth_for(*made.batch);
     }
     queue_.push_back(std::move(made));
     ready_.notify_one();
@@ -142,15 +171,17 @@ class PrefetchStream final : public BatchStream {
 
   const std::unique_ptr<BatchStream> source_;  // used by the thread alone
   const bool depth_is_given_;
-  LoaderPosition at_;  // used by the consumer alone
+  const bool rests_at_end_;
+  LoaderPosition at_;       // used by the consumer alone
+  Clock::duration pace_{};  // of the consumer, a batch; used by the thread alone
 
   std::mutex mutex_;  // guards what follows
   size_t depth_;
   std::condition_variable room_;
   std::condition_variable ready_;
   std::deque<Made> queue_;
-  std::exception_ptr error_;
-  bool is_finished_ = false;
+  std::exception_ptr error_;  // after what is in the queue, nothing comes behind it
+  bool is_resting_ = false;   // behind the end of a pass, until something is asked for
   bool is_stopping_ = false;
 
   std::thread thread_;  // last: it starts when everything else is there
@@ -159,8 +190,9 @@ class PrefetchStream final : public BatchStream {
 }  // namespace
 
 std::unique_ptr<BatchStream> prefetched(std::unique_ptr<BatchStream> source,
-                                        std::optional<int64_t> depth) {
-  return std::make_unique<PrefetchStream>(std::move(source), depth);
+                                        std::optional<int64_t> depth,
+                                        PassEnd pass_end) {
+  return std::make_unique<PrefetchStream>(std::move(source), depth, pass_end);
 }
 
 }  // namespace rondo::detail

@@ -231,6 +231,54 @@ TEST_CASE("an iterable data set begins each epoch anew and is read over to the p
   }
 }
 
+TEST_CASE("epochs are passes one after the other, from a position on, each with its own order") {
+  for (const int64_t prefetch : {0, 1, 2, 20}) {
+    LoaderOptions options = batches_of(4, prefetch);
+    const DataLoader sequential(use<Numbers>({6}), options);
+    options.shuffle = true;
+    const DataLoader indexed(use<Counter>({6}), options);
+    for (const DataLoader& loader : {indexed, sequential}) {
+      const auto stream = loader.epochs({3, 4}, 7);
+      CHECK(rest_of(*stream) == pass(loader, {3, 4}, 7));
+      for (int64_t epoch = 4; epoch < 40; ++epoch) {
+        CHECK(rest_of(*stream) == pass(loader, {epoch, 0}, 7));
+        CHECK(stream->position().epoch == epoch);
+        CHECK(stream->position().sample == 6);
+      }
+    }
+  }
+}
+
+TEST_CASE("epochs of nothing end again and again") {
+  for (const int64_t prefetch : {0, 2}) {
+    const DataLoader loader(use<Counter>({0}), batches_of(4, prefetch));
+    const auto stream = loader.epochs({}, 1);
+    for (int64_t epoch = 0; epoch < 5; ++epoch) {
+      CHECK(!stream->next());
+      CHECK(stream->position().epoch == epoch);
+    }
+  }
+}
+
+TEST_CASE("the first batches of the next epoch are made before this one is consumed") {
+  const auto calls = std::make_shared<Calls>();
+  const DataLoader loader(use<Counter>({8, -1, calls}), batches_of(4, 4));
+  const auto stream = loader.epochs({}, 1);
+  calls->wait_for(12);  // four of the queue: two batches, an end, and a batch of the next epoch
+  CHECK(stream->position().sample == 0);
+}
+
+TEST_CASE("another pass over an iterable data set may come between two epochs") {
+  for (const int64_t prefetch : {0, 1, 8}) {
+    const DataLoader loader(use<Numbers>({6}), batches_of(4, prefetch));
+    const auto stream = loader.epochs({}, 1);
+    for (int64_t epoch = 0; epoch < 20; ++epoch) {
+      CHECK(rest_of(*stream).size() == 2);
+      CHECK(pass(loader) == Batches{{0, 1, 2, 3}, {4, 5}});
+    }
+  }
+}
+
 TEST_CASE("position is what was consumed, not what was made ahead") {
   const auto calls = std::make_shared<Calls>();
   const DataLoader loader(use<Counter>({100, -1, calls}), batches_of(4, 3));

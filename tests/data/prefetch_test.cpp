@@ -2,6 +2,7 @@
 #include <torch/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -11,6 +12,8 @@
 TEST_SUITE_BEGIN("data/prefetch");
 
 using namespace rondo;
+using rondo::detail::PassEnd;
+using rondo::detail::prefetched;
 
 namespace {
 
@@ -47,7 +50,7 @@ class Watched final : public BatchStream {
 
 TEST_CASE("the memory of batches is given back by the thread that made them") {
   const auto returns = std::make_shared<Returns>();
-  const auto stream = rondo::detail::prefetched(std::make_unique<Watched>(returns), 2);
+  const auto stream = prefetched(std::make_unique<Watched>(returns), 2, PassEnd::kGoOn);
   for (int i = 0; i < 50; ++i) {
     CHECK((*stream->next())["x"].item<float>() == static_cast<float>(i));
   }
@@ -59,7 +62,7 @@ TEST_CASE("a batch that the consumer keeps stays, and keeps no other") {
   const auto returns = std::make_shared<Returns>();
   at::Tensor kept;
   {
-    const auto stream = rondo::detail::prefetched(std::make_unique<Watched>(returns), 2);
+    const auto stream = prefetched(std::make_unique<Watched>(returns), 2, PassEnd::kGoOn);
     kept = (*stream->next())["x"];
     for (int i = 0; i < 50; ++i) {
       stream->next();
@@ -70,4 +73,21 @@ TEST_CASE("a batch that the consumer keeps stays, and keeps no other") {
   CHECK(kept.item<float>() == 0.0F);
   kept.reset();
   CHECK(returns->by_consumer == before + 1);
+}
+
+TEST_CASE("a consumer of any pace, and one that pauses, gets every batch") {
+  using std::chrono::microseconds;
+  for (const int64_t depth : {1, 2, 8, 64}) {
+    const auto returns = std::make_shared<Returns>();
+    const auto stream = prefetched(std::make_unique<Watched>(returns), depth, PassEnd::kGoOn);
+    int expected = 0;
+    for (const auto pause : {microseconds(0), microseconds(200), microseconds(20000)}) {
+      for (int i = 0; i < 3 * depth; ++i) {
+        CHECK((*stream->next())["x"].item<float>() == static_cast<float>(expected++));
+        if (i % 16 == 0) {
+          std::this_thread::sleep_for(pause);
+        }
+      }
+    }
+  }
 }
