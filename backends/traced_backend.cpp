@@ -61,7 +61,7 @@ void TracedBackend::set_state(std::function<CapturedState()> state) {
 }
 
 Batch TracedBackend::stage(Batch host) {
-  return stage_on(std::move(host), device());
+  return cut_loose(stage_on(std::move(host), device()));
 }
 
 void TracedBackend::begin_step(const StepKey& key, const Batch& batch) {

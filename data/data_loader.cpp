@@ -115,7 +115,7 @@ std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
 
 std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                                                 uint64_t run_seed) const {
-  return made_ahead(pass(position, run_seed), options(), detail::PassEnd::kRest);
+  return made_ahead(pass(position, run_seed), options(), detail::PassEnd::Rest);
 }
 
 std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
@@ -127,7 +127,7 @@ std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
   // Two passes over an iterable data set exclude each other, and a validation may come in between.
   return made_ahead(std::move(passes),
                     options(),
-                    shared_->iterable ? detail::PassEnd::kRest : detail::PassEnd::kGoOn);
+                    shared_->iterable ? detail::PassEnd::Rest : detail::PassEnd::GoOn);
 }
 
 std::unique_ptr<BatchStream> DataLoader::pass(const LoaderPosition& position,

@@ -44,8 +44,8 @@ std::unique_ptr<BatchStream> passes(
 
 /// What a loader's thread does at the end of a pass.
 enum class PassEnd {
-  kRest,  ///< it waits until something behind the end is asked for
-  kGoOn,  ///< it makes the next pass's batches ahead
+  Rest,  ///< it waits until something behind the end is asked for
+  GoOn,  ///< it makes the next pass's batches ahead
 };
 
 /// Lets a thread ask `source` for at most `depth` batches before they are wanted.

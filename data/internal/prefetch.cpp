@@ -63,7 +63,7 @@ class PrefetchStream final : public BatchStream {
                  PassEnd pass_end)
       : source_(std::move(source)),
         depth_is_given_(depth.has_value()),
-        rests_at_end_(pass_end == PassEnd::kRest),
+        rests_at_end_(pass_end == PassEnd::Rest),
         at_(source_->position()),
         depth_(static_cast<size_t>(depth.value_or(1))),  // the first batch may tell another one
         thread_([this] { run(); }) {}

@@ -227,6 +227,48 @@ TEST_CASE("inputs that share memory are told from those that do not") {
   CHECK(traced_against_eager(make, 12, 4) == "");
 }
 
+// As a data set's get_batch makes them that cuts a tensor into pieces.
+TEST_CASE("batches that are slices of one tensor are one step") {
+  const at::Generator numbers = at::detail::createCPUGenerator(5);
+  const at::Tensor all = at::randn({200, 6}, numbers, at::TensorOptions());
+  const at::Tensor labels = at::randint(3, {200}, numbers, at::TensorOptions().dtype(at::kLong));
+  const auto make = [&] {
+    StepProbe probe = descent(
+        [](const at::Tensor& x, const at::Tensor& label, const at::Tensor& w, const at::Tensor& b) {
+          at::Tensor turned = x.narrow(0, 1, 6);
+          turned = turned.as_strided({6, 6}, {1, 6}, turned.storage_offset());
+          return plain_loss(x, label, w, b) + turned.mm(w).mean();
+        });
+    probe.batch = [&](int step) {
+      return Batch{{"x", all.narrow(0, 8 * step, 8)}, {"label", labels.narrow(0, 8 * step, 8)}};
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 12, 2) == "");
+  BackendOptions options;
+  options.executor = "interpreter";
+  const auto interpreter = make_backend(options, TextLog(LogLevel::Error));
+  CHECK(first_difference(run_probe(make, *interpreter, 12).bytes,
+                         run_probe(make, *backend_of("eager"), 12).bytes) == "");
+}
+
+TEST_CASE("neighbours cut from one tensor, and of two dtypes, share their memory in every step") {
+  const at::Tensor tokens = at::arange(400);
+  const auto make = [&] {
+    StepProbe probe;
+    probe.batch = [&](int step) {
+      return Batch{{"tokens", tokens.narrow(0, 9 * step, 8)},
+                   {"next", tokens.narrow(0, 9 * step + 1, 8)},
+                   {"bytes", tokens.narrow(0, 9 * step + 3, 1).view(at::kByte)}};
+    };
+    probe.body = [](Backend&, const Batch& batch) {
+      return Outputs{{"sum", (batch["tokens"] * batch["next"]).sum() + batch["bytes"].sum()}};
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 12, 2) == "");
+}
+
 TEST_CASE("different keys are different steps") {
   const auto make = [] {
     StepProbe probe = plain();

@@ -50,7 +50,7 @@ class Watched final : public BatchStream {
 
 TEST_CASE("the memory of batches is given back by the thread that made them") {
   const auto returns = std::make_shared<Returns>();
-  const auto stream = prefetched(std::make_unique<Watched>(returns), 2, PassEnd::kGoOn);
+  const auto stream = prefetched(std::make_unique<Watched>(returns), 2, PassEnd::GoOn);
   for (int i = 0; i < 50; ++i) {
     CHECK((*stream->next())["x"].item<float>() == static_cast<float>(i));
   }
@@ -62,7 +62,7 @@ TEST_CASE("a batch that the consumer keeps stays, and keeps no other") {
   const auto returns = std::make_shared<Returns>();
   at::Tensor kept;
   {
-    const auto stream = prefetched(std::make_unique<Watched>(returns), 2, PassEnd::kGoOn);
+    const auto stream = prefetched(std::make_unique<Watched>(returns), 2, PassEnd::GoOn);
     kept = (*stream->next())["x"];
     for (int i = 0; i < 50; ++i) {
       stream->next();
@@ -79,7 +79,7 @@ TEST_CASE("a consumer of any pace, and one that pauses, gets every batch") {
   using std::chrono::microseconds;
   for (const int64_t depth : {1, 2, 8, 64}) {
     const auto returns = std::make_shared<Returns>();
-    const auto stream = prefetched(std::make_unique<Watched>(returns), depth, PassEnd::kGoOn);
+    const auto stream = prefetched(std::make_unique<Watched>(returns), depth, PassEnd::GoOn);
     int expected = 0;
     for (const auto pause : {microseconds(0), microseconds(200), microseconds(20000)}) {
       for (int i = 0; i < 3 * depth; ++i) {
