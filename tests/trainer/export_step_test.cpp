@@ -4,6 +4,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/rnn.h>
 #include <torch/types.h>
 
 #include <fstream>
@@ -66,6 +67,22 @@ RunConfig run_of(const TrainerOptions& options) {
   run.fit = RunConfig::Fit{loader(), {}, {}};
   return run;
 }
+
+struct RecurrentImpl : torch::nn::Module {
+  RecurrentImpl() {
+    register_module("lstm", lstm);
+    register_module("head", head);
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    return head->forward(std::get<0>(lstm->forward(x.view({-1, 2, 2}).transpose(0, 1)))[-1]);
+  }
+
+  torch::nn::LSTM lstm{torch::nn::LSTMOptions(2, 5).num_layers(2)};
+  torch::nn::Linear head{5, 3};
+};
+
+TORCH_MODULE(Recurrent);
 
 std::string export_to(const TempDir& dir, const TrainerOptions& options) {
   const std::string path = (dir / "out.step").string();
@@ -142,6 +159,21 @@ TEST_CASE("an exported step leaves the bits of the trainer's run, also through a
       rondo_step_close(one);
     }
   }
+}
+
+// LibTorch 2 runs a layer by an operator that asks whether gradients are recorded.
+TEST_CASE("an exported LSTM leaves the bits of the trainer's run") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.model = from_module([] { return Recurrent(); }, "x", cross_entropy("label"));
+  Trainer trainer(options, quiet_log());
+  trainer.fit(loader());
+  const std::string path = export_to(dir, options);
+  rondo_step* step = rondo_step_open(path.c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  train(step, batches(kUpdates), 0, kUpdates);
+  check_model(step, trainer);
+  rondo_step_close(step);
 }
 
 TEST_CASE("a run that goes on from a checkpoint is exported with its state") {
