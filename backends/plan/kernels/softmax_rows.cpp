@@ -20,7 +20,7 @@ namespace rondo {
 
 namespace {
 
-/// Where LibTorch gives other bits, as 2.6 does.
+/// Where LibTorch gives other bits than any of these.
 constexpr int kUlps = 4;
 
 constexpr int64_t kWidth = 16;
@@ -51,28 +51,6 @@ RONDO_AVX512 void apply(SleefFunction function, const float* from, float* to, in
     const auto left = static_cast<__mmask16>((1U << (count - i)) - 1);
     _mm512_storeu_ps(to + i, function(_mm512_maskz_loadu_ps(left, from + i)));
   }
-}
-
-/// Source: reduce_all, ATen/cpu/vec/functional_base.h.
-RONDO_AVX2 float sum_of(const float* x, int64_t count) {
-  if (count < kLanes) {
-    float sum = x[0];
-    for (int64_t i = 1; i < count; ++i) {
-      sum = sum + x[i];
-    }
-    return sum;
-  }
-  Lanes sums = load(x);
-  int64_t i = kLanes;
-  for (; i + kLanes <= count; i += kLanes) {
-    sums = sums + load(x + i);
-  }
-  // Lanes beyond the end stay as they are: adding zero would turn -0 into 0.
-  alignas(32) static constexpr int32_t kMasks[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
-  const __m256i left =
-      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks + kLanes - (count - i)));
-  const Lanes more = sums + _mm256_maskload_ps(x + i, left);
-  return added_up(_mm256_blendv_ps(sums, more, _mm256_castsi256_ps(left)));
 }
 
 RONDO_AVX2 bool has_nan(const float* x, int64_t count) {
@@ -136,17 +114,70 @@ RONDO_AVX2 void shift(const Arguments& at, Rows2d rows, float* result) {
   }
 }
 
-RONDO_AVX2 void sum_rows(const float* x, Rows2d rows, float* sums) {
-  for (int64_t row = 0; row < rows.count; ++row) {
-    sums[row] = sum_of(x + row * rows.width, rows.width);
+float sum_of_few(const float* x, int64_t count) {
+  float sum = x[0];
+  for (int64_t i = 1; i < count; ++i) {
+    sum = sum + x[i];
   }
+  return sum;
 }
 
+// Each function: the sums of rows, in the order of one of LibTorch's builds. Lanes beyond the end
+// of a row stay as they are: adding zero would turn -0 into 0.
+// Source: reduce_all, ATen/cpu/vec/functional_base.h.
+
+/// LibTorch 1.13, and later ones without AVX-512.
+struct EightLanes {
+  RONDO_AVX2 static void sum(const float* x, Rows2d rows, float* sums) {
+    for (int64_t row = 0; row < rows.count; ++row, x += rows.width) {
+      sums[row] = rows.width < kLanes ? sum_of_few(x, rows.width) : sum_of(x, rows.width);
+    }
+  }
+
+ private:
+  RONDO_AVX2 static float sum_of(const float* x, int64_t count) {
+    Lanes sums = load(x);
+    int64_t i = kLanes;
+    for (; i + kLanes <= count; i += kLanes) {
+      sums = sums + load(x + i);
+    }
+    alignas(32) static constexpr int32_t kMasks[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    const __m256i left =
+        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks + kLanes - (count - i)));
+    const Lanes more = sums + _mm256_maskload_ps(x + i, left);
+    return added_up(_mm256_blendv_ps(sums, more, _mm256_castsi256_ps(left)));
+  }
+};
+
+/// LibTorch 2 with AVX-512.
+struct SixteenLanes {
+  RONDO_AVX512 static void sum(const float* x, Rows2d rows, float* sums) {
+    for (int64_t row = 0; row < rows.count; ++row, x += rows.width) {
+      sums[row] = rows.width < kWidth ? sum_of_few(x, rows.width) : sum_of(x, rows.width);
+    }
+  }
+
+ private:
+  RONDO_AVX512 static float sum_of(const float* x, int64_t count) {
+    __m512 sums = _mm512_loadu_ps(x);
+    int64_t i = kWidth;
+    for (; i + kWidth <= count; i += kWidth) {
+      sums = _mm512_add_ps(sums, _mm512_loadu_ps(x + i));
+    }
+    const auto left = static_cast<__mmask16>((1U << (count - i)) - 1);
+    sums = _mm512_mask_add_ps(sums, left, sums, _mm512_maskz_loadu_ps(left, x + i));
+    alignas(64) float lanes[kWidth];
+    _mm512_store_ps(lanes, sums);
+    return added_up(load(lanes) + load(lanes + kLanes));
+  }
+};
+
+template <class Sums>
 struct LogSoftmax {
   RONDO_AVX2 static void of(const Arguments& at, Rows2d rows, Scratch& scratch) {
     shift(at, rows, at.result);
     apply(exponential(), at.result, scratch.elements, rows.elements());
-    sum_rows(scratch.elements, rows, scratch.of_rows);
+    Sums::sum(scratch.elements, rows, scratch.of_rows);
     apply(logarithm(), scratch.of_rows, scratch.of_rows, rows.count);
     for (int64_t row = 0; row < rows.count; ++row) {
       float* const y = at.result + row * rows.width;
@@ -158,11 +189,12 @@ struct LogSoftmax {
   }
 };
 
+template <class Sums>
 struct Softmax {
   RONDO_AVX2 static void of(const Arguments& at, Rows2d rows, Scratch& scratch) {
     shift(at, rows, at.result);
     apply(exponential(), at.result, scratch.elements, rows.elements());
-    sum_rows(scratch.elements, rows, scratch.of_rows);
+    Sums::sum(scratch.elements, rows, scratch.of_rows);
     for (int64_t row = 0; row < rows.count; ++row) {
       const float* const x = scratch.elements + row * rows.width;
       float* const y = at.result + row * rows.width;
@@ -175,10 +207,10 @@ struct Softmax {
 };
 
 /// \tparam kIsFused  whether a product and its difference are rounded once
-template <bool kIsFused>
+template <class Sums, bool kIsFused>
 struct LogSoftmaxBackward {
   RONDO_AVX2 static void of(const Arguments& at, Rows2d rows, Scratch& scratch) {
-    sum_rows(at.first, rows, scratch.of_rows);
+    Sums::sum(at.first, rows, scratch.of_rows);
     apply(exponential(), at.second, scratch.elements, rows.elements());
     for (int64_t row = 0; row < rows.count; ++row) {
       const float* const grad = at.first + row * rows.width;
@@ -295,20 +327,17 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 }  // namespace
 
 std::vector<OwnKernel> softmax_rows_kernels() {
-  return {{"aten::_log_softmax", accepts_forward, make<LogSoftmax, 0>},
-          {"aten::_softmax", accepts_forward, make<Softmax, 0>},
-          {"aten::_log_softmax_backward_data",
-           accepts_backward,
-           make<LogSoftmaxBackward</*kIsFused=*/true>, 1>},
-          {"aten::_log_softmax_backward_data",
-           accepts_backward,
-           make<LogSoftmaxBackward</*kIsFused=*/false>, 1>},
-          {"aten::_log_softmax", accepts_forward, make<LogSoftmax, 0>, kUlps},
-          {"aten::_softmax", accepts_forward, make<Softmax, 0>, kUlps},
-          {"aten::_log_softmax_backward_data",
-           accepts_backward,
-           make<LogSoftmaxBackward</*kIsFused=*/true>, 1>,
-           kUlps}};
+  constexpr const char* kLogBackward = "aten::_log_softmax_backward_data";
+  return {{"aten::_log_softmax", accepts_forward, make<LogSoftmax<EightLanes>, 0>},
+          {"aten::_log_softmax", accepts_forward, make<LogSoftmax<SixteenLanes>, 0>},
+          {"aten::_softmax", accepts_forward, make<Softmax<EightLanes>, 0>},
+          {"aten::_softmax", accepts_forward, make<Softmax<SixteenLanes>, 0>},
+          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<EightLanes, true>, 1>},
+          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<EightLanes, false>, 1>},
+          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<SixteenLanes, true>, 1>},
+          {"aten::_log_softmax", accepts_forward, make<LogSoftmax<EightLanes>, 0>, kUlps},
+          {"aten::_softmax", accepts_forward, make<Softmax<EightLanes>, 0>, kUlps},
+          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<EightLanes, true>, 1>, kUlps}};
 }
 
 }  // namespace rondo
