@@ -27,14 +27,44 @@ constexpr std::array<std::string_view, 8> kFoldable = {"aten::ones_like",
 // Constants live as long as the program: larger ones are cheaper made anew in the arena.
 constexpr int64_t kMaxBytes = 1 << 20;
 
+bool follows_from_shapes(const Instruction& instruction) {
+  return std::find(kFoldable.begin(), kFoldable.end(), instruction.op.schema().name()) !=
+         kFoldable.end();
+}
+
+// Of constants that nothing changes, such as a backward's first gradient divided by the number of
+// micro-batches. A view of one costs nothing as it is.
+bool follows_from_constants(const StepProgram& program,
+                            const StorageFacts& facts,
+                            const Instruction& instruction) {
+  bool has_tensor = false;
+  for (const Argument& argument : instruction.arguments) {
+    if (argument.kind == Argument::Kind::Constant) {
+      continue;
+    }
+    if (argument.kind == Argument::Kind::TensorList || argument.slots[0] == kNoTensor) {
+      return false;
+    }
+    const size_t storage = storage_of(program, argument.slots[0]);
+    if (slot_of(program, argument.slots[0]).kind != SlotKind::Constant ||
+        !facts.writes[storage].empty() || facts.escapes[storage] ||
+        storage == storage_of(program, instruction.results[0].slots[0])) {
+      return false;
+    }
+    has_tensor = true;
+  }
+  return has_tensor && !instruction.is_allocation;
+}
+
+bool has_plain_result(const Instruction& instruction) {
+  return instruction.results.size() == 1 && instruction.results[0].kind == Argument::Kind::Tensor &&
+         instruction.results[0].slots[0] != kNoTensor;
+}
+
 bool is_foldable(const StepProgram& program,
                  const StorageFacts& facts,
                  const Instruction& instruction) {
-  const bool is_known =
-      std::find(kFoldable.begin(), kFoldable.end(), instruction.op.schema().name()) !=
-      kFoldable.end();
-  if (!is_known || !is_pure(instruction) || instruction.results.size() != 1 ||
-      instruction.results[0].kind != Argument::Kind::Tensor) {
+  if (!is_pure(instruction) || !has_plain_result(instruction)) {
     return false;
   }
   const Slot& result = slot_of(program, instruction.results[0].slots[0]);
@@ -43,7 +73,8 @@ bool is_foldable(const StepProgram& program,
     bytes *= size;
   }
   const auto storage = static_cast<size_t>(result.storage);
-  return facts.writes[storage].empty() && !facts.escapes[storage] && bytes <= kMaxBytes;
+  return facts.writes[storage].empty() && !facts.escapes[storage] && bytes <= kMaxBytes &&
+         (follows_from_shapes(instruction) || follows_from_constants(program, facts, instruction));
 }
 
 at::Tensor evaluate(const StepProgram& program, const Instruction& instruction) {
@@ -55,11 +86,19 @@ at::Tensor evaluate(const StepProgram& program, const Instruction& instruction) 
     } else {
       const Slot& like = slot_of(program, argument.slots[0]);
       stack.emplace_back(
-          at::empty_strided(like.sizes, like.strides, at::TensorOptions().dtype(like.dtype)));
+          like.kind == SlotKind::Constant
+              ? like.value
+              : at::empty_strided(like.sizes, like.strides, at::TensorOptions().dtype(like.dtype)));
     }
   }
   instruction.op.callBoxed(&stack);
   return stack.back().toTensor();
+}
+
+// A number of the host among the arguments may count as a tensor here.
+bool is_as_recorded(const Slot& slot, const at::Tensor& value) {
+  return value.scalar_type() == slot.dtype && value.sizes() == slot.sizes &&
+         value.strides() == slot.strides;
 }
 
 }  // namespace
@@ -71,9 +110,12 @@ StepProgram fold_constants(StepProgram program) {
     const Instruction& instruction = program.instructions[i];
     if (is_foldable(program, facts, instruction)) {
       Slot& slot = program.slots[static_cast<size_t>(instruction.results[0].slots[0])];
-      slot.value = evaluate(program, instruction);
-      slot.kind = SlotKind::Constant;
-      keep[i] = false;
+      at::Tensor value = evaluate(program, instruction);
+      if (is_as_recorded(slot, value)) {
+        slot.value = std::move(value);
+        slot.kind = SlotKind::Constant;
+        keep[i] = false;
+      }
     }
   }
   keep_instructions(program, keep);

@@ -309,6 +309,36 @@ TEST_CASE("what follows from shapes alone is computed once; what is written into
   recorded.check_same(passed);
 }
 
+TEST_CASE("what follows from constants is computed once; random numbers and changed ones are not") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor third = torch::ones({}).div(3.0).to(at::kDouble).to(at::kFloat);
+    const at::Tensor noise = torch::dropout(torch::ones({6}), 0.5, true);
+    const at::Tensor changed = torch::zeros({6});
+    const at::Tensor of_changed = changed.cos();
+    changed.add_(1);
+    state.add_(of_changed + changed.cos());
+    return (x * third + noise).sum();
+  });
+  const StepProgram passed = fold_constants(recorded.program);
+  CHECK(count(passed, "aten::div") == 0);
+  CHECK(count(passed, "aten::_to_copy") == 0);
+  CHECK(count(passed, "aten::bernoulli_") == count(recorded.program, "aten::bernoulli_"));
+  CHECK(count(passed, "aten::cos") == 2);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("the gradient of a loss divided by a number begins with a constant") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor weight = state.detach().clone().set_requires_grad(true);
+    const at::Tensor loss = (x * weight).sum() / 4.0;
+    state.add_(torch::autograd::grad({loss}, {weight})[0]);
+    return loss.detach();
+  });
+  const StepProgram passed = fold_constants(recorded.program);
+  CHECK(count(passed, "aten::div") == count(recorded.program, "aten::div") - 1);
+  recorded.check_same(passed);
+}
+
 TEST_CASE("a pass that is left out leaves its instructions in, and the others are counted") {
   Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
     x.sin();
