@@ -18,47 +18,78 @@ int64_t width(const at::Tensor& tensor) {
   return static_cast<int64_t>(tensor.element_size());
 }
 
-/// The memory of a storage from a byte on. Keeps the storage alive.
-c10::Storage storage_from(const c10::Storage& whole, int64_t begin) {
-  const auto drop = [](void* holder) { delete static_cast<c10::Storage*>(holder); };
-  char* const data = static_cast<char*>(compat::mutable_data(whole)) + begin;
+/// The bytes of a storage from `begin` to `end`.
+struct Extent {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+Extent extent_of(const at::Tensor& tensor) {
+  const int64_t begin = tensor.storage_offset();
+  int64_t end = begin + (tensor.numel() > 0 ? 1 : 0);
+  for (int64_t i = 0; tensor.numel() > 0 && i < tensor.dim(); ++i) {
+    end += (tensor.size(i) - 1) * tensor.stride(i);
+  }
+  return {begin * width(tensor), end * width(tensor)};
+}
+
+bool is_all_of(const Extent& extent, const at::Tensor& tensor) {
+  return extent.begin == 0 && extent.end == static_cast<int64_t>(tensor.storage().nbytes());
+}
+
+/// From the first to the last byte of them, beginning where each can count from.
+Extent extent_of(const std::vector<Batch::Item>& sharers) {
+  Extent all = extent_of(sharers[0].second);
+  int64_t widest = 1;
+  for (const auto& [name, sharer] : sharers) {
+    const Extent extent = extent_of(sharer);
+    all = {std::min(all.begin, extent.begin), std::max(all.end, extent.end)};
+    widest = std::max(widest, width(sharer));
+  }
+  all.begin -= all.begin % widest;
+  return all;
+}
+
+/// Lives as long as `owner`, whose maker may watch who still uses it.
+c10::Storage part_of(const at::Tensor& owner, const Extent& part) {
+  const auto drop = [](void* holder) { delete static_cast<at::Tensor*>(holder); };
+  char* const data = static_cast<char*>(compat::mutable_data(owner.storage())) + part.begin;
   return c10::Storage(c10::Storage::use_byte_size_t(),
-                      whole.nbytes() - static_cast<size_t>(begin),
-                      c10::DataPtr(data, new c10::Storage(whole), drop, whole.device()),
+                      static_cast<size_t>(part.end - part.begin),
+                      c10::DataPtr(data, new at::Tensor(owner), drop, owner.device()),
                       /*allocator=*/nullptr,
                       /*resizable=*/false);
 }
 
+/// Shares the count of changes in place, by which autograd knows what it saved for backward.
 at::Tensor moved_to(const at::Tensor& tensor, const c10::Storage& storage, int64_t offset) {
-  at::Tensor moved(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(
-      c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true));
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  at::Tensor moved(impl.shallow_copy_and_detach(impl.version_counter(),
+                                                /*allow_tensor_metadata_change=*/true));
   moved.unsafeGetTensorImpl()->set_storage_keep_dtype(storage);
   moved.unsafeGetTensorImpl()->set_storage_offset(offset);
   return moved;
 }
 
-/// Moves the tensors of one storage, the first of which is item `index`.
+/// Moves the tensors that share the storage of item `index`.
 void cut_loose(Batch& batch, size_t index) {
   const at::Tensor tensor = batch.items()[index].second;
   std::vector<Batch::Item> sharers;
+  bool has_history = false;
   for (const Batch::Item& item : batch.items()) {
-    if (item.second.is_alias_of(tensor)) {
+    if (item.second.has_storage() && item.second.is_alias_of(tensor)) {
       sharers.push_back(item);
+      has_history = has_history || item.second.requires_grad();
     }
   }
-  int64_t begin = tensor.storage_offset() * width(tensor);
-  for (const auto& [name, sharer] : sharers) {
-    begin = std::min(begin, sharer.storage_offset() * width(sharer));
-  }
-  const auto stays = [begin](const Batch::Item& item) {
-    return item.second.requires_grad() || begin % width(item.second) != 0;
-  };
-  if (begin == 0 || std::any_of(sharers.begin(), sharers.end(), stays)) {
+  const Extent part = extent_of(sharers);
+  if (has_history || is_all_of(part, tensor)) {
     return;
   }
-  const c10::Storage storage = storage_from(tensor.storage(), begin);
+  const c10::Storage storage = part_of(tensor, part);
   for (const auto& [name, sharer] : sharers) {
-    batch.set(name, moved_to(sharer, storage, sharer.storage_offset() - begin / width(sharer)));
+    const int64_t offset = sharer.storage_offset() - part.begin / width(sharer);
+    batch.set(name, moved_to(sharer, storage, offset));
   }
 }
 
@@ -80,7 +111,8 @@ Batch stage_on(Batch host, c10::Device device) {
 
 Batch cut_loose(Batch batch) {
   for (size_t i = 0; i < batch.items().size(); ++i) {
-    if (batch.items()[i].second.storage_offset() != 0) {
+    const at::Tensor& tensor = batch.items()[i].second;
+    if (tensor.has_storage() && !is_all_of(extent_of(tensor), tensor)) {
       cut_loose(batch, i);
     }
   }

@@ -20,6 +20,7 @@ struct LoaderOptions {
   std::optional<uint64_t> shuffle_seed = {};  ///< of the order; the run's seed when absent
   /// Batches made ahead by a thread; 0: made when asked for. Absent: 8, and as many of small ones
   /// as 1 MiB holds, up to 64. The thread frees what was consumed when it makes the next batch.
+  /// Training goes on into the next epoch, of a data set that is reached by index.
   std::optional<int64_t> prefetch = {};
 };
 
@@ -77,7 +78,8 @@ class DataLoader {
   /// Endless passes from `position` on, as `stream` makes them: `next` gives nothing at the end of
   /// each and then begins the next epoch. The same thread makes their batches; of a data set that
   /// is reached by index also the first ones of an epoch ahead, so that training does not wait
-  /// where one epoch ends and another begins.
+  /// where one epoch ends and another begins. Destroying the stream waits for the batch that is
+  /// being made.
   std::unique_ptr<BatchStream> epochs(const LoaderPosition& position, uint64_t run_seed) const;
 
   /// True for copies of one loader.

@@ -38,10 +38,14 @@ int64_t amount(const Amounts& amounts, const char* kind) {
   return found != amounts.end() ? found->second : 0;
 }
 
-// One more than are made ahead: whether a batch is the last of a pass shows in the next one.
+// One more than are made ahead: whether a batch is the last of a pass shows in the next one. The
+// end of a pass takes a place; behind it come the batches of the next one, not so of an iterable
+// set.
 int64_t batches_ahead(const DataLoader& loader, int64_t bytes) {
   const int64_t most = loader.options().prefetch.value_or(usual_prefetch_depth(bytes));
-  return std::min(most, loader.size().value_or(most)) + 1;
+  const int64_t pass = loader.size().value_or(most);
+  const bool goes_on = dynamic_cast<const Dataset*>(&loader.source()) != nullptr;
+  return (goes_on ? most - most / (pass + 1) : std::min(most, pass)) + 1;
 }
 
 // Steps are recorded one after the other, and then replayed in this order. An arena takes memory

@@ -62,8 +62,11 @@ void StateSnapshot::swap() {
   for (Copy& copy : copies_) {
     const at::Tensor live = bytes_of(copy.storage);
     const auto size = static_cast<size_t>(live.numel());
-    std::swap_ranges(
-        live.data_ptr<uint8_t>(), live.data_ptr<uint8_t>() + size, copy.bytes.data_ptr<uint8_t>());
+    auto* const bytes = live.data_ptr<uint8_t>();
+    auto* const other = copy.bytes.data_ptr<uint8_t>();
+    if (std::memcmp(bytes, other, size) != 0) {  // a batch may lie in memory that is read-only
+      std::swap_ranges(bytes, bytes + size, other);
+    }
   }
   const at::Tensor now = generator_state();
   set_generator_state(std::exchange(generator_, now));

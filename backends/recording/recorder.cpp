@@ -57,6 +57,7 @@ Recorder::Recorder(std::string step, const Batch& batch, std::function<CapturedS
   for (const auto& [name, tensor] : batch.items()) {
     if (tensor.defined() && tensor.has_storage() && table_.find(tensor) == kNoTensor) {
       table_.add(SlotKind::Input, tensor, name);
+      inputs_.emplace_back(name, tensor.storage());
     }
   }
 }
@@ -350,6 +351,7 @@ SlotId Recorder::use_unknown(const at::Tensor& tensor, const std::string& what) 
 SlotId Recorder::use_outside(const at::Tensor& tensor, const std::string& what) {
   const Unrecorded scope;
   if (auto entry = state_.find(tensor)) {
+    refuse_shared_memory(entry->first, tensor.storage());
     const SlotId slot = table_.add(SlotKind::Captured, tensor, std::move(entry->first));
     program_.slots[static_cast<size_t>(slot)].value = std::move(entry->second);
     return slot;
@@ -360,6 +362,18 @@ SlotId Recorder::use_outside(const at::Tensor& tensor, const std::string& what) 
          "put it into the batch, make it a buffer of the model, or make it inside the step");
   }
   return freeze(tensor);
+}
+
+// The program would not know that writing one changes the other.
+void Recorder::refuse_shared_memory(const std::string& state, const c10::Storage& storage) {
+  const auto begin = [](const c10::Storage& of) { return static_cast<const char*>(of.data()); };
+  for (const auto& [name, input] : inputs_) {
+    if (begin(input) < begin(storage) + storage.nbytes() &&
+        begin(storage) < begin(input) + input.nbytes()) {
+      fail("used " + state + ", in whose memory batch entry " + name + " lies",
+           "let the data set copy what it cuts from the state");
+    }
+  }
 }
 
 SlotId Recorder::freeze(const at::Tensor& tensor) {

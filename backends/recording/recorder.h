@@ -71,12 +71,14 @@ class Recorder {
   SlotId use(const at::Tensor& tensor, const std::string& what);
   SlotId use_unknown(const at::Tensor& tensor, const std::string& what);
   SlotId use_outside(const at::Tensor& tensor, const std::string& what);
+  void refuse_shared_memory(const std::string& state, const c10::Storage& storage);
   SlotId freeze(const at::Tensor& tensor);
   SlotId use_after_step(const at::Tensor& tensor, const std::string& what);
   [[noreturn]] void fail(const std::string& what, const std::string& advice);
 
   StepProgram program_;
   SlotTable table_;
+  std::vector<std::pair<std::string, c10::Storage>> inputs_;
   StateIndex state_;
   OriginTracker origins_;
   std::vector<SlotId> read_after_step_;

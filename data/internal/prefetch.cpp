@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostLent = 1024;
-constexpr size_t kLeastPaced = 8;  // of a shorter queue, half is not worth a nap
+constexpr size_t kLeastPaced = 8;  // the consumer wakes the thread of a shorter queue
 
 size_t depth_for(const Batch& batch) {
   size_t bytes = 0;
@@ -130,7 +130,7 @@ class PrefetchStream final : public BatchStream {
   bool wait_for_room() {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return !is_resting_ || is_stopping_; });
-    if (queue_.size() >= depth_) {
+    while (queue_.size() >= depth_ && !is_stopping_) {  // once, unless batches grew meanwhile
       wait_for_consumer(lock);
     }
     return !is_stopping_;
@@ -143,17 +143,20 @@ class PrefetchStream final : public BatchStream {
     const auto is_wanted = [this] { return queue_.size() <= low_mark() || is_stopping_; };
     const auto start = Clock::now();
     const size_t before = queue_.size();
-    auto nap = pace_ * (depth_ / 2);
+    Clock::duration nap{};
+    if (depth_ >= kLeastPaced) {
+      nap = pace_ * static_cast<int64_t>(depth_ / 2);
+    }
     while (queue_.size() == before && !is_stopping_) {
       if (nap == Clock::duration::zero()) {
-        room_.wait(lock, is_wanted);  // no pace is known yet
+        room_.wait(lock, is_wanted);
       } else {
         room_.wait_for(lock, nap, is_wanted);
       }
       nap *= 2;
     }
     if (queue_.size() < before) {
-      pace_ = (Clock::now() - start) / (before - queue_.size());
+      pace_ = (Clock::now() - start) / static_cast<int64_t>(before - queue_.size());
     }
   }
 

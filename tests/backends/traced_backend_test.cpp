@@ -7,6 +7,9 @@
 
 #include <ATen/record_function.h>
 
+#include <sys/mman.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -267,6 +270,88 @@ TEST_CASE("neighbours cut from one tensor, and of two dtypes, share their memory
     return probe;
   };
   CHECK(traced_against_eager(make, 12, 2) == "");
+}
+
+TEST_CASE("what is written elsewhere into a data set while a step is verified stays") {
+  const auto make = [] {
+    const at::Tensor all = at::zeros({200, 6});
+    const at::Tensor lr = at::full({}, 0.1, at::kDouble);
+    StepProbe probe;
+    probe.state = {{"lr", lr}};
+    probe.batch = [all](int step) { return Batch{{"x", all.narrow(0, 8 * step, 8)}}; };
+    auto loaded = std::make_shared<int>(0);
+    probe.body = [=](Backend& backend, const Batch& batch) {
+      // A loader's thread would do so: rows of the batch after the next one.
+      backend.host_call("load", {lr}, [=](const std::vector<at::Tensor>&) {
+        ++*loaded;
+        all.narrow(0, 8 * (*loaded + 1), 8).fill_(*loaded);
+      });
+      return Outputs{{"sum", (batch["x"] * lr).sum()}};
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 12, 2) == "");
+}
+
+TEST_CASE("batches may lie in memory that is read-only") {
+  constexpr size_t kBytes = 200 * 6 * sizeof(float);
+  void* const memory =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  const at::Tensor all = torch::from_blob(memory, {200, 6});
+  all.copy_(at::arange(1200).view({200, 6}));
+  REQUIRE(::mprotect(memory, kBytes, PROT_READ) == 0);
+  const auto make = [&] {
+    StepProbe probe;
+    probe.batch = [&](int step) { return Batch{{"x", all.narrow(0, 8 * step, 8)}}; };
+    probe.body = [](Backend&, const Batch& batch) {
+      return Outputs{{"sum", (batch["x"] * 0.5).sum()}};
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 12, 2) == "");
+  ::munmap(memory, kBytes);
+}
+
+TEST_CASE("a change in place of what backward needs is an error, also between slices") {
+  const at::Tensor all = at::ones({200, 6});
+  const auto make = [&] {
+    const at::Tensor w = torch::ones({8, 6}).set_requires_grad(true);
+    StepProbe probe;
+    probe.state = {{"w", w}};
+    probe.batch = [&](int step) {
+      return Batch{{"x", all.narrow(0, 8 * step, 8)}, {"y", all.narrow(0, 8 * step + 1, 8)}};
+    };
+    probe.body = [=](Backend&, const Batch& batch) {
+      const at::Tensor loss = (batch["x"] * w).sum();
+      batch["y"].zero_();
+      loss.backward();
+      return Outputs{{"loss", loss}};
+    };
+    return probe;
+  };
+  for (const char* mode : {"eager", "traced"}) {
+    const auto backend = backend_of(mode);
+    CHECK_THROWS_AS(run_probe(make, *backend, 3), c10::Error);
+  }
+}
+
+TEST_CASE("a batch in the memory of state that its step uses is refused") {
+  const auto make = [] {
+    const at::Tensor pool = at::arange(1200, at::kFloat).view({200, 6}).clone();
+    StepProbe probe;
+    probe.state = {{"pool", pool}};
+    probe.batch = [=](int step) { return Batch{{"x", pool.narrow(0, 8 * step, 8)}}; };
+    probe.body = [=](Backend&, const Batch& batch) {
+      const at::Tensor before = batch["x"].clone();
+      pool.add_(1);
+      return Outputs{{"sum", before.sum()}};
+    };
+    return probe;
+  };
+  const std::string message = capture_error(make, 3);
+  CHECK(message.find("pool") != std::string::npos);
+  CHECK(message.find("batch entry x") != std::string::npos);
 }
 
 TEST_CASE("different keys are different steps") {

@@ -187,15 +187,23 @@ TEST_CASE("the predicted peak of convolutions, with batches made ahead, and with
   }
   REQUIRE(::mallopt(M_MMAP_THRESHOLD, 128 * 1024) == 1);
   const std::string loader = "trainer.fit.train_dataloader.";
-  for (const std::string verify : {"first", "off"}) {
-    CAPTURE(verify);
+
+  struct Case {
+    std::string verify, size, batch_size, prefetch;
+  };
+
+  for (const Case& c : {Case{"first", "8192", "512", "4"},
+                        Case{"off", "8192", "512", "4"},
+                        Case{"off", "2048", "1024", "8"}}) {  // several passes are made ahead
+    CAPTURE(c.verify);
+    CAPTURE(c.size);
     const TempDir dir;
     const RunConfig run = load(write_run(dir, "[784, 10]"),
                                {"trainer.init.model={ name = \"Cnn\" }",
-                                loader + "size=8192",
-                                loader + "batch_size=512",
-                                loader + "prefetch=4",
-                                "trainer.init.backend.verify=" + verify});
+                                loader + "size=" + c.size,
+                                loader + "batch_size=" + c.batch_size,
+                                loader + "prefetch=" + c.prefetch,
+                                "trainer.init.backend.verify=" + c.verify});
     rehearse(run, 4);
     const Rehearsal rehearsal = rehearse(run, 4);
     check_peak(rehearsal, memory_of(rehearsal.steps, run));

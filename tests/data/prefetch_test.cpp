@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -46,7 +47,36 @@ class Watched final : public BatchStream {
   int64_t made_ = 0;
 };
 
+/// Twenty batches of a number, then batches of 1 MiB.
+class Growing final : public BatchStream {
+ public:
+  explicit Growing(std::atomic<int>& large) : large_(large) {}
+
+  std::optional<Batch> next() override {
+    const bool is_large = made_++ >= 20;
+    large_ += is_large ? 1 : 0;
+    return Batch{{"x", at::zeros({is_large ? 1 << 18 : 1})}};
+  }
+
+  LoaderPosition position() const override { return {0, made_}; }
+
+ private:
+  std::atomic<int>& large_;
+  int64_t made_ = 0;
+};
+
 }  // namespace
+
+TEST_CASE("batches that grow while they are made ahead are not more than large ones may be") {
+  std::atomic<int> made{0};
+  const auto stream = prefetched(std::make_unique<Growing>(made), std::nullopt, PassEnd::GoOn);
+  int taken = 0;
+  for (int i = 0; i < 80; ++i) {
+    taken += (*stream->next())["x"].numel() > 1 ? 1 : 0;
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    CHECK(made - taken <= 8);
+  }
+}
 
 TEST_CASE("the memory of batches is given back by the thread that made them") {
   const auto returns = std::make_shared<Returns>();

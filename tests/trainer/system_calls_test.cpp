@@ -87,7 +87,7 @@ class SystemCalls {
 namespace {
 
 /// The most replayed steps in a row without a system call, at most a quarter of `ahead`. While its
-/// queue is more than half full, the loader neither works nor is it woken.
+/// queue is more than a quarter full, the loader is not woken.
 int steps_in_a_row(const char* recipe, SystemCalls& calls, int ahead) {
   const TempDir dir;
   SteadyFit fit(recipe_without_events(recipe, dir, ahead));
