@@ -37,17 +37,12 @@ bool is_all_of(const Extent& extent, const at::Tensor& tensor) {
   return extent.begin == 0 && extent.end == static_cast<int64_t>(tensor.storage().nbytes());
 }
 
-/// From the first to the last byte of them, beginning where each can count from.
-Extent extent_of(const std::vector<Batch::Item>& sharers) {
-  Extent all = extent_of(sharers[0].second);
-  int64_t widest = 1;
-  for (const auto& [name, sharer] : sharers) {
-    const Extent extent = extent_of(sharer);
-    all = {std::min(all.begin, extent.begin), std::max(all.end, extent.end)};
-    widest = std::max(widest, width(sharer));
-  }
-  all.begin -= all.begin % widest;
-  return all;
+bool overlap(const Extent& a, const Extent& b) {
+  return std::max(a.begin, b.begin) < std::min(a.end, b.end);
+}
+
+Extent both(const Extent& a, const Extent& b) {
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 
 /// Lives as long as `owner`, whose maker may watch who still uses it.
@@ -71,25 +66,67 @@ at::Tensor moved_to(const at::Tensor& tensor, const c10::Storage& storage, int64
   return moved;
 }
 
-/// Moves the tensors that share the storage of item `index`.
-void cut_loose(Batch& batch, size_t index) {
-  const at::Tensor tensor = batch.items()[index].second;
+/// The items that share a storage with item `index`.
+std::vector<Batch::Item> sharers_of(const Batch& batch, size_t index) {
   std::vector<Batch::Item> sharers;
-  bool has_history = false;
   for (const Batch::Item& item : batch.items()) {
-    if (item.second.has_storage() && item.second.is_alias_of(tensor)) {
+    if (item.second.has_storage() && item.second.is_alias_of(batch.items()[index].second)) {
       sharers.push_back(item);
-      has_history = has_history || item.second.requires_grad();
     }
   }
-  const Extent part = extent_of(sharers);
-  if (has_history || is_all_of(part, tensor)) {
+  return sharers;
+}
+
+/// Takes the items out of `sharers` that share bytes with the first one, or with one that does.
+std::vector<Batch::Item> take_overlapping(std::vector<Batch::Item>& sharers) {
+  std::vector<Batch::Item> taken = {sharers.front()};
+  Extent extent = extent_of(sharers.front().second);
+  sharers.erase(sharers.begin());
+  for (size_t i = 0; i < sharers.size();) {
+    const Extent other = extent_of(sharers[i].second);
+    if (overlap(extent, other)) {
+      extent = both(extent, other);
+      taken.push_back(sharers[i]);
+      sharers.erase(sharers.begin() + static_cast<std::ptrdiff_t>(i));
+      i = 0;  // those before may overlap now
+    } else {
+      ++i;
+    }
+  }
+  return taken;
+}
+
+/// From the first to the last byte of them, beginning where each can count from.
+Extent extent_of(const std::vector<Batch::Item>& items) {
+  Extent all = extent_of(items.front().second);
+  int64_t widest = 1;
+  for (const auto& [name, tensor] : items) {
+    all = both(all, extent_of(tensor));
+    widest = std::max(widest, width(tensor));
+  }
+  all.begin -= all.begin % widest;
+  return all;
+}
+
+void move_to_own_storage(Batch& batch, const std::vector<Batch::Item>& items) {
+  const Extent part = extent_of(items);
+  const c10::Storage storage = part_of(items.front().second, part);
+  for (const auto& [name, tensor] : items) {
+    const int64_t offset = tensor.storage_offset() - part.begin / width(tensor);
+    batch.set(name, moved_to(tensor, storage, offset));
+  }
+}
+
+/// Moves the tensors that share the storage of item `index`; those that share bytes stay together.
+void cut_loose(Batch& batch, size_t index) {
+  std::vector<Batch::Item> sharers = sharers_of(batch, index);
+  const auto has_history = [](const Batch::Item& item) { return item.second.requires_grad(); };
+  if (is_all_of(extent_of(sharers), sharers.front().second) ||
+      std::any_of(sharers.begin(), sharers.end(), has_history)) {
     return;
   }
-  const c10::Storage storage = part_of(tensor, part);
-  for (const auto& [name, sharer] : sharers) {
-    const int64_t offset = sharer.storage_offset() - part.begin / width(sharer);
-    batch.set(name, moved_to(sharer, storage, offset));
+  while (!sharers.empty()) {
+    move_to_own_storage(batch, take_overlapping(sharers));
   }
 }
 

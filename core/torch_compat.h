@@ -2,6 +2,7 @@
 
 // The one place where LibTorch versions differ. Include it from .cpp files only.
 
+#include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <c10/core/Storage.h>
 #include <torch/version.h>
@@ -40,6 +41,11 @@ inline void set_cpu_autocast_dtype(at::ScalarType dtype) {
 
 #if TORCH_VERSION_MAJOR >= 2
 
+/// Whether the softmax kernels of LibTorch sum up sixteen numbers side by side, not eight.
+inline bool sums_sixteen_lanes() {
+  return at::get_cpu_capability() == "AVX512";
+}
+
 inline void* mutable_data(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->mutable_data();
 }
@@ -50,6 +56,10 @@ inline c10::DataPtr& mutable_data_ptr(const c10::Storage& storage) {
 }
 
 #else
+
+inline bool sums_sixteen_lanes() {
+  return false;
+}
 
 inline void* mutable_data(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->data();

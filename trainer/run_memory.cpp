@@ -38,14 +38,15 @@ int64_t amount(const Amounts& amounts, const char* kind) {
   return found != amounts.end() ? found->second : 0;
 }
 
-// One more than are made ahead: whether a batch is the last of a pass shows in the next one. The
-// end of a pass takes a place; behind it come the batches of the next one, not so of an iterable
-// set.
-int64_t batches_ahead(const DataLoader& loader, int64_t bytes) {
+// Besides those that the thread makes: the batches of a group, which is read whole, and one behind
+// it, which shows whether the pass ends there. The end of a pass takes a place of the queue; behind
+// it come the batches of the next one, not so of an iterable set.
+int64_t batches_ahead(const DataLoader& loader, int64_t group_size, int64_t bytes) {
   const int64_t most = loader.options().prefetch.value_or(usual_prefetch_depth(bytes));
-  const int64_t pass = loader.size().value_or(most);
+  const int64_t pass = loader.size().value_or(std::max(most, group_size));
   const bool goes_on = dynamic_cast<const Dataset*>(&loader.source()) != nullptr;
-  return (goes_on ? most - most / (pass + 1) : std::min(most, pass)) + 1;
+  const int64_t queued = goes_on ? most - most / (pass + 1) : std::min(most, pass);
+  return queued + std::min(group_size, pass);
 }
 
 // Steps are recorded one after the other, and then replayed in this order. An arena takes memory
@@ -103,7 +104,10 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
     all.adopted = std::max(all.adopted, step.memory.adopted);
     all.capture = std::max(all.capture, step.memory.capture);
   }
-  all.ahead = run.fit ? batches_ahead(run.fit->train, all.inputs) * all.inputs : 0;
+  if (run.fit) {
+    const int64_t group_size = run.init.loop.grad_accum_steps;
+    all.ahead = batches_ahead(run.fit->train, group_size, all.inputs) * all.inputs;
+  }
   for (const auto& [name, bytes] : captured) {
     const std::string kind = kind_of(name);
     all.state[kind] += bytes;

@@ -33,10 +33,14 @@ bool follows_from_shapes(const Instruction& instruction) {
 }
 
 // Of constants that nothing changes, such as a backward's first gradient divided by the number of
-// micro-batches. A view of one costs nothing as it is.
+// micro-batches. A view of one costs nothing as it is. An operator of somebody else's may depend on
+// more than its arguments.
 bool follows_from_constants(const StepProgram& program,
                             const StorageFacts& facts,
                             const Instruction& instruction) {
+  if (instruction.op.schema().name().rfind("aten::", 0) != 0) {
+    return false;
+  }
   bool has_tensor = false;
   for (const Argument& argument : instruction.arguments) {
     if (argument.kind == Argument::Kind::Constant) {
@@ -101,6 +105,18 @@ bool is_as_recorded(const Slot& slot, const at::Tensor& value) {
          value.strides() == slot.strides;
 }
 
+// What only other constants followed from would be kept for as long as the program.
+void drop_unused(StepProgram& program) {
+  const std::vector<bool> used = used_slots(program);
+  for (size_t i = 0; i < used.size(); ++i) {
+    Slot& slot = program.slots[i];
+    if (!used[i] && slot.kind == SlotKind::Constant) {
+      slot.kind = SlotKind::Produced;
+      slot.value.reset();
+    }
+  }
+}
+
 }  // namespace
 
 StepProgram fold_constants(StepProgram program) {
@@ -119,6 +135,7 @@ StepProgram fold_constants(StepProgram program) {
     }
   }
   keep_instructions(program, keep);
+  drop_unused(program);
   return program;
 }
 

@@ -137,7 +137,10 @@ void PlannedExecutor::bind(const Batch& batch) {
     find_inputs(batch);
   }
   for (const auto& [position, slot] : inputs_) {
-    plan_.memory->bind(slot, batch.items()[position].second.data_ptr());
+    const at::Tensor& tensor = batch.items()[position].second;
+    if (tensor.numel() > 0) {  // one without elements has no address, and may share a storage
+      plan_.memory->bind(slot, tensor.data_ptr());
+    }
   }
 }
 

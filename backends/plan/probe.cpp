@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 26;      // of an instruction's tensors together
 constexpr int64_t kEnoughNumbers = int64_t{1} << 16;  // results that were compared
-constexpr int kMostRounds = 32;
+constexpr int kMostRounds = 256;  // sums in another order may agree on most short rows
 
 /// One instruction as a program of its own, with slots and storages of its own numbers.
 class Excerpt {

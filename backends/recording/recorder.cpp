@@ -56,8 +56,11 @@ Recorder::Recorder(std::string step, const Batch& batch, std::function<CapturedS
   program_.name = std::move(step);
   for (const auto& [name, tensor] : batch.items()) {
     if (tensor.defined() && tensor.has_storage() && table_.find(tensor) == kNoTensor) {
-      table_.add(SlotKind::Input, tensor, name);
-      inputs_.emplace_back(name, tensor.storage());
+      const SlotId input = table_.add(SlotKind::Input, tensor, name);
+      inputs_.emplace_back(input, tensor.storage());
+      if (const auto entry = state_.find(tensor)) {
+        shared_.push_back({entry->first, input, input});
+      }
     }
   }
 }
@@ -88,6 +91,7 @@ int64_t Recorder::add_host_call(std::string name) {
 
 StepProgram Recorder::finish(const Outputs& outputs) {
   rethrow_failure();
+  refuse_written_shared_memory();
   for (const auto& [name, tensor] : outputs.items()) {
     program_.outputs.emplace_back(name, use_after_step(tensor, "output \"" + name + "\""));
   }
@@ -351,8 +355,8 @@ SlotId Recorder::use_unknown(const at::Tensor& tensor, const std::string& what) 
 SlotId Recorder::use_outside(const at::Tensor& tensor, const std::string& what) {
   const Unrecorded scope;
   if (auto entry = state_.find(tensor)) {
-    refuse_shared_memory(entry->first, tensor.storage());
-    const SlotId slot = table_.add(SlotKind::Captured, tensor, std::move(entry->first));
+    const SlotId slot = table_.add(SlotKind::Captured, tensor, entry->first);
+    note_shared_memory(entry->first, slot, tensor.storage());
     program_.slots[static_cast<size_t>(slot)].value = std::move(entry->second);
     return slot;
   }
@@ -364,14 +368,40 @@ SlotId Recorder::use_outside(const at::Tensor& tensor, const std::string& what) 
   return freeze(tensor);
 }
 
-// The program would not know that writing one changes the other.
-void Recorder::refuse_shared_memory(const std::string& state, const c10::Storage& storage) {
-  const auto begin = [](const c10::Storage& of) { return static_cast<const char*>(of.data()); };
-  for (const auto& [name, input] : inputs_) {
-    if (begin(input) < begin(storage) + storage.nbytes() &&
-        begin(storage) < begin(input) + input.nbytes()) {
-      fail("used " + state + ", in whose memory batch entry " + name + " lies",
-           "let the data set copy what it cuts from the state");
+void Recorder::note_shared_memory(const std::string& state,
+                                  SlotId slot,
+                                  const c10::Storage& storage) {
+  const auto bytes_of = [&](SlotId id, const c10::Storage& in) {
+    const Slot& of = program_.slots[static_cast<size_t>(id)];
+    const auto* const start = static_cast<const char*>(in.data());
+    const int64_t begin = of.offset * static_cast<int64_t>(c10::elementSize(of.dtype));
+    return std::pair(start + begin, start + extent_of(of));
+  };
+  const auto [begin, end] = bytes_of(slot, storage);
+  for (const auto& [input, memory] : inputs_) {
+    const auto [input_begin, input_end] = bytes_of(input, memory);
+    if (std::max(begin, input_begin) < std::min(end, input_end)) {
+      shared_.push_back({state, slot, input});
+    }
+  }
+}
+
+// The program would not know that writing one changes the other, nor which of them is meant where
+// they are one.
+void Recorder::refuse_written_shared_memory() {
+  const auto storage = [&](SlotId slot) {
+    return program_.slots[static_cast<size_t>(slot)].storage;
+  };
+  for (const SharedMemory& shared : shared_) {
+    for (const Instruction& instruction : program_.instructions) {
+      for (const SlotId written : instruction.writes) {
+        if (storage(written) == storage(shared.slot) || storage(written) == storage(shared.input)) {
+          const Slot& input = program_.slots[static_cast<size_t>(shared.input)];
+          fail("wrote state " + shared.state + " and batch entry " + input.name +
+                   ", which share memory,",
+               "let the data set copy what it takes from the state");
+        }
+      }
     }
   }
 }

@@ -54,6 +54,13 @@ class Recorder {
  private:
   struct Call;
 
+  /// State of which some bytes are those of an entry of the batch.
+  struct SharedMemory {
+    std::string state;
+    SlotId slot;
+    SlotId input;
+  };
+
   void read_arguments(Call& call, c10::ArrayRef<c10::IValue> values);
   Argument read_argument(Call& call, size_t index, const c10::IValue& value);
   Argument read_tensors(Call& call, size_t index, const c10::IValue& list);
@@ -71,14 +78,16 @@ class Recorder {
   SlotId use(const at::Tensor& tensor, const std::string& what);
   SlotId use_unknown(const at::Tensor& tensor, const std::string& what);
   SlotId use_outside(const at::Tensor& tensor, const std::string& what);
-  void refuse_shared_memory(const std::string& state, const c10::Storage& storage);
+  void note_shared_memory(const std::string& state, SlotId slot, const c10::Storage& storage);
+  void refuse_written_shared_memory();
   SlotId freeze(const at::Tensor& tensor);
   SlotId use_after_step(const at::Tensor& tensor, const std::string& what);
   [[noreturn]] void fail(const std::string& what, const std::string& advice);
 
   StepProgram program_;
   SlotTable table_;
-  std::vector<std::pair<std::string, c10::Storage>> inputs_;
+  std::vector<std::pair<SlotId, c10::Storage>> inputs_;
+  std::vector<SharedMemory> shared_;
   StateIndex state_;
   OriginTracker origins_;
   std::vector<SlotId> read_after_step_;

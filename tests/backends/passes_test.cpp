@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <torch/autograd.h>
+#include <torch/library.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -18,6 +19,15 @@ TEST_SUITE_BEGIN("backends/passes");
 
 using namespace rondo;
 using namespace rondo::test;
+
+// An operator of somebody else's: it may look at more than its argument.
+TORCH_LIBRARY(rondo_passes_test, library) {
+  library.def("scale(Tensor like) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(rondo_passes_test, CPU, library) {
+  library.impl("scale", [](const at::Tensor& like) { return at::full_like(like, 3.0); });
+}
 
 namespace {
 
@@ -324,6 +334,29 @@ TEST_CASE("what follows from constants is computed once; random numbers and chan
   CHECK(count(passed, "aten::_to_copy") == 0);
   CHECK(count(passed, "aten::bernoulli_") == count(recorded.program, "aten::bernoulli_"));
   CHECK(count(passed, "aten::cos") == 2);
+  recorded.check_same(passed);
+}
+
+TEST_CASE(
+    "of constants in a row the last one is kept; operators of others are not run beforehand") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) {
+    static const auto scale = c10::Dispatcher::singleton()
+                                  .findSchemaOrThrow("rondo_passes_test::scale", "")
+                                  .typed<at::Tensor(const at::Tensor&)>();
+    at::Tensor bias = torch::ones({6});
+    for (int i = 0; i < 5; ++i) {
+      bias = bias.cos();
+    }
+    return (x * scale.call(torch::ones({})) + bias).sum();
+  });
+  const StepProgram passed = fold_constants(recorded.program);
+  CHECK(count(passed, "aten::cos") == 0);
+  CHECK(count(passed, "rondo_passes_test::scale") == 1);
+  const auto is_constant = [](const Slot& slot) {
+    return slot.value.defined() && slot.sizes == std::vector<int64_t>{6} &&
+           slot.kind == SlotKind::Constant;
+  };
+  CHECK(std::count_if(passed.slots.begin(), passed.slots.end(), is_constant) == 1);
   recorded.check_same(passed);
 }
 

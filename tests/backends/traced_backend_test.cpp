@@ -9,6 +9,7 @@
 
 #include <sys/mman.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -336,22 +337,66 @@ TEST_CASE("a change in place of what backward needs is an error, also between sl
   }
 }
 
-TEST_CASE("a batch in the memory of state that its step uses is refused") {
-  const auto make = [] {
-    const at::Tensor pool = at::arange(1200, at::kFloat).view({200, 6}).clone();
+TEST_CASE("entries that lie apart in one tensor, at any distance, and empty ones are one step") {
+  const at::Tensor all = at::arange(2000, at::kFloat);
+  const auto make = [&] {
     StepProbe probe;
-    probe.state = {{"pool", pool}};
-    probe.batch = [=](int step) { return Batch{{"x", pool.narrow(0, 8 * step, 8)}}; };
-    probe.body = [=](Backend&, const Batch& batch) {
-      const at::Tensor before = batch["x"].clone();
-      pool.add_(1);
-      return Outputs{{"sum", before.sum()}};
+    probe.batch = [&](int step) {
+      return Batch{{"x", all.narrow(0, 48 * step, 48)},
+                   {"y", all.narrow(0, 1000 + 8 * step, 8)},
+                   {"none", all.narrow(0, 48 * step + 2, 0)}};
+    };
+    probe.body = [](Backend&, const Batch& batch) {
+      return Outputs{{"sum", batch["x"].sum() * batch["y"].sum() + batch["none"].sum()}};
     };
     return probe;
   };
-  const std::string message = capture_error(make, 3);
-  CHECK(message.find("pool") != std::string::npos);
-  CHECK(message.find("batch entry x") != std::string::npos);
+  CHECK(traced_against_eager(make, 12, 2) == "");
+}
+
+TEST_CASE("a batch in the memory of state is refused where the step writes it, else taken") {
+  // `write` gets the state and the batch's x.
+  const auto probe_of = [](const std::function<void(const at::Tensor&, const at::Tensor&)>& write,
+                           int64_t first_row) {
+    return [=] {
+      const at::Tensor pool = at::arange(1200, at::kFloat).view({200, 6}).clone();
+      const at::Tensor state = pool.narrow(0, 0, 120);
+      StepProbe probe;
+      probe.state = {{"pool", state}};
+      probe.batch = [=](int step) { return Batch{{"x", pool.narrow(0, first_row + 8 * step, 8)}}; };
+      probe.body = [=](Backend&, const Batch& batch) {
+        const at::Tensor before = batch["x"].clone();
+        write(state, batch["x"]);
+        return Outputs{{"sum", before.sum() + state.sum()}};
+      };
+      return probe;
+    };
+  };
+  const auto write_state = [](const at::Tensor& state, const at::Tensor&) { state.add_(1); };
+  const auto write_batch = [](const at::Tensor&, const at::Tensor& x) { x.add_(1); };
+  const auto read = [](const at::Tensor&, const at::Tensor&) {};
+  for (const auto& message :
+       {capture_error(probe_of(write_state, 0)), capture_error(probe_of(write_batch, 0))}) {
+    CHECK(message.find("state pool") != std::string::npos);
+    CHECK(message.find("batch entry x") != std::string::npos);
+  }
+  CHECK(traced_against_eager(probe_of(read, 0), 8, 2) == "");
+  CHECK(traced_against_eager(probe_of(write_state, 120), 8, 2) == "");
+}
+
+TEST_CASE("a batch that is the state itself is refused where the step writes it") {
+  const auto make = [] {
+    const at::Tensor pool = at::ones({8});
+    StepProbe probe;
+    probe.state = {{"pool", pool}};
+    probe.batch = [=](int step) { return Batch{{"x", step < 4 ? pool : at::zeros({8})}}; };
+    probe.body = [=](Backend&, const Batch& batch) {
+      pool.add_(1);
+      return Outputs{{"sum", batch["x"].sum()}};
+    };
+    return probe;
+  };
+  CHECK(capture_error(make).find("share memory") != std::string::npos);
 }
 
 TEST_CASE("different keys are different steps") {

@@ -15,6 +15,7 @@
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lanes.h"
 #include "backends/plan/kernels/sleef.h"
+#include "core/torch_compat.h"
 
 namespace rondo {
 
@@ -324,20 +325,30 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
       kernel_of_libtorch(program, instruction, memory));
 }
 
+template <class Sums>
+std::vector<OwnKernel> kernels_of() {
+  constexpr const char* kLogBackward = "aten::_log_softmax_backward_data";
+  return {{"aten::_log_softmax", accepts_forward, make<LogSoftmax<Sums>, 0>},
+          {"aten::_softmax", accepts_forward, make<Softmax<Sums>, 0>},
+          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<Sums, true>, 1>},
+          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<Sums, false>, 1>}};
+}
+
 }  // namespace
 
 std::vector<OwnKernel> softmax_rows_kernels() {
-  constexpr const char* kLogBackward = "aten::_log_softmax_backward_data";
-  return {{"aten::_log_softmax", accepts_forward, make<LogSoftmax<EightLanes>, 0>},
-          {"aten::_log_softmax", accepts_forward, make<LogSoftmax<SixteenLanes>, 0>},
-          {"aten::_softmax", accepts_forward, make<Softmax<EightLanes>, 0>},
-          {"aten::_softmax", accepts_forward, make<Softmax<SixteenLanes>, 0>},
-          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<EightLanes, true>, 1>},
-          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<EightLanes, false>, 1>},
-          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<SixteenLanes, true>, 1>},
-          {"aten::_log_softmax", accepts_forward, make<LogSoftmax<EightLanes>, 0>, kUlps},
-          {"aten::_softmax", accepts_forward, make<Softmax<EightLanes>, 0>, kUlps},
-          {kLogBackward, accepts_backward, make<LogSoftmaxBackward<EightLanes, true>, 1>, kUlps}};
+  // The order of this LibTorch first: short rows may agree with the other one for a while.
+  std::vector<OwnKernel> first = kernels_of<EightLanes>();
+  std::vector<OwnKernel> second = kernels_of<SixteenLanes>();
+  if (compat::sums_sixteen_lanes()) {
+    first.swap(second);
+  }
+  first.insert(first.end(), second.begin(), second.end());
+  for (OwnKernel inexact : kernels_of<EightLanes>()) {
+    inexact.ulps = kUlps;
+    first.push_back(inexact);
+  }
+  return first;
 }
 
 }  // namespace rondo
