@@ -13,6 +13,17 @@
 
 namespace rondo {
 
+namespace {
+
+std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
+                                        const LoaderOptions& options,
+                                        detail::PassEnd pass_end) {
+  return options.prefetch == 0 ? std::move(stream)
+                               : detail::prefetched(std::move(stream), options.prefetch, pass_end);
+}
+
+}  // namespace
+
 struct DataLoader::Shared {
   std::string label;
   Factory<DataSource> factory;
@@ -101,17 +112,6 @@ std::optional<int64_t> DataLoader::size() const {
   const bool has_short_batch = *shared_->samples % batch_size != 0 && !options().drop_last;
   return *shared_->samples / batch_size + (has_short_batch ? 1 : 0);
 }
-
-namespace {
-
-std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
-                                        const LoaderOptions& options,
-                                        detail::PassEnd pass_end) {
-  return options.prefetch == 0 ? std::move(stream)
-                               : detail::prefetched(std::move(stream), options.prefetch, pass_end);
-}
-
-}  // namespace
 
 std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                                                 uint64_t run_seed) const {

@@ -1,6 +1,7 @@
 #include "backends/recording/recorder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <ATen/Context.h>
@@ -389,19 +390,21 @@ void Recorder::note_shared_memory(const std::string& state,
 // The program would not know that writing one changes the other, nor which of them is meant where
 // they are one.
 void Recorder::refuse_written_shared_memory() {
-  const auto storage = [&](SlotId slot) {
-    return program_.slots[static_cast<size_t>(slot)].storage;
+  const auto slot_at = [&](SlotId id) -> const Slot& {
+    return program_.slots[static_cast<size_t>(id)];
   };
+  std::set<int32_t> written;
+  for (const Instruction& instruction : program_.instructions) {
+    for (const SlotId slot : instruction.writes) {
+      written.insert(slot_at(slot).storage);
+    }
+  }
   for (const SharedMemory& shared : shared_) {
-    for (const Instruction& instruction : program_.instructions) {
-      for (const SlotId written : instruction.writes) {
-        if (storage(written) == storage(shared.slot) || storage(written) == storage(shared.input)) {
-          const Slot& input = program_.slots[static_cast<size_t>(shared.input)];
-          fail("wrote state " + shared.state + " and batch entry " + input.name +
-                   ", which share memory,",
-               "let the data set copy what it takes from the state");
-        }
-      }
+    const Slot& input = slot_at(shared.input);
+    if (written.count(slot_at(shared.slot).storage) + written.count(input.storage) > 0) {
+      fail("wrote state " + shared.state + " and batch entry " + input.name +
+               ", which share memory,",
+           "let the data set copy what it takes from the state");
     }
   }
 }
