@@ -118,6 +118,10 @@ class Backend {
 
   /// The steps that were recorded and replayed; none under `eager`.
   virtual std::vector<StepReport> reports() const { return {}; }
+
+  /// Whether each step that was run since the last `invalidate` was replayed twice by now: once
+  /// to take its memory, and once beside the memory of all others.
+  virtual bool is_settled() const { return true; }
 };
 
 /// Sets LibTorch's thread count when `options` asks for another one.

@@ -64,7 +64,8 @@ struct StepMemory {
 
 /// One recorded step, for people and tools.
 struct StepReport {
-  std::string name;  ///< fits a file name, such as "train_update.0"
+  std::string name;        ///< fits a file name, such as "train_update.0"
+  int64_t group_size = 1;  ///< batches of the update that a training step is a part of
   StepStats stats;
   std::string program;    ///< text of the program that is replayed
   std::string plan;       ///< text: where and how each instruction runs; "" without a plan

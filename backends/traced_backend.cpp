@@ -1,5 +1,6 @@
 #include "backends/traced_backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "backends/checks/step_history.h"
@@ -208,6 +209,11 @@ std::vector<StepReport> TracedBackend::reports() const {
     }
   }
   return all;
+}
+
+bool TracedBackend::is_settled() const {
+  return std::all_of(
+      steps_.begin(), steps_.end(), [](const Entry& entry) { return entry.step->replays() >= 2; });
 }
 
 TracedStep& TracedBackend::step_for(const StepKey& key, const Batch& batch) {

@@ -62,6 +62,7 @@ class TracedBackend final : public Backend {
   void set_location(std::string_view callback, std::string_view hook) override;
   void invalidate(const std::string& why) override;
   std::vector<StepReport> reports() const override;
+  bool is_settled() const override;
 
   /// The programs that are replayed, in the order in which they were first recorded.
   std::vector<RecordedStep> recorded_steps() const;

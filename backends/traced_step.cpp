@@ -257,6 +257,7 @@ StepReport TracedStep::report() const {
   report.name = name_;
   std::replace(report.name.begin(), report.name.end(), '/', '_');
   report.name += "." + std::to_string(number_);
+  report.group_size = phase_.size;
   report.stats = stats_;
   report.program = to_text(program_);
   report.plan = executor_ == nullptr ? "" : executor_->to_text();

@@ -145,9 +145,8 @@ int run_plan(const CommandLine& line, Registries& registries) {
         "backend.executor = \"{}\" plans no memory: shown is what \"plan\" takes\n",
         std::exchange(run.init.backend.executor, "plan"));
   }
-  const int64_t grown_first =
-      rehearse(run, kUpdatesToPlan).grown_by;  // also by what libraries keep
-  const Rehearsal rehearsal = rehearse(run, kUpdatesToPlan);
+  const int64_t grown_first = rehearse_all_steps(run).grown_by;  // also by what libraries keep
+  const Rehearsal rehearsal = rehearse_all_steps(run);
   const RunMemory all = memory_of(rehearsal.steps, run);
   if (line.json) {
     std::cout << json_of(all, rehearsal.grown_by) << std::endl;

@@ -22,6 +22,7 @@
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
 #include "loops/run_schedule_callback.h"
+#include "trainer/short_passes.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -130,11 +131,6 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
   return options;
 }
 
-bool all_are_replayed(const std::vector<StepReport>& steps) {
-  return std::all_of(
-      steps.begin(), steps.end(), [](const StepReport& step) { return step.stats.replays > 0; });
-}
-
 /// A fit in a scratch directory.
 class ScratchFit {
  public:
@@ -162,7 +158,7 @@ class ScratchFit {
     return true;
   }
 
-  std::vector<StepReport> reports() const { return trainer_.state().backend->reports(); }
+  const Backend& backend() const { return *trainer_.state().backend; }
 
  private:
   ScratchDirectory scratch_;
@@ -199,15 +195,15 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
   int64_t done = 0;
   try {
     // Steps of short groups and batches come once in a pass.
-    for (; done < updates || (done < 4 * updates && !all_are_replayed(fit.reports())); ++done) {
+    for (; done < updates || (done < 4 * updates && !fit.backend().is_settled()); ++done) {
       fit.update();
     }
   } catch (const NonFiniteLossError&) {
-    if (done + 1 < kUpdatesToPlan) {  // the update whose loss it is was done
+    if (!fit.backend().is_settled()) {
       throw;
     }
   }
-  Rehearsal rehearsal{fit.reports(), own_size("VmHWM") - before};
+  Rehearsal rehearsal{fit.backend().reports(), own_size("VmHWM") - before};
   if (rehearsal.steps.empty()) {
     throw NotSupportedError(fmt::format(
         "no step was planned in {} updates: batches of one shape are needed, such as drop_last = "
@@ -215,6 +211,15 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
         updates));
   }
   return rehearsal;
+}
+
+Rehearsal rehearse_all_steps(RunConfig run) {
+  // Of whole groups: both captures, a third where the first one made state, and two replays.
+  constexpr int64_t kUpdates = 5;
+  if (run.fit) {
+    run.fit->train = with_short_passes(run.fit->train, run.init.loop.grad_accum_steps);
+  }
+  return rehearse(std::move(run), kUpdates);
 }
 
 UpdateTime time_updates(const TimedFit& timed) {

@@ -25,22 +25,22 @@ struct Rehearsal {
                          ///< most that ever was
 };
 
-/// After so many updates every step of whole groups is planned: both captures, a third where the
-/// first one made state, and a replay.
-constexpr int64_t kUpdatesToPlan = 4;
-
 /// Trains `updates` updates of a run from its beginning, and up to three times as many more until
-/// each step was replayed that was recorded, in a directory that is gone afterwards: no checkpoint
-/// is read or written, nothing is validated, no logger told, nor a callback that is NotRehearsed.
+/// each of its steps was replayed twice, in a directory that is gone afterwards: no checkpoint is
+/// read or written, nothing is validated, no logger told, nor a callback that is NotRehearsed.
 /// Whoever asks the run to stop is not heard. Where the number of threads is left open, it is that
 /// of the run's last fit, or 1.
-/// A loss that is not finite ends it early once all is planned: its numbers are nobody's.
+/// A loss that is not finite ends it early once all steps were: its numbers are nobody's.
 /// \throws UsageError          when the run has no [trainer.fit], or no plan executor traces its
 ///                             steps
 /// \throws NotSupportedError   when no step was planned
 /// \throws NonFiniteLossError  when a loss went bad before
 /// \throws Error               when the training ended before
 Rehearsal rehearse(RunConfig run, int64_t updates);
+
+/// As `rehearse`, for as many updates as it takes to replay every step of the run, also those of
+/// short groups and batches at the ends of passes: see `with_short_passes`.
+Rehearsal rehearse_all_steps(RunConfig run);
 
 /// What it takes to time the updates of a run.
 struct TimedFit {
