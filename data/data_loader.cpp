@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <set>
@@ -90,6 +91,20 @@ DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOpti
   shared_->options = std::move(options);
 }
 
+DataLoader DataLoader::first(int64_t samples) const {
+  shared_->build();
+  if (shared_->dataset == nullptr) {
+    throw UsageError(shared_->name +
+                     ": the first samples need a data set that is reached by index");
+  }
+  detail::require(samples >= 1, shared_->name + ": samples", ">= 1", samples);
+  DataLoader part(shared_->label, shared_->factory, shared_->options);
+  part.shared_->source = shared_->source;
+  part.shared_->dataset = shared_->dataset;
+  part.shared_->samples = std::min(samples, *shared_->samples);
+  return part;
+}
+
 const std::string& DataLoader::label() const {
   return shared_->label;
 }
@@ -137,6 +152,7 @@ std::unique_ptr<BatchStream> DataLoader::pass(const LoaderPosition& position,
   detail::require(position.sample >= 0, shared_->name + ": sample", ">= 0", position.sample);
   const LoaderOptions& how = options();
   detail::Pass pass{shared_->name,
+                    shared_->samples,
                     how.batch_size,
                     how.shuffle,
                     how.drop_last,

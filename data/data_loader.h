@@ -58,6 +58,12 @@ class DataLoader {
   /// \param label  scope of its metrics; `validate_<k>` without one
   DataLoader(std::string label, Factory<DataSource> source, LoaderOptions options = {});
 
+  /// The same over the first `samples` samples alone, or all where there are less. The two share
+  /// the data set, which is built.
+  /// \param samples  >= 1
+  /// \throws UsageError  for an iterable data set
+  DataLoader first(int64_t samples) const;
+
   const std::string& label() const;
   const LoaderOptions& options() const;
 

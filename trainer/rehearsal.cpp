@@ -22,7 +22,6 @@
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
 #include "loops/run_schedule_callback.h"
-#include "trainer/short_passes.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -131,6 +130,27 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
   return options;
 }
 
+/// The loader of a run with passes that are short, but end as those of the run: with a group or a
+/// batch that is cut short. Where there is no such end, or the run does not come to it, passes are
+/// left as they are; also those over an iterable data set.
+DataLoader with_short_passes(const DataLoader& loader, const LoopOptions& loop) {
+  constexpr int64_t kWholeGroups = 2;  // also what comes once state was made
+  const int64_t batch_size = loader.options().batch_size;
+  const int64_t group = loop.grad_accum_steps * batch_size;
+  const auto* const data = dynamic_cast<const Dataset*>(&loader.source());
+  const int64_t rest = data != nullptr ? data->size() % group : 0;
+  if (rest == 0) {
+    return loader;
+  }
+  Timestamp before_rest;
+  before_rest.update = data->size() / group;
+  before_rest.batch = before_rest.update * loop.grad_accum_steps;
+  before_rest.sample = before_rest.update * group;
+  const bool comes_to_rest =
+      !RunPlan(loop, Timestamp(), before_rest.update + 1).is_over(before_rest);
+  return comes_to_rest ? loader.first(kWholeGroups * group + rest) : loader;
+}
+
 /// A fit in a scratch directory.
 class ScratchFit {
  public:
@@ -217,7 +237,7 @@ Rehearsal rehearse_all_steps(RunConfig run) {
   // Of whole groups: both captures, a third where the first one made state, and two replays.
   constexpr int64_t kUpdates = 5;
   if (run.fit) {
-    run.fit->train = with_short_passes(run.fit->train, run.init.loop.grad_accum_steps);
+    run.fit->train = with_short_passes(run.fit->train, run.init.loop);
   }
   return rehearse(std::move(run), kUpdates);
 }

@@ -38,8 +38,8 @@ struct Rehearsal {
 /// \throws Error               when the training ended before
 Rehearsal rehearse(RunConfig run, int64_t updates);
 
-/// As `rehearse`, for as many updates as it takes to replay every step of the run, also those of
-/// short groups and batches at the ends of passes: see `with_short_passes`.
+/// As `rehearse`, for as many updates as it takes to replay every step of the run. Long passes are
+/// cut to two whole groups of batches and what ends them, where that is a short group or batch.
 Rehearsal rehearse_all_steps(RunConfig run);
 
 /// What it takes to time the updates of a run.

@@ -30,7 +30,7 @@ namespace {
 class IndexedStream final : public BatchStream {
  public:
   IndexedStream(std::shared_ptr<const Dataset> data, Pass pass)
-      : data_(std::move(data)), pass_(std::move(pass)), size_(data_->size()), at_(pass_.from) {
+      : data_(std::move(data)), pass_(std::move(pass)), size_(*pass_.samples), at_(pass_.from) {
     if (at_.sample > size_) {
       throw_beyond(pass_, size_);
     }

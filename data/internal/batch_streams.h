@@ -14,7 +14,8 @@ namespace rondo::detail {
 
 /// What one pass over a data set is to be.
 struct Pass {
-  std::string loader;  ///< how messages call the loader
+  std::string loader;              ///< how messages call the loader
+  std::optional<int64_t> samples;  ///< those to be read are the first ones; as many as there are
   int64_t batch_size = 1;
   bool shuffle = false;
   bool drop_last = false;
@@ -29,7 +30,7 @@ struct IterableSource {
   int64_t passes_started = 0;  // the number of the latest pass
 };
 
-/// The samples in order or shuffled, made by the thread that asks.
+/// The samples, whose number is known, in order or shuffled, made by the thread that asks.
 /// \throws DataError  when the pass starts beyond the data
 std::unique_ptr<BatchStream> stream_of(std::shared_ptr<const Dataset> data, Pass pass);
 

@@ -154,25 +154,27 @@ TEST_CASE("the predicted peak is that of the moment that needs most, whatever th
   const std::string bf16 = init + "precision.dtype=bf16";
   const std::string is_sparse = init + "sparsity.sparsity=0.5";
   const std::string short_group = "trainer.fit.train_dataloader.size=64";
+  const std::string is_long = init + "loop.max_steps=99";
   const std::string loader = "trainer.fit.train_dataloader={ dataset = \"Glyphs\", prefetch = 0, ";
   // With a short group and batch at the end of a long pass, and of one that is a single group.
   const std::string large_batches = loader + "size = 2656, batch_size = 256 }";
   const std::string one_short_group = loader + "size = 1100, batch_size = 512 }";
-  const std::vector<std::vector<std::string>> runs = {{is_unverified},
-                                                      {accumulates},
-                                                      {accumulates, is_unverified},
-                                                      {accumulates, short_group},
-                                                      {large_batches},
-                                                      {accumulates, is_unverified, large_batches},
-                                                      {accumulates, one_short_group},
-                                                      {explains},
-                                                      {explains, accumulates},
-                                                      {explains, is_unverified},
-                                                      {is_sparse},
-                                                      {is_sparse, accumulates},
-                                                      {bf16},
-                                                      {bf16, accumulates},
-                                                      {bf16, accumulates, is_unverified}};
+  const std::vector<std::vector<std::string>> runs = {
+      {is_unverified},
+      {accumulates},
+      {accumulates, is_unverified},
+      {accumulates, short_group},
+      {is_long, large_batches},
+      {is_long, accumulates, is_unverified, large_batches},
+      {accumulates, one_short_group},
+      {explains},
+      {explains, accumulates},
+      {explains, is_unverified},
+      {is_sparse},
+      {is_sparse, accumulates},
+      {bf16},
+      {bf16, accumulates},
+      {bf16, accumulates, is_unverified}};
   for (const std::vector<std::string>& overrides : runs) {
     std::string what;
     for (const std::string& assignment : overrides) {
@@ -331,21 +333,44 @@ TEST_CASE("a rehearsal goes on beyond the end of a run with a schedule of its ow
   CHECK(rehearse_all_steps(run).steps.size() == 1);
 }
 
-TEST_CASE("a rehearsal of all steps also replays those that end a long pass") {
+TEST_CASE("a rehearsal of all steps also replays those that end a long pass, if the run does") {
+  const TempDir dir;
+  const auto steps_of = [&](const std::vector<std::string>& overrides) {
+    std::vector<std::string> all = {
+        "trainer.init.loop.grad_accum_steps=3",
+        "trainer.fit.train_dataloader.size=981"};  // 20 groups, 21 samples
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    std::vector<std::string> names;
+    for (const StepReport& step :
+         rehearse_all_steps(load(write_run(dir, "[784, 10]"), all)).steps) {
+      CHECK_MESSAGE(step.stats.replays >= 2, step.name);
+      names.push_back(step.name);
+    }
+    return names;
+  };
+  std::vector<std::string> names = {
+      "train_accumulate_first_of_3.0", "train_accumulate_of_3.0", "train_update_of_3.0"};
+  CHECK(steps_of({"trainer.init.loop.max_steps=20"}) == names);
+  CHECK(steps_of({"trainer.init.loop={ max_duration = \"960sp\", grad_accum_steps = 3 }"}) ==
+        names);
+  names.emplace_back("train_accumulate_first_of_2.0");
+  names.emplace_back("train_update_of_2.0");
+  CHECK(steps_of({"trainer.init.loop.max_steps=21"}) == names);
+  CHECK(steps_of({"trainer.init.loop={ num_epochs = 1, grad_accum_steps = 3 }"}) == names);
+}
+
+TEST_CASE("a rehearsal of a long pass has the data set of the run") {
   const TempDir dir;
   RunConfig run =
       load(write_run(dir, "[784, 10]"),
-           {"trainer.init.loop.grad_accum_steps=3", "trainer.fit.train_dataloader.size=992"});
-  std::vector<std::string> names;
-  for (const StepReport& step : rehearse_all_steps(run).steps) {
-    CHECK_MESSAGE(step.stats.replays >= 2, step.name);
-    names.push_back(step.name);
-  }
-  CHECK(names == std::vector<std::string>{"train_accumulate_first_of_3.0",
-                                          "train_accumulate_of_3.0",
-                                          "train_update_of_3.0",
-                                          "train_accumulate_first_of_2.0",
-                                          "train_update_of_2.0"});
+           {"trainer.fit.train_dataloader.size=1000", "trainer.init.loop.max_steps=99"});
+  const DataSource* const source = &run.fit->train.source();
+  const DataSource* seen = nullptr;
+  ProbeCallback::Options probe;
+  probe.fit_start = [&](Trainer&, const DataLoader& train) { seen = &train.source(); };
+  run.init.callbacks.push_back(use<ProbeCallback>(probe));
+  rehearse_all_steps(run);
+  CHECK(seen == source);
 }
 
 TEST_CASE("a loss that goes bad ends a rehearsal that has planned everything") {

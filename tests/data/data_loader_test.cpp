@@ -168,6 +168,30 @@ TEST_CASE("an empty data set has no batch; one smaller than a batch has a short 
   }
 }
 
+TEST_CASE("the first samples of a loader are one of their own, over the same data set") {
+  auto calls = std::make_shared<Calls>();
+  LoaderOptions options = batches_of(4, 0);
+  std::optional<DataLoader> loader(DataLoader("train", use<Counter>({10, -1, calls}), options));
+  const DataLoader part = loader->first(6);
+  CHECK(&part.source() == &loader->source());
+  CHECK_FALSE(part.is_same(*loader));
+  CHECK(part.label() == "train");
+  CHECK(pass(loader->first(99)) == pass(*loader));
+  CHECK_THROWS_AS(loader->first(0), UsageError);
+  loader.reset();
+  CHECK(part.size() == 2);
+  CHECK(pass(part) == Batches{{0, 1, 2, 3}, {4, 5}});
+  CHECK(calls->built == 1);
+  options.shuffle = true;
+  const auto shuffled = pass(DataLoader(use<Counter>({10}), options).first(6));
+  std::set<int64_t> seen;
+  for (const std::vector<int64_t>& batch : shuffled) {
+    seen.insert(batch.begin(), batch.end());
+  }
+  CHECK(seen == std::set<int64_t>{0, 1, 2, 3, 4, 5});
+  CHECK_THROWS_AS(DataLoader(use<Numbers>({9}), batches_of(4, 0)).first(6), UsageError);
+}
+
 TEST_CASE("labels of loaders that belong together are distinct; none is no label") {
   const auto labelled = [](const char* label) { return DataLoader(label, use<Counter>()); };
   CHECK_NOTHROW(require_distinct_labels({labelled("a"), labelled("b")}));

@@ -12,6 +12,7 @@ namespace rondo::test {
 class ProbeCallback final : public Callback {
  public:
   struct Options {
+    std::function<void(Trainer&, const DataLoader&)> fit_start = {};
     std::function<void(Trainer&, const Batch&)> train_batch_start = {};
     std::function<void(Trainer&)> train_batch_end = {};
     std::function<void(Trainer&, const Batch&)> validate_batch_start = {};
@@ -29,6 +30,10 @@ class ProbeCallback final : public Callback {
   };
 
   explicit ProbeCallback(const Options& options) : on_(options) {}
+
+  void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override {
+    call(on_.fit_start, trainer, train);
+  }
 
   void on_train_batch_start(Trainer& trainer, Model&, const Batch& batch, int64_t) override {
     call(on_.train_batch_start, trainer, batch);
