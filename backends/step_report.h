@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/step.h"
+
 namespace rondo {
 
 /// What recording and replaying one step cost and gave.
@@ -59,13 +61,16 @@ struct StepMemory {
   int64_t adopted = 0;  ///< at most at a time: results that operators allocate in each replay
   int64_t capture = 0;  ///< at most at a time while the step runs as written, besides the state
   int64_t trial = 0;    ///< at most at a time, for comparing kernels, adopted results included
+  int64_t arenas_at_first = 0;  ///< of all steps that were replayed, itself included, by the end of
+                                ///< its first replay
+  int64_t arenas_at_trial = 0;  ///< the same for the last replay that compared kernels
   std::vector<InstructionBytes> fullest;  ///< results that live when the most of the arena does
 };
 
 /// One recorded step, for people and tools.
 struct StepReport {
-  std::string name;        ///< fits a file name, such as "train_update.0"
-  int64_t group_size = 1;  ///< batches of the update that a training step is a part of
+  std::string name;  ///< fits a file name, such as "train_update.0"
+  GroupPhase phase;  ///< of a training step
   StepStats stats;
   std::string program;    ///< text of the program that is replayed
   std::string plan;       ///< text: where and how each instruction runs; "" without a plan

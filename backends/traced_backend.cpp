@@ -79,9 +79,16 @@ void TracedBackend::begin_step(const StepKey& key, const Batch& batch) {
   }
 }
 
-void TracedBackend::end_step(const TracedStep& step) {
+void TracedBackend::end_step(TracedStep& step) {
   if (answers_ != nullptr) {
     history_->end_step(step.recorded());
+  }
+  if (step.has_tried_kernels()) {
+    int64_t bytes = 0;
+    for (const Entry& entry : steps_) {
+      bytes += entry.step->replays() > 0 ? entry.step->arena_bytes() : 0;
+    }
+    step.note_arenas(bytes);
   }
 }
 

@@ -77,7 +77,7 @@ class TracedBackend final : public Backend {
   struct StepInProgress;
 
   void begin_step(const StepKey& key, const Batch& batch);
-  void end_step(const TracedStep& step);
+  void end_step(TracedStep& step);
   template <class Work>
   const Outputs* go_on(const Work& work);
   BodyRequests& require_step(const char* call) const;

@@ -252,12 +252,23 @@ const std::vector<at::Tensor>& TracedStep::verified_replay(const StepCall& call)
       [&]() -> const std::vector<at::Tensor>& { return replay(call, kAlwaysDue); });
 }
 
+bool TracedStep::has_tried_kernels() const {
+  return stats_.replays >= 1 && stats_.replays <= kTrials;
+}
+
+void TracedStep::note_arenas(int64_t bytes) {
+  if (stats_.replays == 1) {
+    arenas_at_first_ = bytes;
+  }
+  arenas_at_trial_ = bytes;
+}
+
 StepReport TracedStep::report() const {
   StepReport report;
   report.name = name_;
   std::replace(report.name.begin(), report.name.end(), '/', '_');
   report.name += "." + std::to_string(number_);
-  report.group_size = phase_.size;
+  report.phase = phase_;
   report.stats = stats_;
   report.program = to_text(program_);
   report.plan = executor_ == nullptr ? "" : executor_->to_text();
@@ -265,6 +276,8 @@ StepReport TracedStep::report() const {
   if (executor_ != nullptr) {
     report.memory = executor_->memory();
     report.memory.capture = capture_bytes_;
+    report.memory.arenas_at_first = arenas_at_first_;
+    report.memory.arenas_at_trial = arenas_at_trial_;
   }
   report.timeline = executor_ == nullptr ? StepTimeline() : executor_->timeline();
   return report;

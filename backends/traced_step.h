@@ -52,6 +52,14 @@ class TracedStep {
 
   int64_t replays() const { return stats_.replays; }
 
+  int64_t arena_bytes() const { return stats_.arena_bytes; }
+
+  /// Whether the newest run was a replay that compared kernels.
+  bool has_tried_kernels() const;
+
+  /// Keeps for the report how large the arenas of all steps are that were replayed, after such one.
+  void note_arenas(int64_t bytes);
+
   /// The program that is replayed, once both captures are done.
   const StepProgram& program() const { return program_; }
 
@@ -97,6 +105,8 @@ class TracedStep {
   std::unique_ptr<Executor> executor_;
   Outputs outputs_;
   int64_t capture_bytes_ = 0;
+  int64_t arenas_at_first_ = 0;
+  int64_t arenas_at_trial_ = 0;
   int moves_in_a_row_ = 0;
   StepStats stats_;
 };

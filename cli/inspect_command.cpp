@@ -95,7 +95,7 @@ void print_timelines(const CommandLine& line, const fs::path& steps, Registries&
   // <model_dir>/logs/<stamp>/steps: the run may have been moved.
   run.init.model_dir =
       fs::absolute(steps).lexically_normal().parent_path().parent_path().parent_path();
-  for (const StepReport& step : rehearse(std::move(run), kBeforeTimed + line.replays).steps) {
+  for (const StepReport& step : rehearse(run, kBeforeTimed + line.replays).steps) {
     const fs::path trace = steps / (step.name + ".trace.json");
     write_atomically(*real_file_system(), trace, chrome_trace(step.name, step.timeline));
     std::cout << fmt::format(

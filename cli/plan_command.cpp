@@ -159,7 +159,9 @@ int run_plan(const CommandLine& line, Registries& registries) {
       megabytes(rehearsal.grown_by),
       megabytes(std::max<int64_t>(grown_first - rehearsal.grown_by, 0)));
   // What operators need inside is not predicted, only measured.
-  const int64_t needed = std::max(all.peak, rehearsal.grown_by);
+  run.fit->train = rehearsal.train;
+  const int64_t predicted_here = memory_of(rehearsal.steps, run).peak;
+  const int64_t needed = all.peak + std::max<int64_t>(rehearsal.grown_by - predicted_here, 0);
   if (limit == 0 || needed <= limit) {
     return 0;
   }

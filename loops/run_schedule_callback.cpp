@@ -5,15 +5,19 @@
 
 namespace rondo {
 
+std::optional<int64_t> updates_of_pass(const DataLoader& loader, int64_t group_size) {
+  std::optional<int64_t> updates = loader.size();
+  if (updates) {
+    updates = *updates / group_size + (*updates % group_size == 0 ? 0 : 1);
+  }
+  return updates;
+}
+
 void RunScheduleCallback::build(Trainer& trainer,
                                 const DataLoader& train,
                                 const LoopOptions& options) {
-  const int64_t group = options.grad_accum_steps;
-  std::optional<int64_t> updates = train.size();
-  if (updates) {
-    updates = *updates / group + (*updates % group == 0 ? 0 : 1);
-  }
-  plan_ = make_plan(options, trainer.state().timestamp, updates);
+  plan_ = make_plan(
+      options, trainer.state().timestamp, updates_of_pass(train, options.grad_accum_steps));
   trainer.state().plan = plan_.get();
 }
 

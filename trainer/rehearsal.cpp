@@ -22,6 +22,7 @@
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
 #include "loops/run_schedule_callback.h"
+#include "trainer/short_passes.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -77,12 +78,22 @@ class EndlessPlan final : public RunPlan {
 };
 
 class EndlessRunSchedule final : public RunScheduleCallback {
+ public:
+  struct Options {
+    std::optional<int64_t> updates_per_epoch = {};  ///< of the run
+  };
+
+  explicit EndlessRunSchedule(const Options& options) : o_(options) {}
+
  protected:
   std::unique_ptr<RunPlan> make_plan(const LoopOptions& options,
                                      const Timestamp& start,
-                                     std::optional<int64_t> updates_per_epoch) const override {
-    return std::make_unique<EndlessPlan>(options, start, updates_per_epoch);
+                                     std::optional<int64_t>) const override {
+    return std::make_unique<EndlessPlan>(options, start, o_.updates_per_epoch);
   }
+
+ private:
+  Options o_;
 };
 
 /// Ends nothing.
@@ -107,7 +118,9 @@ Factory<Callback> for_rehearsal(const Factory<Callback>& factory) {
   return {factory.name(), factory.type(), nullptr, make, factory.origin()};
 }
 
-TrainerOptions without_traces(TrainerOptions options, const fs::path& directory) {
+TrainerOptions without_traces(TrainerOptions options,
+                              const fs::path& directory,
+                              std::optional<int64_t> updates_per_epoch) {
   if (options.backend.threads == 0) {
     options.backend.threads = threads_of_run(options.model_dir).value_or(1);
   }
@@ -120,7 +133,7 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
       options.callbacks.begin(), options.callbacks.end(), options.callbacks.begin(), for_rehearsal);
   options.slots.emplace("early_exit", use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
-  if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>()).second) {
+  if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>({updates_per_epoch})).second) {
     set_length(options.loop, int64_t{1} << 40);  // one of a user's own goes on by no other way
   }
   options.loggers.clear();
@@ -130,32 +143,24 @@ TrainerOptions without_traces(TrainerOptions options, const fs::path& directory)
   return options;
 }
 
-/// The loader of a run with passes that are short, but end as those of the run: with a group or a
-/// batch that is cut short. Where there is no such end, or the run does not come to it, passes are
-/// left as they are; also those over an iterable data set.
-DataLoader with_short_passes(const DataLoader& loader, const LoopOptions& loop) {
-  constexpr int64_t kWholeGroups = 2;  // also what comes once state was made
-  const int64_t batch_size = loader.options().batch_size;
-  const int64_t group = loop.grad_accum_steps * batch_size;
-  const auto* const data = dynamic_cast<const Dataset*>(&loader.source());
-  const int64_t rest = data != nullptr ? data->size() % group : 0;
-  if (rest == 0) {
-    return loader;
-  }
-  Timestamp before_rest;
-  before_rest.update = data->size() / group;
-  before_rest.batch = before_rest.update * loop.grad_accum_steps;
-  before_rest.sample = before_rest.update * group;
-  const bool comes_to_rest =
-      !RunPlan(loop, Timestamp(), before_rest.update + 1).is_over(before_rest);
-  return comes_to_rest ? loader.first(kWholeGroups * group + rest) : loader;
+bool all_are_replayed(const Backend& backend) {
+  const std::vector<StepReport> steps = backend.reports();
+  return std::all_of(
+      steps.begin(), steps.end(), [](const StepReport& step) { return step.stats.replays > 0; });
 }
 
 /// A fit in a scratch directory.
 class ScratchFit {
  public:
-  ScratchFit(TrainerOptions options, const DataLoader& train, const LoadFrom& from)
-      : trainer_(without_traces(std::move(options), scratch_.path()), TextLog(LogLevel::Warning)),
+  /// \param of_run  the loader of the run; `train` may have shorter passes
+  ScratchFit(TrainerOptions options,
+             const DataLoader& train,
+             const LoadFrom& from,
+             const DataLoader& of_run)
+      : trainer_(
+            without_traces(
+                options, scratch_.path(), updates_of_pass(of_run, options.loop.grad_accum_steps)),
+            TextLog(LogLevel::Warning)),
         random_(trainer_),
         fit_(trainer_.start_fit(train, {}, from)) {}
 
@@ -187,16 +192,7 @@ class ScratchFit {
   std::unique_ptr<FitRun> fit_;
 };
 
-}  // namespace
-
-void set_length(LoopOptions& loop, int64_t updates) {
-  loop.max_steps = updates;
-  loop.num_steps.reset();
-  loop.num_epochs.reset();
-  loop.max_duration.reset();
-}
-
-Rehearsal rehearse(RunConfig run, int64_t updates) {
+void require_planned(const RunConfig& run) {
   if (!run.fit) {
     throw UsageError("the run has no [trainer.fit]: there is no training step to look at");
   }
@@ -208,38 +204,60 @@ Rehearsal rehearse(RunConfig run, int64_t updates) {
     throw UsageError("backend.executor is \"" + run.init.backend.executor +
                      "\": it has no plan to look at; set backend.executor = \"plan\"");
   }
+}
+
+/// Trains `updates` updates, and up to three times as many more until `is_enough`.
+/// \param of_run  the loader of the run; that of `run` may have shorter passes
+Rehearsal train_for(const RunConfig& run,
+                    const DataLoader& of_run,
+                    int64_t updates,
+                    bool (*is_enough)(const Backend&)) {
   run.fit->train.source();  // the data set is there before what is measured
   begin_measuring_memory();
   const int64_t before = own_size("VmRSS");
-  ScratchFit fit(std::move(run.init), run.fit->train, LoadFrom::nothing());
+  ScratchFit fit(run.init, run.fit->train, LoadFrom::nothing(), of_run);
   int64_t done = 0;
   try {
-    // Steps of short groups and batches come once in a pass.
-    for (; done < updates || (done < 4 * updates && !fit.backend().is_settled()); ++done) {
+    for (; done < updates || (done < 4 * updates && !is_enough(fit.backend())); ++done) {
       fit.update();
     }
   } catch (const NonFiniteLossError&) {
-    if (!fit.backend().is_settled()) {
+    if (fit.backend().reports().empty() || !is_enough(fit.backend())) {
       throw;
     }
   }
-  Rehearsal rehearsal{fit.backend().reports(), own_size("VmHWM") - before};
+  Rehearsal rehearsal{fit.backend().reports(), own_size("VmHWM") - before, run.fit->train};
   if (rehearsal.steps.empty()) {
     throw NotSupportedError(fmt::format(
         "no step was planned in {} updates: batches of one shape are needed, such as drop_last = "
         "true gives",
-        updates));
+        done));
   }
   return rehearsal;
+}
+
+}  // namespace
+
+void set_length(LoopOptions& loop, int64_t updates) {
+  loop.max_steps = updates;
+  loop.num_steps.reset();
+  loop.num_epochs.reset();
+  loop.max_duration.reset();
+}
+
+Rehearsal rehearse(const RunConfig& run, int64_t updates) {
+  require_planned(run);
+  return train_for(run, run.fit->train, updates, all_are_replayed);
 }
 
 Rehearsal rehearse_all_steps(RunConfig run) {
   // Of whole groups: both captures, a third where the first one made state, and two replays.
   constexpr int64_t kUpdates = 5;
-  if (run.fit) {
-    run.fit->train = with_short_passes(run.fit->train, run.init.loop);
-  }
-  return rehearse(std::move(run), kUpdates);
+  require_planned(run);
+  const DataLoader of_run = run.fit->train;
+  run.fit->train = with_short_passes(of_run, run.init.loop);
+  return train_for(
+      run, of_run, kUpdates, [](const Backend& backend) { return backend.is_settled(); });
 }
 
 UpdateTime time_updates(const TimedFit& timed) {
@@ -251,7 +269,7 @@ UpdateTime time_updates(const TimedFit& timed) {
   try {
     TrainerOptions options = timed.options;
     options.backend.environment = "new";  // a checkpoint knows one number of threads
-    ScratchFit fit(std::move(options), timed.train, timed.from);
+    ScratchFit fit(options, timed.train, timed.from, timed.train);
     bool goes_on = true;
     for (int i = 0; i < kBeforeTimed && goes_on; ++i) {
       goes_on = fit.update(timed.gives_up);

@@ -23,23 +23,25 @@ struct Rehearsal {
   std::vector<StepReport> steps;
   int64_t grown_by = 0;  ///< bytes from what was resident before, with the data set, to the
                          ///< most that ever was
+  DataLoader train;      ///< that it was trained on
 };
 
 /// Trains `updates` updates of a run from its beginning, and up to three times as many more until
-/// each of its steps was replayed twice, in a directory that is gone afterwards: no checkpoint is
+/// each step was replayed that is planned, in a directory that is gone afterwards: no checkpoint is
 /// read or written, nothing is validated, no logger told, nor a callback that is NotRehearsed.
 /// Whoever asks the run to stop is not heard. Where the number of threads is left open, it is that
 /// of the run's last fit, or 1.
-/// A loss that is not finite ends it early once all steps were: its numbers are nobody's.
+/// A loss that is not finite ends it early once all of them were: its numbers are nobody's.
 /// \throws UsageError          when the run has no [trainer.fit], or no plan executor traces its
 ///                             steps
 /// \throws NotSupportedError   when no step was planned
 /// \throws NonFiniteLossError  when a loss went bad before
 /// \throws Error               when the training ended before
-Rehearsal rehearse(RunConfig run, int64_t updates);
+Rehearsal rehearse(const RunConfig& run, int64_t updates);
 
-/// As `rehearse`, for as many updates as it takes to replay every step of the run. Long passes are
-/// cut to two whole groups of batches and what ends them, where that is a short group or batch.
+/// As `rehearse`, until every step of the run was replayed twice, also those that only the end of a
+/// pass has: long passes are cut to it (`with_short_passes`). An end that is not known, that of an
+/// iterable data set, may not be among them.
 Rehearsal rehearse_all_steps(RunConfig run);
 
 /// What it takes to time the updates of a run.

@@ -38,82 +38,79 @@ int64_t amount(const Amounts& amounts, const char* kind) {
   return found != amounts.end() ? found->second : 0;
 }
 
-/// How many batches there are.
+/// The batches of a pass, in bytes and numbers.
 struct Batches {
-  int64_t pass = 1;
-  int64_t group = 1;   ///< of an update, as it was set; the last one of a pass may be cut short
-  int64_t queued = 0;  ///< made ahead by the loader's thread, at most
+  int64_t bytes = 0;       ///< of one
+  int64_t last_bytes = 0;  ///< of the last one
+  int64_t pass = 1;        ///< how many
+  int64_t group = 1;       ///< of an update, as it was set; the last one of a pass may be cut short
+  int64_t ahead = 0;       ///< places in the loader's queue; the end of a pass takes one
+  bool goes_on = true;     ///< the queue goes on with the next pass, not so of an iterable set
+
+  /// Bytes of the first ones of a pass.
+  int64_t first(int64_t count) const {
+    return count < pass ? count * bytes : (pass - 1) * bytes + last_bytes;
+  }
+
+  /// Bytes in a full queue, at most.
+  int64_t queued() const {
+    const int64_t passes = goes_on ? ahead / (pass + 1) : 0;
+    return passes * first(pass) + first(goes_on ? ahead % (pass + 1) : ahead);
+  }
+
+  /// Bytes of a group, which is read whole, with a batch behind it, which shows whether the pass
+  /// ends there.
+  int64_t of_group() const { return first(std::min(group, pass) + 1); }
+
+  /// Bytes of what a step reads, of what is left of its group, and of the batch behind. What only
+  /// the end of a pass has, a group or a batch that is cut short, has none behind it.
+  int64_t from(const StepReport& step) const {
+    const GroupPhase& phase = step.phase;
+    const int64_t left = phase.is_first ? phase.size : phase.is_last ? 1 : phase.size - 1;
+    const bool ends_pass = phase.size < group || step.memory.inputs < bytes;
+    return ends_pass ? (left - 1) * bytes + step.memory.inputs : first(left + 1);
+  }
 };
 
-// The end of a pass takes a place of the queue; behind it come the batches of the next one, not so
-// of an iterable set.
-Batches batches_of(const DataLoader& loader, int64_t group, int64_t bytes) {
-  const int64_t most = loader.options().prefetch.value_or(usual_prefetch_depth(bytes));
-  const int64_t pass = loader.size().value_or(std::max(most, group) + 1);
-  const bool goes_on = dynamic_cast<const Dataset*>(&loader.source()) != nullptr;
-  return {pass, group, goes_on ? most - most / (pass + 1) : std::min(most, pass)};
-}
-
-// Besides the queue: a group, which is read whole, and a batch behind it, which shows whether the
-// pass ends there. The batch that a step reads is not counted.
-int64_t batches_ahead(const Batches& batches) {
-  return batches.queued + std::min(batches.group, batches.pass - 1);
-}
-
-/// The training whose peak is asked for.
-struct Training {
-  const RunMemory& all;
-  const std::vector<StepReport>& steps;
+Batches batches_of(const RunConfig& run, const std::vector<StepReport>& steps) {
+  const DataLoader& loader = run.fit->train;
   Batches batches;
-
-  /// Whether only the end of a pass has the step: its group or batch is cut short.
-  bool ends_pass(const StepReport& step) const {
-    return step.group_size < batches.group || step.memory.inputs < all.inputs;
+  batches.bytes = batches.last_bytes = steps.front().memory.inputs;
+  for (const StepReport& step : steps) {
+    batches.bytes = std::max(batches.bytes, step.memory.inputs);
+    batches.last_bytes = std::min(batches.last_bytes, step.memory.inputs);
   }
+  batches.group = run.init.loop.grad_accum_steps;
+  batches.ahead = loader.options().prefetch.value_or(usual_prefetch_depth(batches.bytes));
+  batches.pass = loader.size().value_or(std::max(batches.ahead, batches.group) + 1);
+  batches.goes_on = dynamic_cast<const Dataset*>(&loader.source()) != nullptr;
+  return batches;
+}
 
-  /// Bytes of the batches that are there while the step runs. No batch is behind the last group.
-  int64_t batches_with(const StepReport& step) const {
-    return ends_pass(step)
-               ? (batches.queued + step.group_size - 1) * all.inputs + step.memory.inputs
-               : all.inputs + all.ahead;
-  }
-};
-
-// Steps are recorded one after the other, and then replayed in this order. An arena takes memory
-// from its step's first replay on.
-int64_t peak_of(const Training& training) {
-  const RunMemory& all = training.all;
+// An arena takes memory from its step's first replay on.
+int64_t peak_of(const RunMemory& all,
+                const std::vector<StepReport>& steps,
+                const Batches& batches) {
   const int64_t copy = all.of_state() - amount(all.state, "kept casts");
   // The history's first copy is older than kept gradients, and is made anew much later.
   const int64_t first_history = all.history > 0 ? copy - amount(all.state, "kept gradients") : 0;
   const int64_t base = all.of_state() + all.constants + first_history;
   const int64_t most_batches = all.inputs + all.ahead;
   int64_t peak = base + most_batches + all.capture;
-  int64_t touched = 0;
-  int64_t touched_by_whole_groups = 0;
-  for (const StepReport& step : training.steps) {
+  for (const StepReport& step : steps) {
     const StepMemory& memory = step.memory;
-    touched += memory.arena;
-    touched_by_whole_groups += training.ends_pass(step) ? 0 : memory.arena;
+    const int64_t there = base + batches.queued() + batches.from(step);
     if (all.is_verified) {  // beside a copy of state and batch, as a replay and then as written
       peak = std::max(peak,
-                      base + training.batches_with(step) + touched + copy + memory.inputs +
+                      there + memory.arenas_at_first + copy + memory.inputs +
                           std::max({memory.adopted, memory.trial, memory.capture}));
     }
-  }
-  // Where a pass has several whole groups, their kernels are tried before what ends it is replayed.
-  const bool has_several = training.batches.pass / training.batches.group >= 2;
-  for (const StepReport& step : training.steps) {
-    const int64_t there = base + training.batches_with(step);
-    const bool is_tried_early = has_several && !training.ends_pass(step);
     peak = std::max(
-        {peak,
-         there + touched + step.memory.adopted,
-         there + (is_tried_early ? touched_by_whole_groups : touched) + step.memory.trial});
+        {peak, there + memory.arenas_at_trial + memory.trial, there + all.arenas + memory.adopted});
   }
   // Where the state has other memory than in the history's copy, a second one is made beside it.
   const bool is_made_anew = first_history > 0 && first_history < copy;
-  return is_made_anew ? std::max(peak, base + most_batches + touched + copy) : peak;
+  return is_made_anew ? std::max(peak, base + most_batches + all.arenas + copy) : peak;
 }
 
 }  // namespace
@@ -145,8 +142,8 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
     all.adopted = std::max(all.adopted, step.memory.adopted);
     all.capture = std::max(all.capture, step.memory.capture);
   }
-  const Batches batches = batches_of(run.fit->train, run.init.loop.grad_accum_steps, all.inputs);
-  all.ahead = batches_ahead(batches) * all.inputs;
+  const Batches batches = batches_of(run, steps);
+  all.ahead = batches.queued() + batches.of_group() - all.inputs;
   for (const auto& [name, bytes] : captured) {
     const std::string kind = kind_of(name);
     all.state[kind] += bytes;
@@ -157,7 +154,7 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
   if (options.on_nan == "explain") {
     all.history = all.of_state() - amount(all.state, "kept casts");
   }
-  all.peak = peak_of({all, steps, batches});
+  all.peak = peak_of(all, steps, batches);
   return all;
 }
 

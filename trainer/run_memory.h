@@ -35,7 +35,7 @@ struct RunMemory {
   int64_t of_replays() const;
 };
 
-/// \param steps  of a fit of `run`
+/// \param steps  of a fit of `run`, at least one
 RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
 
 /// The most that on_nan = "explain" keeps of batches between two copies of the state.

@@ -25,6 +25,9 @@ const char* to_string(Lowering lowering);
 
 inline constexpr size_t kNeverUsed = static_cast<size_t>(-1);
 
+/// How often a kernel is compared: equal bytes may be luck once.
+inline constexpr int kTrials = 3;
+
 /// One instruction of a plan.
 struct PlannedInstruction {
   size_t index = 0;  ///< in the program
@@ -32,7 +35,7 @@ struct PlannedInstruction {
   DueSet users = kAlwaysDue;
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<Trial> trial;  ///< until the kernel has passed often enough
-  int trials = 3;                ///< that are left: equal bytes may be luck once
+  int trials = kTrials;          ///< that are left
   std::vector<SlotId> releases;  ///< adopted memory that nothing needs after this instruction
   size_t chain = 1;  ///< instructions from here on that can be run together, see chains.h
 };

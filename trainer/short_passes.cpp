@@ -1,0 +1,44 @@
+#include "trainer/short_passes.h"
+
+#include <cstdint>
+
+#include "core/timestamp.h"
+#include "data/dataset.h"
+#include "loops/run_plan.h"
+#include "loops/run_schedule_callback.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr int64_t kWholeGroups = 2;  // of a short pass; the second has what the first one lacks
+
+// Both captures and a replay: each pass has one such end.
+constexpr int64_t kPasses = 3;
+
+}  // namespace
+
+DataLoader with_short_passes(const DataLoader& loader, const LoopOptions& loop) {
+  const auto* const data = dynamic_cast<const Dataset*>(&loader.source());
+  if (data == nullptr) {
+    return loader;
+  }
+  const int64_t batch_size = loader.options().batch_size;
+  const int64_t whole_batches = data->size() / batch_size;
+  const int64_t whole_groups = whole_batches / loop.grad_accum_steps;
+  const int64_t updates = *updates_of_pass(loader, loop.grad_accum_steps);
+  if (updates == whole_groups || whole_groups <= kWholeGroups) {
+    return loader;
+  }
+  const int64_t samples = loader.options().drop_last ? whole_batches * batch_size : data->size();
+  Timestamp before_end;  // of the pass in which the end is replayed
+  before_end.epoch = kPasses - 1;
+  before_end.update = kPasses * updates - 1;
+  before_end.batch = kPasses * *loader.size() - 1;
+  before_end.sample = kPasses * samples - 1;
+  const bool comes_to_end = !RunPlan(loop, Timestamp(), updates).is_over(before_end);
+  const int64_t left_out = (whole_groups - kWholeGroups) * loop.grad_accum_steps * batch_size;
+  return comes_to_end ? loader.first(data->size() - left_out) : loader;
+}
+
+}  // namespace rondo
