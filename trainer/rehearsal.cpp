@@ -153,7 +153,7 @@ bool all_are_replayed(const Backend& backend) {
 class ScratchFit {
  public:
   /// \param of_run  the loader of the run; `train` may have shorter passes
-  ScratchFit(TrainerOptions options,
+  ScratchFit(const TrainerOptions& options,
              const DataLoader& train,
              const LoadFrom& from,
              const DataLoader& of_run)

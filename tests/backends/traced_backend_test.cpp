@@ -236,6 +236,46 @@ TEST_CASE("different keys are different steps") {
   CHECK(traced_against_eager(make, 10, 4) == "");
 }
 
+TEST_CASE("reports say which arenas were in use when a step was new, until all steps are settled") {
+  const auto backend = backend_of("traced");
+  StepProbe probe = plain();
+  backend->set_state([&] { return probe.state; });
+  ClosureQueue queue;
+  int step = 0;
+  const auto run = [&](int64_t rows, int times) {
+    for (int i = 0; i < times; ++i) {
+      backend->run(
+          {"train", {}, "fp32"},
+          random_batch(step++, rows),
+          [&](const Batch& batch) { return probe.body(*backend, batch); },
+          IsDue(),
+          queue);
+    }
+  };
+  const auto memory = [&](size_t of) { return backend->reports().at(of).memory; };
+  CHECK(backend->is_settled());
+  run(16, 3);
+  CHECK_FALSE(backend->is_settled());
+  run(16, 1);
+  CHECK(backend->is_settled());
+  const int64_t one = memory(0).arena;
+  CHECK(memory(0).arenas_at_first == one);
+  CHECK(memory(0).arenas_at_trial == one);
+  run(8, 3);
+  CHECK_FALSE(backend->is_settled());
+  run(8, 1);
+  CHECK(backend->is_settled());
+  const int64_t both = one + memory(1).arena;
+  CHECK(memory(1).arena > 0);
+  CHECK(memory(1).arenas_at_first == both);
+  CHECK(memory(0).arenas_at_trial == one);
+  run(16, 1);  // the third replay, the last one that compares kernels
+  CHECK(memory(0).arenas_at_first == one);
+  CHECK(memory(0).arenas_at_trial == both);
+  backend->invalidate("the moon rose");
+  CHECK(backend->is_settled());
+}
+
 TEST_CASE("after an invalidation every step is captured anew") {
   const auto backend = backend_of("traced");
   int body_runs = 0;
