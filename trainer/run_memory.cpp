@@ -44,31 +44,48 @@ struct Batches {
   int64_t last_bytes = 0;  ///< of the last one
   int64_t pass = 1;        ///< how many
   int64_t group = 1;       ///< of an update, as it was set; the last one of a pass may be cut short
-  int64_t ahead = 0;       ///< places in the loader's queue; the end of a pass takes one
+  int64_t ahead = 0;       ///< places in the loader's queue
   bool goes_on = true;     ///< the queue goes on with the next pass, not so of an iterable set
 
-  /// Bytes of the first ones of a pass.
-  int64_t first(int64_t count) const {
-    return count < pass ? count * bytes : (pass - 1) * bytes + last_bytes;
+  /// Bytes of the first `places` that the loader fills. The end of a pass takes one, without bytes.
+  int64_t first(int64_t places) const {
+    const int64_t passes = goes_on ? places / (pass + 1) : 0;
+    const int64_t rest = places - passes * (pass + 1);
+    const int64_t whole = (pass - 1) * bytes + last_bytes;
+    return passes * whole + (rest < pass ? rest * bytes : whole);
   }
 
-  /// Bytes in a full queue, at most.
-  int64_t queued() const {
-    const int64_t passes = goes_on ? ahead / (pass + 1) : 0;
-    return passes * first(pass) + first(goes_on ? ahead % (pass + 1) : ahead);
+  /// The most bytes of so many places in a row, the first of which is `begin`, or each `stride`
+  /// after it, at most `end`.
+  int64_t most(int64_t places, int64_t begin, int64_t end, int64_t stride) const {
+    if (begin + places < pass) {
+      return places * bytes;
+    }
+    int64_t found = 0;
+    for (; begin <= end; begin += stride) {
+      found = std::max(found, first(begin + places) - first(begin));
+    }
+    return found;
   }
 
-  /// Bytes of a group, which is read whole, with a batch behind it, which shows whether the pass
-  /// ends there.
-  int64_t of_group() const { return first(std::min(group, pass) + 1); }
-
-  /// Bytes of what a step reads, of what is left of its group, and of the batch behind. What only
-  /// the end of a pass has, a group or a batch that is cut short, has none behind it.
-  int64_t from(const StepReport& step) const {
+  /// Bytes of the batches that are there while a step runs, its own included. A group is read
+  /// whole, and the place behind it, which shows whether the pass ends there.
+  int64_t beside(const StepReport& step) const {
     const GroupPhase& phase = step.phase;
     const int64_t left = phase.is_first ? phase.size : phase.is_last ? 1 : phase.size - 1;
+    // Only the end of a pass has what is cut short.
     const bool ends_pass = phase.size < group || step.memory.inputs < bytes;
-    return ends_pass ? (left - 1) * bytes + step.memory.inputs : first(left + 1);
+    const int64_t last = pass - left;
+    if (ahead == 0) {
+      return most(left + 1, ends_pass ? last : phase.size - left, last, group);
+    }
+    // A thread that makes batches gives the memory of used ones back when it makes the next ones.
+    const int64_t places = std::min(group, pass) + 1 + ahead;
+    if (!ends_pass) {
+      return most(places, 0, pass, 1);
+    }
+    const int64_t own = goes_on ? places * (pass + 1) + last : last;  // in a later pass
+    return most(places, std::max<int64_t>(own - places + 1, 0), own, 1);
   }
 };
 
@@ -76,13 +93,15 @@ Batches batches_of(const RunConfig& run, const std::vector<StepReport>& steps) {
   const DataLoader& loader = run.fit->train;
   Batches batches;
   batches.bytes = batches.last_bytes = steps.front().memory.inputs;
+  int64_t longest_group = 1;
   for (const StepReport& step : steps) {
     batches.bytes = std::max(batches.bytes, step.memory.inputs);
     batches.last_bytes = std::min(batches.last_bytes, step.memory.inputs);
+    longest_group = std::max(longest_group, step.phase.size);
   }
   batches.group = run.init.loop.grad_accum_steps;
   batches.ahead = loader.options().prefetch.value_or(usual_prefetch_depth(batches.bytes));
-  batches.pass = loader.size().value_or(std::max(batches.ahead, batches.group) + 1);
+  batches.pass = loader.size().value_or(longest_group + batches.ahead + 2);
   batches.goes_on = dynamic_cast<const Dataset*>(&loader.source()) != nullptr;
   return batches;
 }
@@ -99,7 +118,7 @@ int64_t peak_of(const RunMemory& all,
   int64_t peak = base + most_batches + all.capture;
   for (const StepReport& step : steps) {
     const StepMemory& memory = step.memory;
-    const int64_t there = base + batches.queued() + batches.from(step);
+    const int64_t there = base + batches.beside(step);
     if (all.is_verified) {  // beside a copy of state and batch, as a replay and then as written
       peak = std::max(peak,
                       there + memory.arenas_at_first + copy + memory.inputs +
@@ -143,7 +162,9 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
     all.capture = std::max(all.capture, step.memory.capture);
   }
   const Batches batches = batches_of(run, steps);
-  all.ahead = batches.queued() + batches.of_group() - all.inputs;
+  for (const StepReport& step : steps) {
+    all.ahead = std::max(all.ahead, batches.beside(step) - all.inputs);
+  }
   for (const auto& [name, bytes] : captured) {
     const std::string kind = kind_of(name);
     all.state[kind] += bytes;

@@ -260,10 +260,12 @@ TEST_CASE("the predicted peak is that of a training of the whole run") {
     int64_t updates;
   };
 
-  for (const Case& c : {Case{"1", "4000", "2048", "0", 8},     // one whole batch and a short one
-                        Case{"2", "8000", "2048", "0", 10},    // the last group has a short batch
-                        Case{"3", "6000", "1024", "0", 10},    // the same, products computed apart
-                        Case{"1", "5376", "512", "8", 40}}) {  // a queue longer than short passes
+  for (const Case& c : {Case{"1", "4000", "2048", "0", 8},      // one whole batch and a short one
+                        Case{"2", "8000", "2048", "0", 10},     // the last group has a short batch
+                        Case{"3", "6000", "1024", "0", 10},     // the same, products computed apart
+                        Case{"1", "5376", "512", "8", 40},      // a queue longer than short passes
+                        Case{"1", "2800", "2048", "4", 14},     // a queue longer than the pass
+                        Case{"2", "8000", "2048", "1", 14}}) {  // used batches that lie there still
     CAPTURE(c.group);
     CAPTURE(c.size);
     const TempDir dir;
