@@ -256,21 +256,22 @@ TEST_CASE("the predicted peak is that of a training of the whole run") {
   REQUIRE(::mallopt(M_MMAP_THRESHOLD, 128 * 1024) == 1);
 
   struct Case {
-    std::string group, size, batch_size, prefetch;
+    std::string hidden, group, size, batch_size, prefetch;
     int64_t updates;
   };
 
-  for (const Case& c : {Case{"1", "4000", "2048", "0", 8},      // one whole batch and a short one
-                        Case{"2", "8000", "2048", "0", 10},     // the last group has a short batch
-                        Case{"3", "6000", "1024", "0", 10},     // the same, products computed apart
-                        Case{"1", "5376", "512", "8", 40},      // a queue longer than short passes
-                        Case{"1", "2800", "2048", "4", 14},     // a queue longer than the pass
-                        Case{"2", "8000", "2048", "1", 14}}) {  // used batches that lie there still
+  for (const Case& c :
+       {Case{"1000, 1000", "1", "4000", "2048", "0", 8},   // one whole batch and a short one
+        Case{"1000, 1000", "2", "8000", "2048", "0", 10},  // the last group has a short batch
+        Case{"1000, 1000", "3", "6000", "1024", "0", 10},  // the same, products computed apart
+        Case{"1000, 1000", "1", "5376", "512", "8", 40},   // a queue longer than short passes
+        Case{"500", "1", "2800", "2048", "4", 8},          // a queue longer than the pass
+        Case{"1000", "2", "8000", "2048", "1", 10}}) {     // used batches that lie there still
     CAPTURE(c.group);
     CAPTURE(c.size);
     const TempDir dir;
     const RunConfig run =
-        load(write_run(dir, "[784, 1000, 1000, 10]"),
+        load(write_run(dir, "[784, " + c.hidden + ", 10]"),
              {"trainer.init.loop={ max_steps = 99, grad_accum_steps = " + c.group + " }",
               "trainer.init.backend.verify=off",
               "trainer.fit.train_dataloader={ dataset = \"Glyphs\", size = " + c.size +
