@@ -84,8 +84,8 @@ struct Batches {
     if (!ends_pass) {
       return most(places, 0, pass, 1);
     }
-    const int64_t own = goes_on ? places * (pass + 1) + last : last;  // in a later pass
-    return most(places, std::max<int64_t>(own - places + 1, 0), own, 1);
+    const int64_t own = goes_on ? pass + 1 + last : last;  // places repeat after a pass
+    return most(places, std::max<int64_t>(own - std::min(places, pass + 1) + 1, 0), own, 1);
   }
 };
 
