@@ -65,11 +65,13 @@ void print(const std::vector<StepReport>& steps, const RunMemory& all) {
     whole["the state's copy for on_nan"] = all.history;
   }
   print_amounts("the run", whole);
-  std::cout << fmt::format("replays: {}; at most, when the first one is {}: {}\n",
-                           megabytes(all.of_replays()),
-                           all.is_verified ? "verified" : "tried",
-                           megabytes(all.peak));
-  std::cout << "not predicted: the data set, what operators need inside, what libraries keep";
+  std::cout << fmt::format(
+      "replays: {}; at most, when the first one is {}: {}, of it inside operators {}\n",
+      megabytes(all.of_replays()),
+      all.is_verified ? "verified" : "tried",
+      megabytes(all.peak),
+      megabytes(all.inside_operators));
+  std::cout << "not predicted: the data set, what libraries keep";
   if (all.history > 0) {
     std::cout << fmt::format(", and up to {} of batches that on_nan = \"explain\" keeps",
                              megabytes(most_kept_batches(all)));
@@ -115,7 +117,8 @@ std::string json_of(const RunMemory& all, int64_t measured) {
   }
   return fmt::format(
       "{{{}\"inputs\": {}, \"ahead\": {}, \"constants\": {}, \"arenas\": {}, \"adopted\": {}, "
-      "\"capture\": {}, \"history\": {}, \"replays\": {}, \"peak\": {}, \"measured\": {}}}",
+      "\"capture\": {}, \"history\": {}, \"inside_operators\": {}, \"replays\": {}, \"peak\": {}, "
+      "\"measured\": {}}}",
       text,
       all.inputs,
       all.ahead,
@@ -124,6 +127,7 @@ std::string json_of(const RunMemory& all, int64_t measured) {
       all.adopted,
       all.capture,
       all.history,
+      all.inside_operators,
       all.of_replays(),
       all.peak,
       measured);
@@ -147,7 +151,7 @@ int run_plan(const CommandLine& line, Registries& registries) {
   }
   const int64_t grown_first = rehearse_all_steps(run).grown_by;  // also by what libraries keep
   const Rehearsal rehearsal = rehearse_all_steps(run);
-  const RunMemory all = memory_of(rehearsal.steps, run);
+  const RunMemory all = memory_of(rehearsal, run);
   if (line.json) {
     std::cout << json_of(all, rehearsal.grown_by) << std::endl;
   } else {
@@ -158,15 +162,11 @@ int run_plan(const CommandLine& line, Registries& registries) {
       "is the data set\n",
       megabytes(rehearsal.grown_by),
       megabytes(std::max<int64_t>(grown_first - rehearsal.grown_by, 0)));
-  // What operators need inside is not predicted, only measured.
-  run.fit->train = rehearsal.train;
-  const int64_t predicted_here = memory_of(rehearsal.steps, run).peak;
-  const int64_t needed = all.peak + std::max<int64_t>(rehearsal.grown_by - predicted_here, 0);
-  if (limit == 0 || needed <= limit) {
+  if (limit == 0 || all.peak <= limit) {
     return 0;
   }
   std::cerr << fmt::format(
-      "{} more than --memory-limit={}\n", megabytes(needed - limit), line.memory_limit);
+      "{} more than --memory-limit={}\n", megabytes(all.peak - limit), line.memory_limit);
   return 1;
 }
 

@@ -179,6 +179,16 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
   return all;
 }
 
+RunMemory memory_of(const Rehearsal& rehearsal, const RunConfig& run) {
+  RunConfig rehearsed = run;
+  rehearsed.fit->train = rehearsal.train;
+  const int64_t without = memory_of(rehearsal.steps, rehearsed).peak;
+  RunMemory all = memory_of(rehearsal.steps, run);
+  all.inside_operators = std::max<int64_t>(rehearsal.grown_by - without, 0);
+  all.peak += all.inside_operators;
+  return all;
+}
+
 int64_t most_kept_batches(const RunMemory& memory) {
   const SnapshotPace pace;
   return std::min(pace.most_bytes, static_cast<int64_t>(pace.most_steps) * memory.inputs);

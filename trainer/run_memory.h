@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/step_report.h"
+#include "trainer/rehearsal.h"
 #include "trainer/run_config.h"
 
 namespace rondo {
@@ -14,8 +15,7 @@ namespace rondo {
 using Amounts = std::map<std::string, int64_t>;
 
 /// The memory of all steps of a training together, in bytes: each step has its own arena, all share
-/// the state. Besides it there are the data set, what operators need inside, and what libraries
-/// keep.
+/// the state. Besides it there are the data set and what libraries keep.
 struct RunMemory {
   Amounts state;       ///< by kind: model, optimizer state, kept gradients, kept casts, other state
   Amounts modules;     ///< of the model's state, by module
@@ -25,9 +25,10 @@ struct RunMemory {
   int64_t arenas = 0;
   int64_t adopted = 0;
   int64_t capture = 0;
-  int64_t history = 0;      ///< on_nan = "explain": a copy of the state, without the batches since
-  int64_t peak = 0;         ///< the most that there ever is; mostly in the first replays
-  bool is_verified = true;  ///< first replays are compared with eager
+  int64_t history = 0;  ///< on_nan = "explain": a copy of the state, without the batches since
+  int64_t peak = 0;     ///< the most that there ever is; mostly in the first replays
+  int64_t inside_operators = 0;  ///< at most, as far as it was measured; part of the peak
+  bool is_verified = true;       ///< first replays are compared with eager
 
   int64_t of_state() const;
 
@@ -35,8 +36,13 @@ struct RunMemory {
   int64_t of_replays() const;
 };
 
+/// What follows from the plans of the steps, without what operators need inside.
 /// \param steps  of a fit of `run`, at least one
 RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
+
+/// The same, and what operators need inside: the libraries' own buffers, which no plan knows, are
+/// what the rehearsal of `run` took beyond the peak predicted for itself.
+RunMemory memory_of(const Rehearsal& rehearsal, const RunConfig& run);
 
 /// The most that on_nan = "explain" keeps of batches between two copies of the state.
 int64_t most_kept_batches(const RunMemory& memory);

@@ -281,6 +281,22 @@ TEST_CASE("the predicted peak is that of a training of the whole run") {
   }
 }
 
+TEST_CASE("the predicted peak takes in what operators need inside") {
+  if (is_sanitized()) {
+    MESSAGE("skipped: the sanitizer keeps what is freed");
+    return;
+  }
+  REQUIRE(::mallopt(M_MMAP_THRESHOLD, 128 * 1024) == 1);
+  const TempDir dir;
+  const RunConfig run = load(write_run(dir, "[784, 2800, 2800, 10]"),
+                             {"trainer.init.loop.max_steps=99",
+                              "trainer.init.backend.verify=off",
+                              "trainer.init.precision.dtype=bf16"});
+  rehearse_all_steps(run);
+  const Rehearsal rehearsal = rehearse_all_steps(run);
+  check_near(rehearse(run, 10).grown_by, memory_of(rehearsal, run));
+}
+
 TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   const TempDir dir;
   const std::string config = write_run(dir, "[784, 10]");
@@ -298,7 +314,8 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   std::cout.rdbuf(console);
   CHECK(code == 0);
   const std::string text = shown.str();
-  for (const char* key : {"model", "inputs", "ahead", "history", "replays", "peak", "measured"}) {
+  for (const char* key :
+       {"model", "inputs", "ahead", "history", "inside_operators", "replays", "peak", "measured"}) {
     CHECK_MESSAGE(text.find('"' + std::string(key) + "\": ") != std::string::npos, text);
   }
 }
