@@ -66,11 +66,11 @@ void print(const std::vector<StepReport>& steps, const RunMemory& all) {
   }
   print_amounts("the run", whole);
   std::cout << fmt::format(
-      "replays: {}; at most, when the first one is {}: {}, of it inside operators {}\n",
+      "replays: {}; at most, when the first one is {}: {}, of it {} measured beyond the plans\n",
       megabytes(all.of_replays()),
       all.is_verified ? "verified" : "tried",
       megabytes(all.peak),
-      megabytes(all.inside_operators));
+      megabytes(all.unplanned));
   std::cout << "not predicted: the data set, what libraries keep";
   if (all.history > 0) {
     std::cout << fmt::format(", and up to {} of batches that on_nan = \"explain\" keeps",
@@ -117,7 +117,7 @@ std::string json_of(const RunMemory& all, int64_t measured) {
   }
   return fmt::format(
       "{{{}\"inputs\": {}, \"ahead\": {}, \"constants\": {}, \"arenas\": {}, \"adopted\": {}, "
-      "\"capture\": {}, \"history\": {}, \"inside_operators\": {}, \"replays\": {}, \"peak\": {}, "
+      "\"capture\": {}, \"history\": {}, \"unplanned\": {}, \"replays\": {}, \"peak\": {}, "
       "\"measured\": {}}}",
       text,
       all.inputs,
@@ -127,7 +127,7 @@ std::string json_of(const RunMemory& all, int64_t measured) {
       all.adopted,
       all.capture,
       all.history,
-      all.inside_operators,
+      all.unplanned,
       all.of_replays(),
       all.peak,
       measured);

@@ -184,8 +184,8 @@ RunMemory memory_of(const Rehearsal& rehearsal, const RunConfig& run) {
   rehearsed.fit->train = rehearsal.train;
   const int64_t without = memory_of(rehearsal.steps, rehearsed).peak;
   RunMemory all = memory_of(rehearsal.steps, run);
-  all.inside_operators = std::max<int64_t>(rehearsal.grown_by - without, 0);
-  all.peak += all.inside_operators;
+  all.unplanned = std::max<int64_t>(rehearsal.grown_by - without, 0);
+  all.peak += all.unplanned;
   return all;
 }
 

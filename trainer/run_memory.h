@@ -25,10 +25,10 @@ struct RunMemory {
   int64_t arenas = 0;
   int64_t adopted = 0;
   int64_t capture = 0;
-  int64_t history = 0;  ///< on_nan = "explain": a copy of the state, without the batches since
-  int64_t peak = 0;     ///< the most that there ever is; mostly in the first replays
-  int64_t inside_operators = 0;  ///< at most, as far as it was measured; part of the peak
-  bool is_verified = true;       ///< first replays are compared with eager
+  int64_t history = 0;      ///< on_nan = "explain": a copy of the state, without the batches since
+  int64_t peak = 0;         ///< the most that there ever is; mostly in the first replays
+  int64_t unplanned = 0;    ///< of the peak: what was measured beyond what plans tell
+  bool is_verified = true;  ///< first replays are compared with eager
 
   int64_t of_state() const;
 
@@ -36,12 +36,12 @@ struct RunMemory {
   int64_t of_replays() const;
 };
 
-/// What follows from the plans of the steps, without what operators need inside.
+/// What follows from the plans of the steps alone.
 /// \param steps  of a fit of `run`, at least one
 RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
 
-/// The same, and what operators need inside: the libraries' own buffers, which no plan knows, are
-/// what the rehearsal of `run` took beyond the peak predicted for itself.
+/// The same, and what no plan knows, above all buffers inside operators: what the rehearsal of
+/// `run` took beyond the peak predicted for itself.
 RunMemory memory_of(const Rehearsal& rehearsal, const RunConfig& run);
 
 /// The most that on_nan = "explain" keeps of batches between two copies of the state.

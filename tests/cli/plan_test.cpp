@@ -43,7 +43,7 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   const Answer shown = run_here({"plan", config, "--json", "trainer.init.backend.on_nan=explain"});
   CHECK(shown.code == 0);
   for (const char* key :
-       {"model", "inputs", "ahead", "history", "inside_operators", "replays", "peak", "measured"}) {
+       {"model", "inputs", "ahead", "history", "unplanned", "replays", "peak", "measured"}) {
     CHECK_MESSAGE(shown.out.find('"' + std::string(key) + "\": ") != std::string::npos, shown.out);
   }
 }

@@ -2,19 +2,9 @@
 
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
+#include "support/builtins.h"
 
 namespace rondo::test {
-
-namespace {
-
-const Registries& builtins() {
-  static Registries all;
-  static const bool is_filled = (register_builtins(all), true);
-  (void)is_filled;
-  return all;
-}
-
-}  // namespace
 
 std::string glyphs_toml(const std::filesystem::path& model_dir, const std::string& sizes) {
   return "[trainer.init]\nmodel_dir = \"" + model_dir.string() +

@@ -53,7 +53,7 @@ class OneUpdate final : public RunScheduleCallback {
 
 }  // namespace
 
-TEST_CASE("a plan does not hear who would end the run, and notifies nobody") {
+TEST_CASE("a rehearsal does not hear who would end the run, and notifies nobody") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run");
   const RunMemory plain = memory_of(rehearse_all_steps(run).steps, run);

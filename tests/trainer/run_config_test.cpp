@@ -13,23 +13,15 @@
 #include "core/file_system.h"
 #include "core/random.h"
 #include "loops/run_schedule_callback.h"
+#include "support/builtins.h"
 #include "support/campaign.h"
 #include "support/temp_dir.h"
 #include "trainer/trainer.h"
 
 using namespace rondo;
+using rondo::test::builtins;
 
 namespace {
-
-Registries& registries() {
-  static Registries all;
-  static const bool filled = [] {
-    register_builtins(all);
-    return true;
-  }();
-  (void)filled;
-  return all;
-}
 
 std::vector<std::filesystem::path> recipes() {
   std::vector<std::filesystem::path> files;
@@ -54,7 +46,7 @@ train_dataloader = { label = "train", dataset = "Glyphs", size = 20, batch_size 
 )";
 
 RunConfig read(const std::string& text) {
-  return read_run_config(parse_toml(text, "run.toml"), registries());
+  return read_run_config(parse_toml(text, "run.toml"), builtins());
 }
 
 std::vector<Fault> faults_of(const std::string& text) {
@@ -71,7 +63,7 @@ std::vector<Fault> faults_with(const std::string& assignment) {
   ConfigValue root = parse_toml(kRun, "run.toml");
   try {
     apply_override(root, assignment);
-    read_run_config(root, registries());
+    read_run_config(root, builtins());
   } catch (const ConfigError& error) {
     return error.faults;
   }
@@ -127,7 +119,7 @@ TEST_CASE("every recipe is without fault, and its resolved form reads back to th
   REQUIRE(recipes().size() >= 3);
   for (const std::filesystem::path& file : recipes()) {
     CAPTURE(file.string());
-    const RunConfig run = read_run_config(read_toml_file(file), registries());
+    const RunConfig run = read_run_config(read_toml_file(file), builtins());
     const RunConfig again = read(run.init.config_text);
     CHECK(again.init.config_text == run.init.config_text);
   }
@@ -190,18 +182,18 @@ TEST_CASE(
   CHECK(with_defaults.init.loggers.size() == 2);
   ConfigValue root = parse_toml(kRun, "run.toml");
   apply_override(root, "trainer.init.loggers=[{JsonlLogger=false}]");
-  CHECK(read_run_config(root, registries()).init.loggers.size() == 1);
+  CHECK(read_run_config(root, builtins()).init.loggers.size() == 1);
 }
 
 TEST_CASE("T133: 1 and 1.0 differ; false loads nothing, absent the newest") {
   ConfigValue root = parse_toml(kRun, "run.toml");
   apply_override(root, "trainer.init.loop.eval_frequency=1");
-  CHECK(read_run_config(root, registries()).init.loop.eval_frequency.unit() == TimeUnit::Update);
+  CHECK(read_run_config(root, builtins()).init.loop.eval_frequency.unit() == TimeUnit::Update);
   apply_override(root, "trainer.init.loop.eval_frequency=1.0");
-  CHECK(read_run_config(root, registries()).init.loop.eval_frequency.unit() == TimeUnit::Fraction);
+  CHECK(read_run_config(root, builtins()).init.loop.eval_frequency.unit() == TimeUnit::Fraction);
   CHECK_FALSE(read(kRun).fit->from.is_nothing());
   apply_override(root, "trainer.fit.ckpt_path=false");
-  CHECK(read_run_config(root, registries()).fit->from.is_nothing());
+  CHECK(read_run_config(root, builtins()).fit->from.is_nothing());
 }
 
 TEST_CASE("a plugin's core callback takes the place of a slot's") {
@@ -328,17 +320,17 @@ TEST_CASE("T136: several phases are read in order; a file of one phase is asked 
                           "[[trainer]]\n[trainer.init]\nmodel_dir = \"runs/y\"\n"
                           "model = { name = \"Mlp\", sizes = [784, 10] }\n";
   const ConfigValue root = parse_toml(two, "run.toml");
-  const std::vector<RunConfig> phases = read_phases(root, registries());
+  const std::vector<RunConfig> phases = read_phases(root, builtins());
   REQUIRE(phases.size() == 2);
   CHECK(phases[0].init.model_dir == "runs/x");
   CHECK(phases[0].fit);
   CHECK(phases[1].init.model_dir == "runs/y");
   CHECK_FALSE(phases[1].fit);
-  CHECK_THROWS_AS(read_run_config(root, registries()), ConfigError);
+  CHECK_THROWS_AS(read_run_config(root, builtins()), ConfigError);
   ConfigValue broken = root;
   apply_override(broken, "trainer[1].init.model.sizes=[1]");
   try {
-    read_phases(broken, registries());
+    read_phases(broken, builtins());
     FAIL("nothing was thrown");
   } catch (const ConfigError& error) {
     REQUIRE(error.faults.size() == 1);
@@ -390,7 +382,7 @@ TEST_CASE(
   ConfigValue root = parse_toml(kRun, "run.toml");
   apply_override(root, "trainer.init.device=cpu");
   apply_override(root, "trainer.init.backend={device=\"cuda\"}");
-  CHECK_THROWS_AS(read_run_config(root, registries()), ConfigError);
+  CHECK_THROWS_AS(read_run_config(root, builtins()), ConfigError);
   CHECK(faults_with("trainer.init.device=TPU").size() == 1);
 }
 

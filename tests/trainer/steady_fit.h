@@ -7,6 +7,7 @@
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
 #include "loops/fit_run.h"
+#include "support/builtins.h"
 #include "support/temp_dir.h"
 #include "trainer/run_config.h"
 #include "trainer/trainer.h"
@@ -16,12 +17,9 @@ namespace rondo::test {
 /// A recipe's own training, without what happens between steps: validation, saving, loggers.
 /// \param prefetch  batches that the loader makes ahead
 inline RunConfig recipe_without_events(const std::string& name, const TempDir& dir, int prefetch) {
-  static Registries registries;
-  static const bool is_filled = (register_builtins(registries), true);
-  static_cast<void>(is_filled);
   ConfigValue root = read_toml_file(std::string(RONDO_SOURCE_DIR) + "/configs/recipes/" + name);
   apply_override(root, "trainer.fit.train_dataloader.prefetch=" + std::to_string(prefetch));
-  RunConfig run = read_run_config(root, registries);
+  RunConfig run = read_run_config(root, builtins());
   run.init.model_dir = dir.path();
   run.init.checkpoint.steps = 0;
   run.init.loop.eval_frequency = 0;
