@@ -9,6 +9,7 @@ const std::vector<OwnKernel>& own_kernels() {
   static const std::vector<OwnKernel> all = [] {
     std::vector<OwnKernel> kernels;
     for (const auto& family : {matrix_product_kernels(),
+                               product_added_kernels(),
                                elementwise_kernels(),
                                column_sum_kernels(),
                                softmax_rows_kernels(),

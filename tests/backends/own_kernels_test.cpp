@@ -1,10 +1,13 @@
 #include "backends/plan/own_kernels.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <torch/types.h>
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/kernel_checks.h"
@@ -68,6 +71,31 @@ TEST_CASE("batches of matrix products") {
       },
       batch,
       0);
+}
+
+TEST_CASE("products that are added to a sum, of more terms than a library adds up at once") {
+  register_with_dispatcher();
+  const auto add_product =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("rondo::mm_to_", "")
+          .typed<void(const at::Tensor&, const at::Tensor&, const at::Tensor&, bool)>();
+  for (const int64_t terms : {64, 400, 1000}) {
+    for (const auto& [rows, columns] : {std::pair(5, 9), std::pair(300, 130), std::pair(784, 64)}) {
+      const at::Tensor sum = random({rows, columns}, 7);
+      check_same(
+          fmt::format("{} x {} of {} terms", rows, columns, terms),
+          [&, sum = sum](const Batch& x) {
+            add_product.call(sum, x["a"].t(), x["b"], true);
+            return std::vector{sum.sum({0})};
+          },
+          [terms = terms, rows = rows, columns = columns](int step) {
+            return Batch{{"a", random({terms, rows}, step)},
+                         {"b", random({terms, columns}, step + 50)}};
+          },
+          2,
+          {{"sum", sum}});
+    }
+  }
 }
 
 TEST_CASE("sums of columns keep LibTorch's order, however many rows and columns there are") {

@@ -187,7 +187,7 @@ TEST_CASE("the predicted peak is that of a training of the whole run") {
   for (const Case& c :
        {Case{"1000, 1000", "1", "4000", "2048", "0", 8},   // one whole batch and a short one
         Case{"1000, 1000", "2", "8000", "2048", "0", 10},  // the last group has a short batch
-        Case{"1000, 1000", "3", "6000", "1024", "0", 10},  // the same, products computed apart
+        Case{"1000, 1000", "3", "6000", "1024", "0", 10},  // the same, in three batches
         Case{"1000, 1000", "1", "5376", "512", "8", 40},   // a queue longer than short passes
         Case{"500", "1", "2800", "2048", "4", 8},          // a queue longer than the pass
         Case{"1000", "2", "8000", "2048", "1", 10}}) {     // used batches that lie there still

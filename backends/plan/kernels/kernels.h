@@ -7,6 +7,7 @@ namespace rondo {
 // The rows of the table of own kernels, a file each.
 
 std::vector<OwnKernel> matrix_product_kernels();
+std::vector<OwnKernel> product_added_kernels();
 std::vector<OwnKernel> elementwise_kernels();
 std::vector<OwnKernel> column_sum_kernels();
 std::vector<OwnKernel> softmax_rows_kernels();

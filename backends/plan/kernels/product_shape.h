@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+
+#include "backends/plan/kernels/gemm.h"
+#include "backends/program/step_program.h"
+
+namespace rondo {
+
+/// How BLAS is asked for result = a · b, in single precision; nothing where it cannot be. A result
+/// that lies row after row is the transposed product, b^T · a^T, to a library that counts by
+/// columns: so does LibTorch ask for it, and another form would round otherwise. So `b` is the
+/// first factor, and `a` the second.
+/// \param result, a, b  may be null
+std::optional<GemmShape> product_of(const Slot* result, const Slot* a, const Slot* b);
+
+}  // namespace rondo
