@@ -31,6 +31,14 @@ std::string name_of(const StepKey& key) {
   return name;
 }
 
+Batch copy_of(const Batch& batch) {
+  Batch copy;
+  for (const auto& [name, tensor] : batch.items()) {
+    copy.set(name, tensor.clone());
+  }
+  return copy;
+}
+
 }  // namespace
 
 struct TracedBackend::Entry {
@@ -65,18 +73,20 @@ Batch TracedBackend::stage(Batch host) {
   return cut_loose(stage_on(std::move(host), device()));
 }
 
-void TracedBackend::begin_step(const StepKey& key, const Batch& batch) {
+TracedStep& TracedBackend::begin_step(const StepKey& key, const Batch& batch) {
   if (is_in_step()) {
     throw UsageError(in_progress_ != nullptr
                          ? "Backend.run: a step is in progress; finish it before another one"
                          : "Backend.run: a step is running; its body cannot run another one");
   }
+  TracedStep& step = step_for(key, batch);
   answers_ = nullptr;
   if (history_ != nullptr && key.step == "train") {
-    answers_ = &history_->begin_step(batch);
+    answers_ = &history_->begin_step(step.may_write_batch() ? copy_of(batch) : batch);
   } else if (history_ != nullptr) {
     history_->forget();
   }
+  return step;
 }
 
 void TracedBackend::end_step(TracedStep& step) {
@@ -97,9 +107,8 @@ const Outputs& TracedBackend::run(const StepKey& key,
                                   const StepBody& body,
                                   const IsDue& is_due,
                                   ClosureQueue& queue) {
-  begin_step(key, batch);
+  TracedStep& step = begin_step(key, batch);
   const Scoped<bool> in_step(is_in_step_, true);
-  TracedStep& step = step_for(key, batch);
   const Outputs& outputs = step.run({batch, body, is_due, queue, state_, requests_, answers_});
   end_step(step);
   return outputs;
@@ -111,9 +120,9 @@ const Outputs* TracedBackend::start(const StepKey& key,
                                     const IsDue& is_due,
                                     ClosureQueue& queue,
                                     const Deadline& deadline) {
-  begin_step(key, batch);
-  in_progress_ = std::make_unique<StepInProgress>(
-      StepInProgress{&step_for(key, batch), batch, body, is_due, &queue});
+  TracedStep& step = begin_step(key, batch);
+  in_progress_ =
+      std::make_unique<StepInProgress>(StepInProgress{&step, batch, body, is_due, &queue});
   return go_on([&](const StepCall& call) { return in_progress_->step->start(call, deadline); });
 }
 

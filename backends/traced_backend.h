@@ -76,7 +76,7 @@ class TracedBackend final : public Backend {
   TracedStep& step_for(const StepKey& key, const Batch& batch);
   struct StepInProgress;
 
-  void begin_step(const StepKey& key, const Batch& batch);
+  TracedStep& begin_step(const StepKey& key, const Batch& batch);
   void end_step(TracedStep& step);
   template <class Work>
   const Outputs* go_on(const Work& work);

@@ -87,12 +87,12 @@ const Outputs& TracedStep::run(const StepCall& call) {
   }
   const DueSet due = due_closures(call);
   const std::vector<at::Tensor>& results =
-      options_.verify.covers(stats_.replays) ? verified_replay(call) : replay(call, due);
+      options_.verify.covers(replays_since_capture_) ? verified_replay(call) : replay(call, due);
   return finish(call, results, due);
 }
 
 const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline) {
-  const bool is_whole = is_capture_next() || options_.verify.covers(stats_.replays) ||
+  const bool is_whole = is_capture_next() || options_.verify.covers(replays_since_capture_) ||
                         !executor_->start(call.batch, due_closures(call));
   if (is_whole) {
     return &run(call);
@@ -125,6 +125,7 @@ const Outputs& TracedStep::finish(const StepCall& call,
                                   DueSet due) {
   casts_->finish(use_of_casts_);
   ++stats_.replays;
+  ++replays_since_capture_;
   moves_in_a_row_ = 0;
   auto next = results.begin();
   for (const auto& output : program_.outputs) {
@@ -177,6 +178,7 @@ void TracedStep::settle(CapturedStep second, const CapturedState& state) {
   is_third_capture_ = false;
   const Stopwatch watch(stats_.build_s);
   capture_bytes_ = peak_of_results(second.program);
+  writes_batch_ = written_input(second.program) != kNoTensor;
   stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
   CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
   program_ = std::move(cleaned_up.program);
@@ -199,6 +201,7 @@ void TracedStep::settle(CapturedStep second, const CapturedState& state) {
   ::malloc_trim(0);  // what the captures left free is not what replays need
   executor_ = make_executor(program_, options_, log_);
   stats_.arena_bytes = executor_->memory().arena;
+  replays_since_capture_ = 0;
   is_ready_ = true;
 }
 
@@ -253,11 +256,11 @@ const std::vector<at::Tensor>& TracedStep::verified_replay(const StepCall& call)
 }
 
 bool TracedStep::has_tried_kernels() const {
-  return stats_.replays >= 1 && stats_.replays <= kTrials;
+  return replays_since_capture_ >= 1 && replays_since_capture_ <= kTrials;
 }
 
 void TracedStep::note_arenas(int64_t bytes) {
-  if (stats_.replays == 1) {
+  if (replays_since_capture_ == 1) {
     arenas_at_first_ = bytes;
   }
   arenas_at_trial_ = bytes;

@@ -50,6 +50,9 @@ class TracedStep {
   /// Whether both captures are done.
   bool is_ready() const { return is_ready_; }
 
+  /// Whether the next run may change the batch that it gets; true until that is known.
+  bool may_write_batch() const { return !is_ready_ || writes_batch_; }
+
   int64_t replays() const { return stats_.replays; }
 
   int64_t arena_bytes() const { return stats_.arena_bytes; }
@@ -96,6 +99,7 @@ class TracedStep {
   TextLog log_;
   bool is_ready_ = false;
   bool is_third_capture_ = false;
+  bool writes_batch_ = false;
   std::unique_ptr<StepProgram> first_;  // between the two captures
   std::shared_ptr<const StepProgram> recorded_;
   StepProgram program_;  // cleaned up, with every closure
@@ -108,6 +112,7 @@ class TracedStep {
   int64_t arenas_at_first_ = 0;
   int64_t arenas_at_trial_ = 0;
   int moves_in_a_row_ = 0;
+  int64_t replays_since_capture_ = 0;
   StepStats stats_;
 };
 

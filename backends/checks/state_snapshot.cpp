@@ -32,6 +32,10 @@ StateSnapshot::StateSnapshot(const CapturedState& state, const Batch& batch)
   }
 }
 
+bool StateSnapshot::has_its_size(const Copy& copy) {
+  return copy.storage.nbytes() == copy.bytes.nbytes();
+}
+
 void StateSnapshot::add(const std::string& name, const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.has_storage() || tensor.storage().nbytes() == 0) {
     return;
@@ -50,6 +54,9 @@ bool StateSnapshot::retake(const CapturedState& state) {
       return false;
     }
   }
+  if (!std::all_of(copies_.begin(), copies_.end(), has_its_size)) {
+    return false;
+  }
   for (Copy& copy : copies_) {
     const at::Tensor live = bytes_of(copy.storage);
     std::memcpy(copy.bytes.data_ptr(), live.data_ptr(), live.nbytes());
@@ -60,6 +67,9 @@ bool StateSnapshot::retake(const CapturedState& state) {
 
 void StateSnapshot::swap() {
   for (Copy& copy : copies_) {
+    if (!has_its_size(copy)) {
+      continue;
+    }
     const at::Tensor live = bytes_of(copy.storage);
     const auto size = static_cast<size_t>(live.numel());
     auto* const bytes = live.data_ptr<uint8_t>();

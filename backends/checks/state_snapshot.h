@@ -17,10 +17,11 @@ class StateSnapshot {
   StateSnapshot(const CapturedState& state, const Batch& batch);
 
   /// Copies everything anew, into the same memory.
-  /// \return false, and nothing is copied, when `state` lies in other memory than was copied before
+  /// \return false, and nothing is copied, when `state` lies in other memory than was copied before,
+  ///         or in more or less of it
   bool retake(const CapturedState& state);
 
-  /// Exchanges the copy with what is there now.
+  /// Exchanges the copy with what is there now. Memory that was resized since keeps what it holds.
   void swap();
 
   /// Name of the first tensor (or "the random number generator") whose bytes differ between the
@@ -33,6 +34,7 @@ class StateSnapshot {
     at::Tensor bytes;
   };
 
+  static bool has_its_size(const Copy& copy);
   std::vector<Copy>::const_iterator find(const at::Tensor& tensor) const;
   void add(const std::string& name, const at::Tensor& tensor);
 

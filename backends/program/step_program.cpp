@@ -249,6 +249,22 @@ std::vector<bool> used_slots(const StepProgram& program) {
   return used;
 }
 
+SlotId written_input(const StepProgram& program) {
+  std::vector<bool> is_written(static_cast<size_t>(program.storages));
+  for (const Instruction& instruction : program.instructions) {
+    for (const SlotId slot : instruction.writes) {
+      is_written[static_cast<size_t>(program.slots[static_cast<size_t>(slot)].storage)] = true;
+    }
+  }
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    const Slot& slot = program.slots[i];
+    if (slot.kind == SlotKind::Input && is_written[static_cast<size_t>(slot.storage)]) {
+      return static_cast<SlotId>(i);
+    }
+  }
+  return kNoTensor;
+}
+
 int64_t captured_bytes(const StepProgram& program) {
   const std::vector<bool> used = used_slots(program);
   std::set<int32_t> counted;

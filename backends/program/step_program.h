@@ -167,6 +167,9 @@ std::vector<int64_t> bytes_of_storages(const StepProgram& program);
 /// For each slot, whether something in the program names it.
 std::vector<bool> used_slots(const StepProgram& program);
 
+/// The first input whose memory an instruction writes; kNoTensor where none does.
+SlotId written_input(const StepProgram& program);
+
 /// Bytes of the captured tensors that the program uses, each storage counted once.
 int64_t captured_bytes(const StepProgram& program);
 

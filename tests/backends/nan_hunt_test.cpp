@@ -71,6 +71,18 @@ TEST_CASE("the logarithm of a negative number is named, with what it got") {
   }
 }
 
+TEST_CASE("a step that writes its batch is run again on what it got") {
+  for (const int bad : {0, 1, 4, 7}) {
+    StepProbe probe = descent([](const auto& x, const auto&, const auto& w, const auto& b) {
+      return x.log_().mm(w).add(b).square().mean();
+    });
+    probe.batch = batches(bad, [](at::Tensor& x) { x[0][0] = -2.5; });
+    const std::string text = explanation(probe, bad + 1);
+    CHECK_MESSAGE(tells(text, "first bad operator: aten::log_"), text);
+    CHECK_MESSAGE(tells(text, "min -2.5"), text);
+  }
+}
+
 TEST_CASE("a division by zero in backward is named, though the loss turns bad one step later") {
   StepProbe probe = descent([](const auto& x, const auto&, const auto& w, const auto& b) {
     return (x.mm(w).square().sum().sqrt() + b.square().sum()).mul(0.01);

@@ -51,6 +51,18 @@ TEST_CASE("a difference in a batch, in a sign of zero or in the generator is one
   }
 }
 
+TEST_CASE("memory that was resized is not copied over, and keeps what it holds") {
+  const at::Tensor grown = torch::zeros({4});
+  const at::Tensor other = torch::zeros({4});
+  StateSnapshot snapshot({{"grown", grown}, {"other", other}}, {});
+  grown.resize_({4000}).fill_(3);
+  other.fill_(3);
+  CHECK_FALSE(snapshot.retake({{"grown", grown}, {"other", other}}));
+  snapshot.swap();
+  CHECK(equal_bytes(grown, torch::full({4000}, 3.0F)));
+  CHECK(equal_bytes(other, torch::zeros({4})));
+}
+
 TEST_CASE("undefined and empty tensors of the state are nothing to copy") {
   const StateSnapshot snapshot({{"grad", at::Tensor()}, {"empty", torch::empty({0})}}, {});
   CHECK(snapshot.first_difference() == "");

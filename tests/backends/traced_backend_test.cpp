@@ -324,6 +324,30 @@ TEST_CASE("state that moves to other memory starts the captures anew") {
   CHECK(traced_against_eager(make, 12, 4) == "");
 }
 
+TEST_CASE("a step that was captured anew is verified anew") {
+  const std::string message = capture_error(
+      [] {
+        auto factor = std::make_shared<double>(1.0);
+        StepProbe probe = descent([=](const at::Tensor& x,
+                                      const at::Tensor& label,
+                                      const at::Tensor& w,
+                                      const at::Tensor& b) {
+          return plain_loss(x, label, w, b) * *factor;
+        });
+        const at::Tensor w = probe.state[0].second;
+        probe.batch = [=](int step) {
+          if (step == 5) {
+            w.set_data(w.data().clone());
+          }
+          *factor = step < 7 ? 1.0 : 2.0;  // 5 and 6 are captures
+          return random_batch(step);
+        };
+        return probe;
+      },
+      8);
+  CHECK(message != "");
+}
+
 TEST_CASE("state that moves after every capture is an error that names it") {
   const std::string message = capture_error(
       [] {
