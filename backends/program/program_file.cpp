@@ -166,7 +166,7 @@ StateDict slot_state(const Slot& slot, ProgramState& state) {
     saved.set("name", slot.name);
   }
   if (slot.kind == SlotKind::Constant) {
-    saved.set("value", slot.value.detach().clone());
+    saved.set("value", slot.value.detach());
   }
   return saved;
 }

@@ -409,10 +409,19 @@ void Recorder::refuse_written_shared_memory() {
   }
 }
 
+// All of its storage is copied, once: another constant, or a view, may lie elsewhere in it.
 SlotId Recorder::freeze(const at::Tensor& tensor) {
   const Unrecorded scope;
   const SlotId slot = table_.add(SlotKind::Constant, tensor);
-  at::Tensor value = untracked_alias(tensor).clone();
+  at::Tensor& frozen = table_.storage_of(slot).frozen;
+  if (!frozen.defined()) {
+    frozen = at::empty({0}, at::kByte).set_(tensor.storage()).clone();
+  }
+  at::Tensor value = at::empty({0}, tensor.options())
+                         .set_(frozen.storage(),
+                               tensor.storage_offset(),
+                               tensor.sizes(),
+                               tensor.strides());
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     value.unsafeGetTensorImpl()->set_wrapped_number(true);
   }

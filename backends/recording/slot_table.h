@@ -21,6 +21,7 @@ struct KnownStorage {
   std::vector<SlotId> slots;  ///< the first one is how it was met
   c10::Storage unwritten;     ///< fresh memory, held until a recorded instruction writes it
   size_t allocation = 0;      ///< the instruction that made it, where `unwritten`
+  at::Tensor frozen;          ///< uint8: a copy of all of it, where constants lie in it
 
   explicit KnownStorage(const c10::Storage& storage) : address(storage.getWeakStorageImpl()) {}
 };

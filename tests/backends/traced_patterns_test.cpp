@@ -95,7 +95,13 @@ std::vector<Pattern> view_patterns() {
 }
 
 std::vector<Pattern> arithmetic_patterns() {
+  const std::vector<at::Tensor> outside = torch::tensor({0.25F, 3.0F, 0.5F}).unbind();
   return {
+      {"numbers that lie side by side outside of the step",
+       [outside](const auto& x, const auto&, const auto& w, const auto& b) {
+         const at::Tensor h = logits(x, w, b);
+         return (h * outside[0] + outside[2].expand({3}) - h / outside[1]).square().mean();
+       }},
       {"cross entropy",
        [](const auto& x, const auto& label, const auto& w, const auto& b) {
          return F::cross_entropy(logits(x, w, b), label);
