@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "backends/passes/passes.h"
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/planned_executor.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/host_calls.h"
@@ -196,6 +195,7 @@ void ExportedStep::read_inputs() {
   for (const StepProgram& program : file_.programs) {
     const std::string difference = difference_of_inputs(file_.programs.front(), program);
     require(difference.empty(), "programs with different inputs: " + difference);
+    require(written_input(program) == kNoTensor, "a program that writes its inputs");
   }
   for (const Slot& slot : inputs_) {
     require(is_contiguous(slot), "an input that is not contiguous");

@@ -2,11 +2,11 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -193,12 +193,29 @@ std::vector<ExportedSchedule> schedules_of(const StepProgram& program, const Sta
   return tables;
 }
 
-void refuse_strided_inputs(const StepProgram& program) {
+/// The program that runs the step gives each input as an array of its own, which stays as it is.
+void refuse_odd_inputs(const StepProgram& program) {
+  if (const SlotId written = written_input(program); written != kNoTensor) {
+    throw NotSupportedError(fmt::format(
+        "the step writes its input \"{}\", which belongs to the program that runs it; let the "
+        "model work on a copy (clone)",
+        program.slots[static_cast<size_t>(written)].name));
+  }
+  std::map<int32_t, std::string> names;  // by storage
   for (const Slot& slot : program.slots) {
-    if (slot.kind == SlotKind::Input &&
-        !at::empty_strided(slot.sizes, slot.strides, slot.dtype).is_contiguous()) {
+    if (slot.kind != SlotKind::Input) {
+      continue;
+    }
+    if (!is_contiguous(slot)) {
       throw NotSupportedError(
           fmt::format("input \"{}\" of the step is not contiguous; batches of an exported step are",
+                      slot.name));
+    }
+    if (const auto [known, is_new] = names.emplace(slot.storage, slot.name); !is_new) {
+      throw NotSupportedError(
+          fmt::format("inputs \"{}\" and \"{}\" of the step share memory; let the data set copy "
+                      "one of them (clone)",
+                      known->second,
                       slot.name));
     }
   }
@@ -263,7 +280,7 @@ StepFile export_step(const RunConfig& run) {
   for (StepProgram& program : file.programs) {
     program.closures.clear();
     program = remove_dead_code(std::move(program));
-    refuse_strided_inputs(program);
+    refuse_odd_inputs(program);
     file.schedules.push_back(schedules_of(program, trainer.state()));
   }
   before.swap();

@@ -17,7 +17,8 @@ class StateSnapshot {
   StateSnapshot(const CapturedState& state, const Batch& batch);
 
   /// Copies everything anew, into the same memory.
-  /// \return false, and nothing is copied, when `state` lies in other memory than was copied before,
+  /// \return false, and nothing is copied, when `state` lies in other memory than was copied
+  /// before,
   ///         or in more or less of it
   bool retake(const CapturedState& state);
 

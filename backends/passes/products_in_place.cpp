@@ -33,27 +33,9 @@ bool takes_product(const StepProgram& program, const Instruction& instruction) {
          target.strides == source.strides;
 }
 
-std::pair<int64_t, int64_t> bytes_of(const Slot& slot) {
-  const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
-  int64_t last = slot.offset;
-  for (size_t d = 0; d < slot.sizes.size(); ++d) {
-    last += (slot.sizes[d] - 1) * slot.strides[d];
-  }
-  return {slot.offset * item, (last + 1) * item};
-}
-
-// Gradients of all parameters may share one storage: what counts is whether they share bytes.
-bool may_share_bytes(const Slot& a, const Slot& b) {
-  if (a.storage != b.storage) {
-    return false;
-  }
-  const auto [a_begin, a_end] = bytes_of(a);
-  const auto [b_begin, b_end] = bytes_of(b);
-  return a_begin < b_end && b_begin < a_end;
-}
-
 bool touches(const StepProgram& program, const Instruction& instruction, const Slot& slot) {
   bool found = instruction.is_opaque;
+  // Gradients of all parameters may share one storage: what counts is whether they share bytes.
   const auto look = [&](SlotId other) {
     found = found || may_share_bytes(slot_of(program, other), slot);
   };

@@ -213,6 +213,25 @@ std::string to_text(const StepProgram& program) {
   return out.str();
 }
 
+bool is_contiguous(const Slot& slot) {
+  int64_t stride = 1;
+  for (size_t d = slot.sizes.size(); d-- > 0;) {
+    if (slot.sizes[d] != 1 && slot.strides[d] != stride) {
+      return false;
+    }
+    stride *= slot.sizes[d];
+  }
+  return true;
+}
+
+int64_t numel(const Slot& slot) {
+  int64_t count = 1;
+  for (const int64_t size : slot.sizes) {
+    count *= size;
+  }
+  return count;
+}
+
 int64_t extent_of(const Slot& slot) {
   int64_t last = slot.offset;
   for (size_t d = 0; d < slot.sizes.size(); ++d) {
@@ -222,6 +241,13 @@ int64_t extent_of(const Slot& slot) {
     last += (slot.sizes[d] - 1) * slot.strides[d];
   }
   return (last + 1) * static_cast<int64_t>(c10::elementSize(slot.dtype));
+}
+
+bool may_share_bytes(const Slot& a, const Slot& b) {
+  const auto begin_of = [](const Slot& slot) {
+    return slot.offset * static_cast<int64_t>(c10::elementSize(slot.dtype));
+  };
+  return a.storage == b.storage && begin_of(a) < extent_of(b) && begin_of(b) < extent_of(a);
 }
 
 std::vector<int64_t> bytes_of_storages(const StepProgram& program) {

@@ -158,8 +158,16 @@ std::string to_text(const Instruction& instruction);
 /// The whole program for people to read, a line an instruction.
 std::string to_text(const StepProgram& program);
 
+/// Whether the elements lie row after row, without gaps.
+bool is_contiguous(const Slot& slot);
+
+int64_t numel(const Slot& slot);
+
 /// Bytes from a slot's storage's start to behind its last element.
 int64_t extent_of(const Slot& slot);
+
+/// Whether two slots reach bytes between the first and the last of each other.
+bool may_share_bytes(const Slot& a, const Slot& b);
 
 /// Bytes that each storage needs for the slots that lie in it.
 std::vector<int64_t> bytes_of_storages(const StepProgram& program);

@@ -132,11 +132,8 @@ class ModuleFinder {
     if (known == captured_.end()) {
       return "";
     }
-    const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
     for (const Slot* captured : known->second) {
-      const auto captured_item = static_cast<int64_t>(c10::elementSize(captured->dtype));
-      if (slot.offset * item < extent_of(*captured) &&
-          captured->offset * captured_item < extent_of(slot)) {
+      if (may_share_bytes(slot, *captured)) {
         return module_of(captured->name);
       }
     }

@@ -417,11 +417,9 @@ SlotId Recorder::freeze(const at::Tensor& tensor) {
   if (!frozen.defined()) {
     frozen = at::empty({0}, at::kByte).set_(tensor.storage()).clone();
   }
-  at::Tensor value = at::empty({0}, tensor.options())
-                         .set_(frozen.storage(),
-                               tensor.storage_offset(),
-                               tensor.sizes(),
-                               tensor.strides());
+  at::Tensor value =
+      at::empty({0}, tensor.options())
+          .set_(frozen.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
     value.unsafeGetTensorImpl()->set_wrapped_number(true);
   }

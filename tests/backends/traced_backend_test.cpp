@@ -328,12 +328,11 @@ TEST_CASE("a step that was captured anew is verified anew") {
   const std::string message = capture_error(
       [] {
         auto factor = std::make_shared<double>(1.0);
-        StepProbe probe = descent([=](const at::Tensor& x,
-                                      const at::Tensor& label,
-                                      const at::Tensor& w,
-                                      const at::Tensor& b) {
-          return plain_loss(x, label, w, b) * *factor;
-        });
+        StepProbe probe =
+            descent([=](const at::Tensor& x,
+                        const at::Tensor& label,
+                        const at::Tensor& w,
+                        const at::Tensor& b) { return plain_loss(x, label, w, b) * *factor; });
         const at::Tensor w = probe.state[0].second;
         probe.batch = [=](int step) {
           if (step == 5) {

@@ -84,6 +84,30 @@ struct RecurrentImpl : torch::nn::Module {
 
 TORCH_MODULE(Recurrent);
 
+// Its numbers are neither parameters nor buffers: they become constants of the step.
+struct ScaledImpl : torch::nn::Module {
+  ScaledImpl() { register_module("head", head); }
+
+  at::Tensor forward(const at::Tensor& x) {
+    return head->forward(x * numbers[0] + numbers[2]) / numbers[1];
+  }
+
+  std::vector<at::Tensor> numbers = torch::tensor({0.25F, 3.0F, 0.5F}).unbind();
+  torch::nn::Linear head{4, 3};
+};
+
+TORCH_MODULE(Scaled);
+
+struct WritingImpl : torch::nn::Module {
+  WritingImpl() { register_module("head", head); }
+
+  at::Tensor forward(const at::Tensor& x) { return head->forward(x.clamp_(0)); }
+
+  torch::nn::Linear head{4, 3};
+};
+
+TORCH_MODULE(Writing);
+
 std::string export_to(const TempDir& dir, const TrainerOptions& options) {
   const std::string path = (dir / "out.step").string();
   write_checkpoint(*real_file_system(), path, to_state(export_step(run_of(options))));
@@ -161,19 +185,38 @@ TEST_CASE("an exported step leaves the bits of the trainer's run, also through a
   }
 }
 
-// LibTorch 2 runs a layer by an operator that asks whether gradients are recorded.
-TEST_CASE("an exported LSTM leaves the bits of the trainer's run") {
+TEST_CASE("an exported step of any model leaves the bits of the trainer's run") {
+  const auto check = [](const Factory<Model>& model) {
+    const TempDir dir;
+    TrainerOptions options = options_for(dir);
+    options.model = model;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(loader());
+    const std::string path = export_to(dir, options);
+    rondo_step* step = rondo_step_open(path.c_str());
+    REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+    train(step, batches(kUpdates), 0, kUpdates);
+    check_model(step, trainer);
+    rondo_step_close(step);
+  };
+  SUBCASE("an LSTM: LibTorch 2's operator of a layer asks whether gradients are recorded") {
+    check(from_module([] { return Recurrent(); }, "x", cross_entropy("label")));
+  }
+  SUBCASE("numbers that lie side by side outside of the model's state") {
+    check(from_module([] { return Scaled(); }, "x", cross_entropy("label")));
+  }
+}
+
+TEST_CASE("a step that writes its input is refused: who runs it owns that") {
   const TempDir dir;
   TrainerOptions options = options_for(dir);
-  options.model = from_module([] { return Recurrent(); }, "x", cross_entropy("label"));
-  Trainer trainer(options, quiet_log());
-  trainer.fit(loader());
-  const std::string path = export_to(dir, options);
-  rondo_step* step = rondo_step_open(path.c_str());
-  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
-  train(step, batches(kUpdates), 0, kUpdates);
-  check_model(step, trainer);
-  rondo_step_close(step);
+  options.model = from_module([] { return Writing(); }, "x", cross_entropy("label"));
+  try {
+    export_step(run_of(options));
+    FAIL("nothing was thrown");
+  } catch (const NotSupportedError& error) {
+    CHECK(std::string(error.what()).find("\"x\"") != std::string::npos);
+  }
 }
 
 TEST_CASE("a run that goes on from a checkpoint is exported with its state") {

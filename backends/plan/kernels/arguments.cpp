@@ -13,25 +13,6 @@ bool is_plain_float(const Slot* slot) {
   return slot != nullptr && slot->dtype == at::kFloat && is_contiguous(*slot);
 }
 
-bool is_contiguous(const Slot& slot) {
-  int64_t stride = 1;
-  for (size_t d = slot.sizes.size(); d-- > 0;) {
-    if (slot.sizes[d] != 1 && slot.strides[d] != stride) {
-      return false;
-    }
-    stride *= slot.sizes[d];
-  }
-  return true;
-}
-
-int64_t numel(const Slot& slot) {
-  int64_t count = 1;
-  for (const int64_t size : slot.sizes) {
-    count *= size;
-  }
-  return count;
-}
-
 bool is_constant(const Argument& argument, double value) {
   return argument.kind == Argument::Kind::Constant && argument.constant.isScalar() &&
          argument.constant.toScalar().toDouble() == value;

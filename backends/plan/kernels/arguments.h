@@ -20,10 +20,6 @@ inline SlotId id_at(const std::vector<Argument>& arguments, size_t i) {
 /// float32, row after row without gaps.
 bool is_plain_float(const Slot* slot);
 
-bool is_contiguous(const Slot& slot);
-
-int64_t numel(const Slot& slot);
-
 /// The value of a constant number; false when the argument is not one, or another one.
 bool is_constant(const Argument& argument, double value);
 

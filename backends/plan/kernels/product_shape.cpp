@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "backends/plan/kernels/arguments.h"
-
 namespace rondo {
 
 namespace {
