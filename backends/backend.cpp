@@ -1,7 +1,6 @@
 #include "backends/backend.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include <ATen/Context.h>
@@ -53,17 +52,6 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
   return names;
 }
 
-// A process has one BLAS.
-void advise_once(int threads, const TextLog& log) {
-  static std::once_flag is_advised;
-  std::call_once(is_advised, [&] {
-    const std::string advice = blas_advice(blas_facts(), threads);
-    if (!advice.empty()) {
-      log.warning(advice);
-    }
-  });
-}
-
 }  // namespace
 
 const Outputs* Backend::start(const StepKey& key,
@@ -108,7 +96,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
   use_threads(options.threads);
-  advise_once(options.threads, log);
+  warn_of_blas(options.threads, log);
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }

@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <mutex>
+#include <set>
+
 #include "core/openblas_core.h"
 
 namespace rondo {
@@ -47,6 +50,16 @@ std::string blas_advice(const BlasFacts& facts, int threads) {
            "install libopenblas0-openmp, or set backend.threads = 1";
   }
   return "";
+}
+
+void warn_of_blas(int threads, const TextLog& log) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::string advice = blas_advice(blas_facts(), threads);
+  const std::lock_guard lock(mutex);
+  if (!advice.empty() && told.insert(advice).second) {
+    log.warning(advice);
+  }
 }
 
 }  // namespace rondo

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "core/log.h"
+
 namespace rondo {
 
 /// What matters of the BLAS of a process.
@@ -18,5 +20,8 @@ BlasFacts blas_facts();
 /// What to change, and how; "" when nothing need be.
 /// \param threads  of tensor operators
 std::string blas_advice(const BlasFacts& facts, int threads);
+
+/// Warns of what should be changed in this process, of each thing once.
+void warn_of_blas(int threads, const TextLog& log);
 
 }  // namespace rondo

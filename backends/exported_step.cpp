@@ -1,14 +1,13 @@
 #include "backends/exported_step.h"
 
 #include <algorithm>
-#include <mutex>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "backends/generator_state.h"
 #include "backends/passes/passes.h"
 #include "backends/plan/planned_executor.h"
 #include "backends/recording/dispatcher.h"
@@ -45,10 +44,8 @@ class OwnGenerator {
 
  private:
   void exchange() {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    const at::Tensor now = generator.get_state();
-    generator.set_state(own_);
+    const at::Tensor now = generator_state();
+    set_generator_state(own_);
     own_ = now;
   }
 

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "backends/blas_advice.h"
 #include "backends/numeric_environment.h"
 #include "callbacks/loss_accum_callback.h"
 #include "callbacks/sparsity_callback.h"
@@ -108,6 +109,7 @@ void BackendCallback::on_fit_start(Trainer& trainer,
   }
   use_threads(threads_.value_or(1));
   if (threads_) {
+    warn_of_blas(*threads_, trainer.log());
     note_threads(trainer, *threads_);
     is_open_ = false;
   }

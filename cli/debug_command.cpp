@@ -9,11 +9,11 @@
 
 #include "backends/checks/tensor_summary.h"
 #include "checkpoint/checkpoint_file.h"
-#include "checkpoint/checkpoint_index.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "cli/signals.h"
 #include "core/error.h"
+#include "trainer/run_aside.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -47,14 +47,6 @@ bool is_sound(const StateDict& state) {
   const StateValue* const model = state.find("model");
   const StateValue* const optimizer = state.find("optimizer");
   return (model == nullptr || !has_nan(*model)) && (optimizer == nullptr || !has_nan(*optimizer));
-}
-
-CheckpointIndex index_of(const RunConfig& run) {
-  const CheckpointOptions& options = run.init.checkpoint;
-  return CheckpointIndex(real_file_system(),
-                         run.init.model_dir,
-                         CheckpointName(options.checkpoint_name),
-                         options.checkpoint_root);
 }
 
 /// Reads the run's checkpoints, the newest first, until one is sound, and tells what is wrong with
@@ -95,7 +87,7 @@ fs::path config_of(const fs::path& run) {
                 0);
 }
 
-/// The run as it was, but that it saves nothing, logs nothing, and explains.
+/// The run as it was, but aside, and it explains.
 RunConfig run_to_debug(const CommandLine& line, Registries& registries) {
   CommandLine read = line;
   read.config = config_of(line.target).string();
@@ -126,11 +118,9 @@ RunConfig run_to_debug(const CommandLine& line, Registries& registries) {
            "another one is drawn, with which it need not go bad. The run's log names the "
            "seed that it drew: add trainer.init.seed=N\n";
   }
-  run.init.model_dir = fs::path(line.target) / "debug";
-  fs::remove_all(run.init.model_dir);
-  run.init.checkpoint.steps = 0;
-  run.init.checkpoint.checkpoint_root.clear();
-  run.init.loggers.clear();
+  const fs::path aside = fs::path(line.target) / "debug";
+  fs::remove_all(aside);
+  run.init = options_aside(run.init, aside);
   run.init.backend.mode = "traced";
   run.init.backend.on_nan = "explain";
   return run;

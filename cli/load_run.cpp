@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
@@ -79,6 +82,31 @@ void check_one_phase(const CommandLine& line,
   }
 }
 
+/// Adds the plugins of the command line to those of the file: the resolved file that a run leaves
+/// names all that it needs, wherever it is read again.
+void add_plugins(ConfigValue& root, const std::vector<std::string>& plugins) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> all = plugins_of(root);
+  for (const std::string& plugin : plugins) {
+    const fs::path added = fs::weakly_canonical(plugin);
+    const bool is_known = std::any_of(all.begin(), all.end(), [&](const fs::path& known) {
+      return fs::weakly_canonical(known) == added;
+    });
+    if (!is_known) {
+      all.push_back(added);
+    }
+  }
+  auto* table = root.get_if<ConfigTable>();
+  if (table == nullptr || all.empty()) {
+    return;
+  }
+  ConfigArray paths;
+  for (const fs::path& path : all) {
+    paths.push_back(ConfigValue(path.string(), kCommandLine));
+  }
+  table->set("plugins", ConfigValue(std::move(paths), kCommandLine), kCommandLine);
+}
+
 /// The file as a tree; one that cannot be read is a fault of the command line.
 ConfigValue read_file(const std::string& path) {
   try {
@@ -111,10 +139,8 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
         ConfigValue(ConfigArray{path}, kCommandLine),
         {"validate_all"});
   }
+  add_plugins(root, line.plugins);
   for (const std::filesystem::path& plugin : plugins_of(root)) {
-    load_plugin(plugin, registries);
-  }
-  for (const std::string& plugin : line.plugins) {
     load_plugin(plugin, registries);
   }
   return read_phases(root, registries);

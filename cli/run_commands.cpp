@@ -8,8 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "checkpoint/checkpoint_index.h"
-#include "checkpoint/checkpoint_name.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "cli/signals.h"
@@ -184,14 +182,6 @@ PhaseEnd fit_once(const RunConfig& run) {
   const FitResult result = trainer.fit(run.fit->train, run.fit->val, run.fit->from);
   print_summary(result, validations_of(trainer, run.fit->val));
   return {signals.exit_code(), json_of(result)};
-}
-
-CheckpointIndex index_of(const RunConfig& run) {
-  const CheckpointOptions& options = run.init.checkpoint;
-  return CheckpointIndex(real_file_system(),
-                         run.init.model_dir,
-                         CheckpointName(options.checkpoint_name),
-                         options.checkpoint_root);
 }
 
 /// The checkpoint that was published last; none when there is none.

@@ -1,29 +1,27 @@
 #include "trainer/export_step.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "backends/checks/state_snapshot.h"
+#include "backends/generator_state.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
 #include "backends/traced_backend.h"
 #include "callbacks/backend_callback.h"
 #include "callbacks/reproducibility_callback.h"
 #include "checkpoint/checkpoint_file.h"
-#include "checkpoint/checkpoint_index.h"
 #include "core/error.h"
-#include "core/file_system.h"
 #include "core/version.h"
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
 #include "loops/train_stage.h"
+#include "trainer/run_aside.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -39,30 +37,8 @@ constexpr int64_t kGroups = 4;
 /// Longer tables are a mistake: 80 MB of numbers.
 constexpr double kLongestSchedule = 1e7;
 
-/// A folder of the run that is gone afterwards.
-class ScratchDirectory {
- public:
-  explicit ScratchDirectory(fs::path path) : path_(std::move(path)) { fs::remove_all(path_); }
-
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
- private:
-  fs::path path_;
-};
-
-TrainerOptions quiet_options(const RunConfig& run, const fs::path& scratch) {
-  TrainerOptions options = run.init;
-  options.model_dir = scratch;
-  options.loggers.clear();
-  options.logging.log_level = "error";
-  options.checkpoint.steps = 0;
-  options.checkpoint.checkpoint_root.clear();
+TrainerOptions options_to_export(const RunConfig& run, const fs::path& scratch) {
+  TrainerOptions options = options_aside(run.init, scratch);
   options.loop.eval_frequency = 0;
   options.backend.mode = "traced";
   options.backend.executor = "plan";
@@ -85,18 +61,12 @@ bool is_readable(const fs::path& checkpoint) {
 /// What the run would load in its own directory; the scratch directory has no checkpoints.
 LoadFrom start_of(const RunConfig& run) {
   const LoadFrom& from = run.fit->from;
-  const CheckpointOptions& options = run.init.checkpoint;
-  if (from.path() || from.is_nothing() || !options.autoload_last_checkpoint) {
+  if (from.path() || from.is_nothing() || !run.init.checkpoint.autoload_last_checkpoint) {
     return from;
   }
-  const auto files = real_file_system();
-  const Paths own = CheckpointIndex(files,
-                                    run.init.model_dir,
-                                    CheckpointName(options.checkpoint_name),
-                                    options.checkpoint_root)
-                        .resumable();
+  const Paths own = index_of(run).resumable();
   const auto newest = std::find_if(own.rbegin(), own.rend(), [&](const fs::path& path) {
-    return files->exists(path) && is_readable(path);
+    return fs::exists(path) && is_readable(path);
   });
   if (newest != own.rend()) {
     return *newest;
@@ -131,31 +101,33 @@ const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
                   phase.size));
 }
 
-/// The programs of one group of batches, first to last.
-std::vector<StepProgram> programs_of_group(const std::vector<RecordedStep>& recorded,
-                                           int64_t group) {
-  std::vector<StepProgram> programs;
-  for (const bool is_first : {true, false}) {
-    for (const bool is_last : {false, true}) {
-      const bool is_needed = group == 1   ? is_first && is_last
-                             : group == 2 ? is_first != is_last
-                                          : !(is_first && is_last);
-      if (is_needed) {
-        const StepProgram* const first = programs.empty() ? nullptr : &programs.front();
-        programs.push_back(program_of(recorded, {is_first, is_last, group}, first));
-      }
-    }
+/// The phases of a group of batches that differ, first to last.
+std::vector<GroupPhase> phases_of_group(int64_t size) {
+  if (size == 1) {
+    return {{true, true, size}};
   }
-  return programs;
+  if (size == 2) {
+    return {{true, false, size}, {false, true, size}};
+  }
+  return {{true, false, size}, {false, false, size}, {false, true, size}};
 }
 
-/// Which program each batch of a group runs; `programs_of_group` gives first, first and last,
-/// middle, last, as far as there are such.
-std::vector<int64_t> cycle_of_group(int64_t group) {
-  std::vector<int64_t> cycle(static_cast<size_t>(group), 1);
+/// Which of a group's phases each of its batches is.
+std::vector<int64_t> cycle_of_group(int64_t size) {
+  std::vector<int64_t> cycle(static_cast<size_t>(size), 1);
+  cycle.back() = static_cast<int64_t>(phases_of_group(size).size()) - 1;
   cycle.front() = 0;
-  cycle.back() = group == 1 ? 0 : group == 2 ? 1 : 2;
   return cycle;
+}
+
+std::vector<StepProgram> programs_of_group(const std::vector<RecordedStep>& recorded,
+                                           int64_t size) {
+  std::vector<StepProgram> programs;
+  for (const GroupPhase& phase : phases_of_group(size)) {
+    const StepProgram* const first = programs.empty() ? nullptr : &programs.front();
+    programs.push_back(program_of(recorded, phase, first));
+  }
+  return programs;
 }
 
 ExportedSchedule table_of(const Scheduler& scheduler, const RunPlan& plan) {
@@ -238,12 +210,6 @@ void clear_new_state(const StepFile& file, const CapturedState& before) {
   }
 }
 
-at::Tensor generator_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
 StateDict manifest_of(const RunConfig& run, const Trainer& trainer) {
   return {{"rondo", kVersion},
           {"environment", to_state(current_environment())},
@@ -258,9 +224,8 @@ StepFile export_step(const RunConfig& run) {
   if (!run.fit) {
     throw UsageError("export-step needs a run with [trainer.fit]");
   }
-  const ScratchDirectory scratch(run.init.model_dir / "export-step");
-  Trainer trainer(quiet_options(run, run.init.model_dir / "export-step"),
-                  TextLog(LogLevel::Warning));
+  const ScratchDirectory scratch;
+  Trainer trainer(options_to_export(run, scratch.path()), TextLog(LogLevel::Warning));
   const RngScope rng(trainer);
   const FitRun fit(trainer, run.fit->train, {}, start_of(run));
   // One of its own: that of the fit ends with the run, which may be over already.

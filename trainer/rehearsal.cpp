@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -11,7 +10,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "callbacks/early_exit_callback.h"
@@ -22,6 +20,7 @@
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
 #include "loops/run_schedule_callback.h"
+#include "trainer/run_aside.h"
 #include "trainer/short_passes.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
@@ -31,26 +30,6 @@ namespace rondo {
 namespace fs = std::filesystem;
 
 namespace {
-
-class ScratchDirectory {
- public:
-  ScratchDirectory()
-      : path_(fs::temp_directory_path() /
-              fmt::format("rondo_rehearsal_{}_{}", ::getpid(), static_cast<const void*>(this))) {}
-
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// A size in /proc/self/status, in bytes; 0 when the system does not tell.
 int64_t own_size(const std::string& name) {
@@ -102,43 +81,23 @@ class NoEarlyExit final : public EarlyExitCallback {
   bool should_exit() override { return false; }
 };
 
-/// Stands for a callback that is left out; it has no hooks of a user's own, and needs none.
-class LeftOut final : public Callback {
- public:
-  bool on_custom(Trainer&, std::string_view, HookArgs&) override { return true; }
-};
-
-/// Makes what `factory` makes, if that is rehearsed.
-Factory<Callback> for_rehearsal(const Factory<Callback>& factory) {
-  const auto make = [factory]() -> std::unique_ptr<Callback> {
-    std::unique_ptr<Callback> callback = factory.make();
-    const bool is_left_out = dynamic_cast<const NotRehearsed*>(callback.get()) != nullptr;
-    return is_left_out ? std::make_unique<LeftOut>() : std::move(callback);
-  };
-  return {factory.name(), factory.type(), nullptr, make, factory.origin()};
+bool is_not_rehearsed(const Callback& callback) {
+  return dynamic_cast<const NotRehearsed*>(&callback) != nullptr;
 }
 
-TrainerOptions without_traces(TrainerOptions options,
-                              const fs::path& directory,
-                              std::optional<int64_t> updates_per_epoch) {
+TrainerOptions rehearsed(TrainerOptions options,
+                         const fs::path& directory,
+                         std::optional<int64_t> updates_per_epoch) {
   if (options.backend.threads == 0) {
     options.backend.threads = threads_of_run(options.model_dir).value_or(1);
   }
-  options.model_dir = directory;
-  options.checkpoint.steps = 0;
-  options.checkpoint.save_initial_checkpoint = false;
-  options.checkpoint.checkpoint_root.clear();
-  options.checkpoint.autoload_last_checkpoint = false;
-  std::transform(
-      options.callbacks.begin(), options.callbacks.end(), options.callbacks.begin(), for_rehearsal);
+  options = options_aside(std::move(options), directory);
+  leave_out(options.callbacks, is_not_rehearsed);
   options.slots.emplace("early_exit", use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
   if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>({updates_per_epoch})).second) {
     set_length(options.loop, int64_t{1} << 40);  // one of a user's own goes on by no other way
   }
-  options.loggers.clear();
-  options.logging.log_level = "error";
-  options.autorestart = {};
   options.loop.eval_frequency = 0;
   return options;
 }
@@ -158,7 +117,7 @@ class ScratchFit {
              const LoadFrom& from,
              const DataLoader& of_run)
       : trainer_(
-            without_traces(
+            rehearsed(
                 options, scratch_.path(), updates_of_pass(of_run, options.loop.grad_accum_steps)),
             TextLog(LogLevel::Warning)),
         random_(trainer_),

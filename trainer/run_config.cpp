@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_name.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/glob.h"
 #include "trainer/core_callbacks.h"
 #include "trainer/section_reader.h"
@@ -282,6 +283,14 @@ RunConfig read_run_config(const ConfigValue& root, const Registries& registries)
     throw ConfigError(std::move(fault));
   }
   return std::move(phases.front());
+}
+
+CheckpointIndex index_of(const RunConfig& run) {
+  const CheckpointOptions& options = run.init.checkpoint;
+  return CheckpointIndex(real_file_system(),
+                         run.init.model_dir,
+                         CheckpointName(options.checkpoint_name),
+                         options.checkpoint_root);
 }
 
 }  // namespace rondo

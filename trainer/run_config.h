@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "callbacks/checkpoint_options.h"
+#include "checkpoint/checkpoint_index.h"
 #include "core/config_value.h"
 #include "data/data_loader.h"
 #include "trainer/registries.h"
@@ -59,5 +60,8 @@ std::vector<std::filesystem::path> plugins_of(const ConfigValue& root);
 
 /// The keys of `[trainer.init]`: one table for schema, errors and docs.
 KeyTable<TrainerOptions> trainer_keys(const Registries& registries);
+
+/// The checkpoints that a run has saved, and where it will save more.
+CheckpointIndex index_of(const RunConfig& run);
 
 }  // namespace rondo

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <string_view>
+
 TEST_SUITE_BEGIN("backends/blas_advice");
 
 using namespace rondo;
@@ -20,6 +23,15 @@ TEST_CASE("two pools of threads matter when there are threads") {
   CHECK(blas_advice({true, /*has_own_threads=*/true, ""}, 1).empty());
   CHECK(blas_advice({true, /*has_own_threads=*/true, ""}, 2).find("threads") != std::string::npos);
   CHECK(blas_advice({true, false, ""}, 8).empty());
+}
+
+TEST_CASE("what there is to say of this process is said once") {
+  std::string said;
+  const TextLog log = TextLog::to([&](LogLevel, std::string_view text) { said += text; });
+  warn_of_blas(1, log);
+  said.clear();
+  warn_of_blas(1, log);
+  CHECK(said.empty());
 }
 
 TEST_CASE("the BLAS of this process can be looked at") {

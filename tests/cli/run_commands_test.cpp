@@ -271,6 +271,18 @@ TEST_CASE("debug --nan says which operator a run went bad in, from its newest so
   CHECK(run({"debug", (dir / "nothing").string(), "--nan"}) == 1);
 }
 
+TEST_CASE("debug --nan tells nobody but who asked") {
+  const TempDir dir;
+  const std::string told = (dir / "told").string();
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  const std::string notify =
+      "trainer.init.callbacks=[{ NotifyCommand = { command = \"echo told >> " + told + "\" } }]";
+  CHECK(run({"fit", file, notify, "trainer.init.loop.max_steps=12", kExplodes}) == 1);
+  const std::string once = real_file_system()->read(told);
+  output_of({"debug", (dir / "run").string(), "--nan"}, 0);
+  CHECK(real_file_system()->read(told) == once);
+}
+
 TEST_CASE("debug --nan finds what the last update of a run spoiled, which passed for done") {
   const TempDir dir;
   const std::string file = write_file(dir, phase("[trainer]", dir / "run"));

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "callbacks/callback.h"
+#include "core/factory.h"
+#include "trainer/trainer_options.h"
+
+namespace rondo {
+
+// What it takes to train a run once more beside itself, for what that shows: its memory, its time,
+// its step, or what spoiled it.
+
+/// A directory of the system's temporary ones that is gone afterwards.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  ~ScratchDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The run in a directory of its own: no checkpoint is written, and none read that is not named; no
+/// logger is told, nobody is notified, and it is not started again.
+TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path& directory);
+
+/// Puts a callback without hooks in the place of each that `is_left_out`.
+void leave_out(std::vector<Factory<Callback>>& callbacks, bool (*is_left_out)(const Callback&));
+
+}  // namespace rondo
