@@ -12,6 +12,7 @@
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
 #include "backends/plan/chains.h"
+#include "backends/plan/plan.h"
 #include "backends/traced_backend.h"
 #include "core/error.h"
 #include "core/glob.h"
@@ -43,6 +44,7 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
   }
   known.emplace_back(KeptCasts::kPass);
   known.emplace_back(kChainsPass);
+  known.emplace_back(kInPlacePass);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw UsageError("backend.without_passes: there is no pass \"" + name + '"' +

@@ -45,6 +45,7 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
   PlanOptions plan;
   plan.exact = options.exact;
   plan.chains = !options.is_without(kChainsPass);
+  plan.in_place = !options.is_without(kInPlacePass);
   return std::make_unique<PlannedExecutor>(program, log, plan, options.timed_replays);
 }
 

@@ -57,7 +57,9 @@ class Planner {
     }
     find_homes();
     find_lives();
-    replace_dying_arguments();
+    if (options_.in_place) {
+      replace_dying_arguments();
+    }
     lay_out_arena();
     make_kernels();
     if (options_.chains) {
@@ -197,6 +199,7 @@ class Planner {
     if (is_free && fits) {
       made.memory = dying.memory;
       dying.last = made.last;
+      ++plan_.written_over;
     }
   }
 
@@ -257,6 +260,7 @@ class Planner {
         break;
       case Lowering::InPlace:
       case Lowering::Nothing:
+      case Lowering::Copying:
         planned.kernel = call_in_place(instruction, *plan_.memory);
         break;
     }
@@ -300,6 +304,8 @@ const char* to_string(Lowering lowering) {
       return "in place";
     case Lowering::Adopting:
       return "adopting";
+    case Lowering::Copying:
+      return "copying";
   }
   return "";
 }
@@ -324,6 +330,9 @@ std::string to_text(const Plan& plan) {
   std::string text = "plan\n  arena: " + std::to_string(plan.memory->arena_bytes()) + " bytes\n";
   for (const auto& [how, count] : counts) {
     text += "  " + how + ": " + std::to_string(count) + " instructions\n";
+  }
+  if (plan.written_over > 0) {
+    text += "  written over an argument: " + std::to_string(plan.written_over) + " results\n";
   }
   if (chains > 0) {
     text += "  run part by part: " + std::to_string(chained) + " instructions, in " +

@@ -19,6 +19,7 @@ enum class Lowering {
   Out,       ///< LibTorch's operator, writing into the arena
   InPlace,   ///< LibTorch's operator, writing its arguments
   Adopting,  ///< LibTorch's operator, whose result is taken over where it was allocated
+  Copying,   ///< LibTorch's operator, whose result is copied to its place: the kernel failed
 };
 
 const char* to_string(Lowering lowering);
@@ -57,11 +58,16 @@ struct Plan {
   std::vector<PlannedStorage> storages;  ///< one a storage of the program
   std::unique_ptr<PlanMemory> memory;
   std::vector<PlannedInstruction> instructions;  ///< without those that need nothing
+  int64_t written_over = 0;                      ///< arguments in whose place a result is
 };
 
+/// Its name, for who leaves passes out: a result may take the place of an argument that dies.
+inline constexpr const char* kInPlacePass = "results_in_place";
+
 struct PlanOptions {
-  bool exact = true;   ///< only kernels that give the operators' bytes
-  bool chains = true;  ///< run element-wise instructions together
+  bool exact = true;     ///< only kernels that give the operators' bytes
+  bool chains = true;    ///< run element-wise instructions together
+  bool in_place = true;  ///< write results over arguments that nothing needs any more
 };
 
 /// \param program  cleaned up

@@ -1,6 +1,7 @@
 #include "backends/plan/plan_memory.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <c10/core/CPUAllocator.h>
@@ -116,6 +117,12 @@ void PlanMemory::release(SlotId slot) {
   const size_t storage = places_[static_cast<size_t>(slot)].storage;
   storages_[storage].set_data_ptr_noswap(c10::DataPtr(nullptr, c10::kCPU));
   bases_[storage] = nullptr;
+}
+
+void PlanMemory::poison() {
+  if (arena_bytes_ > 0) {
+    std::memset(arena_->get(), 0xFF, static_cast<size_t>(arena_bytes_));
+  }
 }
 
 at::Tensor PlanMemory::make_tensor(const Slot& slot) const {

@@ -52,6 +52,9 @@ class PlanMemory {
 
   int64_t arena_bytes() const { return arena_bytes_; }
 
+  /// Fills the arena with bytes that are NaN as floating-point numbers.
+  void poison();
+
  private:
   struct Place {
     size_t storage;

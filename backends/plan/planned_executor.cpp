@@ -9,6 +9,14 @@ namespace rondo {
 
 namespace {
 
+// What a step gave is valid until the next one begins: a lambda that kept a tensor reads numbers of
+// another step then. Builds that look for mistakes let it read NaN.
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kPoisonsArena = true;
+#else
+constexpr bool kPoisonsArena = false;
+#endif
+
 void release(const PlannedInstruction& planned, PlanMemory& memory) {
   for (const SlotId slot : planned.releases) {
     memory.release(slot);
@@ -47,7 +55,7 @@ void PlannedExecutor::add_result(SlotId slot) {
 
 const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet due) {
   const KernelsOnly scope;
-  bind(batch);
+  begin(batch);
   stopwatch_.start();
   PlannedInstruction* const begin = plan_.instructions.data();
   PlannedInstruction* const end = begin + plan_.instructions.size();
@@ -65,7 +73,7 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
 }
 
 bool PlannedExecutor::start(const Batch& batch, DueSet due) {
-  bind(batch);
+  begin(batch);
   next_ = 0;
   due_ = due;
   return true;
@@ -132,6 +140,13 @@ void PlannedExecutor::find_inputs(const Batch& batch) {
   }
 }
 
+void PlannedExecutor::begin(const Batch& batch) {
+  if (kPoisonsArena) {
+    plan_.memory->poison();
+  }
+  bind(batch);
+}
+
 void PlannedExecutor::bind(const Batch& batch) {
   if (std::exchange(is_first_, false)) {
     find_inputs(batch);
@@ -155,9 +170,9 @@ void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
              rondo::to_text(plan_.program.instructions[planned.index]) +
              " is run as it was recorded, because its " + to_string(planned.lowering) +
              " kernel gives other results");
+  planned.lowering = planned.trial->is_copying() ? Lowering::Copying : Lowering::InPlace;
   planned.kernel = planned.trial->take_operator();
   planned.trial.reset();
-  planned.lowering = Lowering::InPlace;
 }
 
 }  // namespace rondo

@@ -42,6 +42,7 @@ class PlannedExecutor final : public Executor {
  private:
   void add_result(SlotId slot);
   void find_inputs(const Batch& batch);
+  void begin(const Batch& batch);
   void bind(const Batch& batch);
   void run_one(PlannedInstruction& planned);
   size_t run_from(PlannedInstruction* planned);

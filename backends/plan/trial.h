@@ -21,6 +21,9 @@ class Trial {
   /// the operator left otherwise, or when the kernel throws.
   bool passes(Kernel& kernel);
 
+  /// Whether the operator's results are copied to where they were planned.
+  bool is_copying() const { return copying_ != nullptr; }
+
   /// The operator as it was recorded, to run in the kernel's place.
   std::unique_ptr<Kernel> take_operator();
 

@@ -210,7 +210,7 @@ TEST_CASE("a kernel that gives other bytes than the operator is found out and re
   CHECK(executor.plan().instructions[0].lowering == Lowering::Out);
   for (int i = 0; i < 5; ++i) {
     CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
-    CHECK(executor.plan().instructions[0].lowering == Lowering::InPlace);
+    CHECK(executor.plan().instructions[0].lowering == Lowering::Copying);
   }
 }
 
@@ -219,6 +219,10 @@ TEST_CASE("a result takes the place of an argument that nothing needs any more")
   const auto chain = [](const at::Tensor& t) { return at::relu((t * t) - t).mul(t) + t; };
   PlannedExecutor executor(record(chain, x), TextLog(LogLevel::Error));
   CHECK(executor.memory().arena == 40 * 50 * 4);
+  CHECK(executor.plan().written_over == 4);
+  PlanOptions apart;
+  apart.in_place = false;
+  CHECK(make_plan(record(chain, x), apart).written_over == 0);
   const auto kept = [](const at::Tensor& t) {
     const at::Tensor square = t * t;
     return at::relu(square - t) + square;  // the square is needed later
