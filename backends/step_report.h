@@ -79,4 +79,9 @@ struct StepReport {
   StepMemory memory;      ///< of a plan
 };
 
+/// Whether it is a step of training, not of a validation.
+inline bool is_of_training(const StepReport& step) {
+  return step.name.rfind("train_", 0) == 0;
+}
+
 }  // namespace rondo

@@ -44,7 +44,7 @@ Amounts grouped(const std::vector<InstructionBytes>& results, std::string Instru
   return groups;
 }
 
-void print(const std::vector<StepReport>& steps, const RunMemory& all) {
+void print(const RunConfig& run, const std::vector<StepReport>& steps, const RunMemory& all) {
   for (const StepReport& step : steps) {
     std::cout << fmt::format("step {}: {} operators, arena {}\n",
                              step.name,
@@ -58,6 +58,9 @@ void print(const std::vector<StepReport>& steps, const RunMemory& all) {
   Amounts whole = all.state;
   whole["one batch"] = all.inputs;
   whole["batches made ahead"] = all.ahead;
+  if (all.validation > 0) {
+    whole["batches of a validation"] = all.validation;
+  }
   whole["constants"] = all.constants;
   whole["arenas"] = all.arenas;
   whole["results that operators allocate"] = all.adopted;
@@ -71,7 +74,11 @@ void print(const std::vector<StepReport>& steps, const RunMemory& all) {
       all.is_verified ? "verified" : "tried",
       megabytes(all.peak),
       megabytes(all.unplanned));
-  std::cout << "not predicted: the data set, what libraries keep";
+  std::cout << "not predicted: the data set, what libraries keep, validations of callbacks";
+  if (run.init.checkpoint.async) {
+    std::cout << fmt::format(", {} of state while a save in the background copies it",
+                             megabytes(all.of_state()));
+  }
   if (all.history > 0) {
     std::cout << fmt::format(", and up to {} of batches that on_nan = \"explain\" keeps",
                              megabytes(most_kept_batches(all)));
@@ -116,12 +123,14 @@ std::string json_of(const RunMemory& all, int64_t measured) {
     text += fmt::format("{}: {}, ", json_string(kind), bytes);
   }
   return fmt::format(
-      "{{{}\"inputs\": {}, \"ahead\": {}, \"constants\": {}, \"arenas\": {}, \"adopted\": {}, "
+      "{{{}\"inputs\": {}, \"ahead\": {}, \"validation\": {}, \"constants\": {}, \"arenas\": {}, "
+      "\"adopted\": {}, "
       "\"capture\": {}, \"history\": {}, \"unplanned\": {}, \"replays\": {}, \"peak\": {}, "
       "\"measured\": {}}}",
       text,
       all.inputs,
       all.ahead,
+      all.validation,
       all.constants,
       all.arenas,
       all.adopted,
@@ -155,7 +164,7 @@ int run_plan(const CommandLine& line, Registries& registries) {
   if (line.json) {
     std::cout << json_of(all, rehearsal.grown_by) << std::endl;
   } else {
-    print(rehearsal.steps, all);
+    print(run, rehearsal.steps, all);
   }
   std::cerr << fmt::format(
       "measured: this process grew by {} for the steps, and before by {} for libraries; neither "

@@ -15,6 +15,7 @@
 #include "callbacks/early_exit_callback.h"
 #include "callbacks/not_rehearsed.h"
 #include "callbacks/reproducibility_callback.h"
+#include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "loops/fit_run.h"
@@ -85,20 +86,30 @@ bool is_not_rehearsed(const Callback& callback) {
   return dynamic_cast<const NotRehearsed*>(&callback) != nullptr;
 }
 
+bool validates_itself(const Callback& callback) {
+  return dynamic_cast<const ValidationCallback*>(&callback) != nullptr;
+}
+
+// Both captures of a step, a third where the first one made state, and two replays.
+constexpr int64_t kToSettle = 5;
+
 TrainerOptions rehearsed(TrainerOptions options,
                          const fs::path& directory,
-                         std::optional<int64_t> updates_per_epoch) {
+                         std::optional<int64_t> updates_per_epoch,
+                         bool validates) {
   if (options.backend.threads == 0) {
     options.backend.threads = threads_of_run(options.model_dir).value_or(1);
   }
   options = options_aside(std::move(options), directory);
   leave_out(options.callbacks, is_not_rehearsed);
+  leave_out(options.callbacks, validates_itself);
   options.slots.emplace("early_exit", use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
   if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>({updates_per_epoch})).second) {
     set_length(options.loop, int64_t{1} << 40);  // one of a user's own goes on by no other way
   }
-  options.loop.eval_frequency = 0;
+  options.loop.eval_frequency = validates ? kToSettle : 0;
+  options.loop.eval_steps = kShortValidation;
   return options;
 }
 
@@ -114,14 +125,16 @@ class ScratchFit {
   /// \param of_run  the loader of the run; `train` may have shorter passes
   ScratchFit(const TrainerOptions& options,
              const DataLoader& train,
+             const Loaders& val,
              const LoadFrom& from,
              const DataLoader& of_run)
-      : trainer_(
-            rehearsed(
-                options, scratch_.path(), updates_of_pass(of_run, options.loop.grad_accum_steps)),
-            TextLog(LogLevel::Warning)),
+      : trainer_(rehearsed(options,
+                           scratch_.path(),
+                           updates_of_pass(of_run, options.loop.grad_accum_steps),
+                           !val.empty()),
+                 TextLog(LogLevel::Warning)),
         random_(trainer_),
-        fit_(trainer_.start_fit(train, {}, from)) {}
+        fit_(trainer_.start_fit(train, val, from)) {}
 
   /// Goes on to the next update. \return false when it was given up
   /// \throws Error  when the fit has ended
@@ -165,19 +178,23 @@ void require_planned(const RunConfig& run) {
   }
 }
 
-/// Trains `updates` updates, and up to three times as many more until `is_enough`.
+/// Trains `updates` updates, and up to four times as many more until `is_enough`.
 /// \param of_run  the loader of the run; that of `run` may have shorter passes
 Rehearsal train_for(const RunConfig& run,
                     const DataLoader& of_run,
                     int64_t updates,
-                    bool (*is_enough)(const Backend&)) {
-  run.fit->train.source();  // the data set is there before what is measured
+                    const std::function<bool(const Backend&)>& is_enough) {
+  // The data sets are there before what is measured.
+  run.fit->train.source();
+  for (const DataLoader& loader : run.fit->val) {
+    loader.source();
+  }
   begin_measuring_memory();
   const int64_t before = own_size("VmRSS");
-  ScratchFit fit(run.init, run.fit->train, LoadFrom::nothing(), of_run);
+  ScratchFit fit(run.init, run.fit->train, run.fit->val, LoadFrom::nothing(), of_run);
   int64_t done = 0;
   try {
-    for (; done < updates || (done < 4 * updates && !is_enough(fit.backend())); ++done) {
+    for (; done < updates || (done < 5 * updates && !is_enough(fit.backend())); ++done) {
       fit.update();
     }
   } catch (const NonFiniteLossError&) {
@@ -185,8 +202,9 @@ Rehearsal train_for(const RunConfig& run,
       throw;
     }
   }
-  Rehearsal rehearsal{fit.backend().reports(), own_size("VmHWM") - before, run.fit->train};
-  if (rehearsal.steps.empty()) {
+  Rehearsal rehearsal{
+      fit.backend().reports(), own_size("VmHWM") - before, run.fit->train, run.fit->val};
+  if (std::none_of(rehearsal.steps.begin(), rehearsal.steps.end(), is_of_training)) {
     throw NotSupportedError(fmt::format(
         "no step was planned in {} updates: batches of one shape are needed, such as drop_last = "
         "true gives",
@@ -204,19 +222,26 @@ void set_length(LoopOptions& loop, int64_t updates) {
   loop.max_duration.reset();
 }
 
-Rehearsal rehearse(const RunConfig& run, int64_t updates) {
+Rehearsal rehearse(RunConfig run, int64_t updates) {
   require_planned(run);
+  run.fit->val.clear();
   return train_for(run, run.fit->train, updates, all_are_replayed);
 }
 
 Rehearsal rehearse_all_steps(RunConfig run) {
-  // Of whole groups: both captures, a third where the first one made state, and two replays.
-  constexpr int64_t kUpdates = 5;
   require_planned(run);
   const DataLoader of_run = run.fit->train;
   run.fit->train = with_short_passes(of_run, run.init.loop);
-  return train_for(
-      run, of_run, kUpdates, [](const Backend& backend) { return backend.is_settled(); });
+  run.fit->val = run.init.loop.eval_frequency.is_zero()
+                     ? Loaders{}
+                     : with_short_validations(run.fit->val, run.init.loop);
+  const bool validates = !run.fit->val.empty();
+  const auto is_settled = [validates](const Backend& backend) {
+    const std::vector<StepReport> steps = backend.reports();
+    return backend.is_settled() &&
+           (!validates || !std::all_of(steps.begin(), steps.end(), is_of_training));
+  };
+  return train_for(run, of_run, kToSettle, is_settled);
 }
 
 UpdateTime time_updates(const TimedFit& timed) {
@@ -228,7 +253,7 @@ UpdateTime time_updates(const TimedFit& timed) {
   try {
     TrainerOptions options = timed.options;
     options.backend.environment = "new";  // a checkpoint knows one number of threads
-    ScratchFit fit(options, timed.train, timed.from, timed.train);
+    ScratchFit fit(options, timed.train, {}, timed.from, timed.train);
     bool goes_on = true;
     for (int i = 0; i < kBeforeTimed && goes_on; ++i) {
       goes_on = fit.update(timed.gives_up);

@@ -24,9 +24,10 @@ struct Rehearsal {
   int64_t grown_by = 0;  ///< bytes from what was resident before, with the data set, to the
                          ///< most that ever was
   DataLoader train;      ///< that it was trained on
+  Loaders val;           ///< that it was validated on
 };
 
-/// Trains `updates` updates of a run from its beginning, and up to three times as many more until
+/// Trains `updates` updates of a run from its beginning, and up to four times as many more until
 /// each step was replayed that is planned, in a directory that is gone afterwards: no checkpoint is
 /// read or written, nothing is validated, no logger told, nor a callback that is NotRehearsed.
 /// Whoever asks the run to stop is not heard. Where the number of threads is left open, it is that
@@ -37,11 +38,12 @@ struct Rehearsal {
 /// \throws NotSupportedError   when no step was planned
 /// \throws NonFiniteLossError  when a loss went bad before
 /// \throws Error               when the training ended before
-Rehearsal rehearse(const RunConfig& run, int64_t updates);
+Rehearsal rehearse(RunConfig run, int64_t updates);
 
-/// As `rehearse`, until every step of the run was replayed twice, also those that only the end of a
-/// pass has: long passes are cut to it (`with_short_passes`). An end that is not known, that of an
-/// iterable data set, may not be among them.
+/// As `rehearse`, until every step of the run was replayed twice, also those of its validations and
+/// those that only the end of a pass has: long passes are cut to it (`with_short_passes`). Not
+/// among them are validations of callbacks, and maybe the end of an iterable data set, which is not
+/// known.
 Rehearsal rehearse_all_steps(RunConfig run);
 
 /// What it takes to time the updates of a run.

@@ -45,6 +45,7 @@ struct Batches {
   int64_t pass = 1;        ///< how many
   int64_t group = 1;       ///< of an update, as it was set; the last one of a pass may be cut short
   int64_t ahead = 0;       ///< places in the loader's queue
+  int64_t behind = 1;      ///< places read with a group: the next shows whether the pass ends there
   bool goes_on = true;     ///< the queue goes on with the next pass, not so of an iterable set
 
   /// Bytes of the first `places` that the loader fills. The end of a pass takes one, without bytes.
@@ -69,7 +70,7 @@ struct Batches {
   }
 
   /// Bytes of the batches that are there while a step runs, its own included. A group is read
-  /// whole, and the place behind it, which shows whether the pass ends there.
+  /// whole.
   int64_t beside(const StepReport& step) const {
     const GroupPhase& phase = step.phase;
     const int64_t left = phase.is_first ? phase.size : phase.is_last ? 1 : phase.size - 1;
@@ -77,10 +78,10 @@ struct Batches {
     const bool ends_pass = phase.size < group || step.memory.inputs < bytes;
     const int64_t last = pass - left;
     if (ahead == 0) {
-      return most(left + 1, ends_pass ? last : phase.size - left, last, group);
+      return most(left + behind, ends_pass ? last : phase.size - left, last, group);
     }
     // A thread that makes batches gives the memory of used ones back when it makes the next ones.
-    const int64_t places = std::min(group, pass) + 1 + ahead;
+    const int64_t places = std::min(group, pass) + behind + ahead;
     if (!ends_pass) {
       return most(places, 0, pass, 1);
     }
@@ -89,8 +90,8 @@ struct Batches {
   }
 };
 
-Batches batches_of(const RunConfig& run, const std::vector<StepReport>& steps) {
-  const DataLoader& loader = run.fit->train;
+/// \param steps  that run on batches of the loader, at least one
+Batches batches_of(const DataLoader& loader, int64_t group, const std::vector<StepReport>& steps) {
   Batches batches;
   batches.bytes = batches.last_bytes = steps.front().memory.inputs;
   int64_t longest_group = 1;
@@ -99,17 +100,65 @@ Batches batches_of(const RunConfig& run, const std::vector<StepReport>& steps) {
     batches.last_bytes = std::min(batches.last_bytes, step.memory.inputs);
     longest_group = std::max(longest_group, step.phase.size);
   }
-  batches.group = run.init.loop.grad_accum_steps;
+  batches.group = group;
   batches.ahead = loader.options().prefetch.value_or(usual_prefetch_depth(batches.bytes));
   batches.pass = loader.size().value_or(longest_group + batches.ahead + 2);
-  batches.goes_on = dynamic_cast<const Dataset*>(&loader.source()) != nullptr;
   return batches;
 }
+
+/// The batches of a run while one of its steps runs.
+class BatchesOfRun {
+ public:
+  BatchesOfRun(const RunConfig& run, const std::vector<StepReport>& steps) {
+    std::vector<StepReport> training;
+    std::vector<StepReport> validation;
+    for (const StepReport& step : steps) {
+      (is_of_training(step) ? training : validation).push_back(step);
+    }
+    train_ = batches_of(run.fit->train, run.init.loop.grad_accum_steps, training);
+    train_.goes_on = dynamic_cast<const Dataset*>(&run.fit->train.source()) != nullptr;
+    for (const StepReport& step : training) {
+      most_of_training_ = std::max(most_of_training_, train_.beside(step));
+    }
+    for (size_t i = 0; i < run.fit->val.size() && !validation.empty(); ++i) {
+      validation_.push_back(batches_of(run.fit->val[i], 1, validation));
+      validation_.back().goes_on = false;
+      validation_.back().behind = 0;
+    }
+    for (const StepReport& step : validation) {
+      most_of_validation_ = std::max(most_of_validation_, of_validation(step));
+    }
+  }
+
+  int64_t most_of_training() const { return most_of_training_; }
+
+  int64_t most_of_validation() const { return most_of_validation_; }
+
+  /// A validation finds what the training has made ahead.
+  int64_t beside(const StepReport& step) const {
+    return is_of_training(step) ? train_.beside(step) : most_of_training_ + of_validation(step);
+  }
+
+ private:
+  // Which loader a validation's step belongs to is not told.
+  int64_t of_validation(const StepReport& step) const {
+    int64_t most = 0;
+    for (const Batches& batches : validation_) {
+      most = std::max(most, batches.beside(step));
+    }
+    return most;
+  }
+
+  Batches train_;
+  std::vector<Batches> validation_;  // one a loader
+  int64_t most_of_training_ = 0;
+  int64_t most_of_validation_ = 0;
+};
 
 // An arena takes memory from its step's first replay on.
 int64_t peak_of(const RunMemory& all,
                 const std::vector<StepReport>& steps,
-                const Batches& batches) {
+                const BatchesOfRun& batches) {
   const int64_t copy = all.of_state() - amount(all.state, "kept casts");
   // The history's first copy is older than kept gradients, and is made anew much later.
   const int64_t first_history = all.history > 0 ? copy - amount(all.state, "kept gradients") : 0;
@@ -119,6 +168,7 @@ int64_t peak_of(const RunMemory& all,
   for (const StepReport& step : steps) {
     const StepMemory& memory = step.memory;
     const int64_t there = base + batches.beside(step);
+    peak = std::max(peak, there + memory.arenas_at_first - memory.arena + memory.capture);
     if (all.is_verified) {  // beside a copy of state and batch, as a replay and then as written
       peak = std::max(peak,
                       there + memory.arenas_at_first + copy + memory.inputs +
@@ -143,7 +193,7 @@ int64_t RunMemory::of_state() const {
 }
 
 int64_t RunMemory::of_replays() const {
-  return of_state() + inputs + ahead + constants + arenas + adopted + history;
+  return of_state() + inputs + ahead + validation + constants + arenas + adopted + history;
 }
 
 RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) {
@@ -155,16 +205,17 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
     for (const NamedBytes& one : step.memory.captured) {
       captured[one.name] = one.bytes;
     }
-    all.inputs = std::max(all.inputs, step.memory.inputs);
+    if (is_of_training(step)) {
+      all.inputs = std::max(all.inputs, step.memory.inputs);
+    }
     all.constants += step.memory.constants;
     all.arenas += step.memory.arena;
     all.adopted = std::max(all.adopted, step.memory.adopted);
     all.capture = std::max(all.capture, step.memory.capture);
   }
-  const Batches batches = batches_of(run, steps);
-  for (const StepReport& step : steps) {
-    all.ahead = std::max(all.ahead, batches.beside(step) - all.inputs);
-  }
+  const BatchesOfRun batches(run, steps);
+  all.ahead = batches.most_of_training() - all.inputs;
+  all.validation = batches.most_of_validation();
   for (const auto& [name, bytes] : captured) {
     const std::string kind = kind_of(name);
     all.state[kind] += bytes;
@@ -182,6 +233,7 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
 RunMemory memory_of(const Rehearsal& rehearsal, const RunConfig& run) {
   RunConfig rehearsed = run;
   rehearsed.fit->train = rehearsal.train;
+  rehearsed.fit->val = rehearsal.val;
   const int64_t without = memory_of(rehearsal.steps, rehearsed).peak;
   RunMemory all = memory_of(rehearsal.steps, run);
   all.unplanned = std::max<int64_t>(rehearsal.grown_by - without, 0);

@@ -21,6 +21,7 @@ struct RunMemory {
   Amounts modules;     ///< of the model's state, by module
   int64_t inputs = 0;  ///< one batch
   int64_t ahead = 0;   ///< the batches that the loader makes ahead
+  int64_t validation = 0;  ///< batches of a validation, beside those
   int64_t constants = 0;
   int64_t arenas = 0;
   int64_t adopted = 0;
@@ -37,7 +38,7 @@ struct RunMemory {
 };
 
 /// What follows from the plans of the steps alone.
-/// \param steps  of a fit of `run`, at least one
+/// \param steps  of a fit of `run`, at least one of training
 RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
 
 /// The same, and what no plan knows, above all buffers inside operators: what the rehearsal of

@@ -1,5 +1,6 @@
 #include "trainer/short_passes.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/timestamp.h"
@@ -39,6 +40,27 @@ DataLoader with_short_passes(const DataLoader& loader, const LoopOptions& loop) 
   const bool comes_to_end = !RunPlan(loop, Timestamp(), updates).is_over(before_end);
   const int64_t left_out = (whole_groups - kWholeGroups) * loop.grad_accum_steps * batch_size;
   return comes_to_end ? loader.first(data->size() - left_out) : loader;
+}
+
+Loaders with_short_validations(const Loaders& loaders, const LoopOptions& loop) {
+  Loaders shorter;
+  for (const DataLoader& loader : loaders) {
+    const auto* const data = dynamic_cast<const Dataset*>(&loader.source());
+    const int64_t pass = loader.size().value_or(0);
+    if (data == nullptr || pass == 0) {
+      shorter.push_back(loader);
+      continue;
+    }
+    const int64_t batch_size = loader.options().batch_size;
+    const int64_t wanted =
+        loop.eval_steps ? std::min(pass, counted(*loop.eval_steps, {pass, pass}).count()) : pass;
+    int64_t samples = std::min(wanted, kShortValidation) * batch_size;
+    if (wanted == pass && data->size() % batch_size != 0) {  // its last batch is the short one
+      samples -= batch_size - data->size() % batch_size;
+    }
+    shorter.push_back(loader.first(samples));
+  }
+  return shorter;
 }
 
 }  // namespace rondo

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+
+#include "callbacks/callback.h"
 #include "data/data_loader.h"
 #include "loops/loop.h"
 
@@ -10,5 +13,13 @@ namespace rondo {
 /// Else the run's own: such an end has no memory of its own unless it is replayed, which takes
 /// three passes. Also over an iterable data set, whose end nobody knows.
 DataLoader with_short_passes(const DataLoader& loader, const LoopOptions& loop);
+
+/// Batches of a validation that has all kinds that a longer one has.
+inline constexpr int64_t kShortValidation = 5;
+
+/// The loaders of a run's validations with passes of at most so many batches, the last of which is
+/// the end of the run's pass where its validations come there. One over an iterable data set stays
+/// as it is.
+Loaders with_short_validations(const Loaders& loaders, const LoopOptions& loop);
 
 }  // namespace rondo

@@ -42,8 +42,15 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   CHECK_FALSE(std::filesystem::exists(dir / "run"));
   const Answer shown = run_here({"plan", config, "--json", "trainer.init.backend.on_nan=explain"});
   CHECK(shown.code == 0);
-  for (const char* key :
-       {"model", "inputs", "ahead", "history", "unplanned", "replays", "peak", "measured"}) {
+  for (const char* key : {"model",
+                          "inputs",
+                          "ahead",
+                          "validation",
+                          "history",
+                          "unplanned",
+                          "replays",
+                          "peak",
+                          "measured"}) {
     CHECK_MESSAGE(shown.out.find('"' + std::string(key) + "\": ") != std::string::npos, shown.out);
   }
 }

@@ -146,6 +146,32 @@ TEST_CASE("a rehearsal of all steps replays those that end a long pass, if the r
   CHECK(steps_of("num_epochs = 3") == names);
 }
 
+TEST_CASE("a rehearsal of all steps replays those of the run's validations, and no others") {
+  const TempDir dir;
+  const auto steps_of = [&](std::vector<std::string> overrides) {
+    overrides.emplace_back(
+        "trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = 1000, batch_size = 30 }");
+    std::vector<std::string> names;
+    const Rehearsal rehearsal = rehearse_all_steps(glyphs_run(dir / "run", "[784, 10]", overrides));
+    for (const StepReport& step : rehearsal.steps) {
+      CHECK_MESSAGE(step.stats.replays >= 2, step.name);
+      names.push_back(step.name);
+    }
+    for (const DataLoader& loader : rehearsal.val) {
+      CHECK(loader.size() <= 5);
+    }
+    return names;
+  };
+  std::vector<std::string> names = {"train_update.0"};
+  CHECK(steps_of({"trainer.init.loop.eval_frequency=0"}) == names);
+  names.emplace_back("validate.0");
+  CHECK(steps_of({"trainer.init.loop.eval_steps=0.9"}) == names);
+  CHECK(steps_of({"trainer.init.loop.eval_steps=1"}) == names);
+  names.emplace_back("validate.1");  // 10 samples
+  CHECK(steps_of({}) == names);
+  CHECK(steps_of({"trainer.init.loop.eval_steps=34"}) == names);
+}
+
 TEST_CASE("a rehearsal with short passes has the epochs of the run") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run", "[784, 10]", {"trainer.fit.train_dataloader.size=170"});

@@ -43,6 +43,7 @@ void check_near(int64_t grown_by, const RunMemory& memory, int64_t unpredicted =
 
 void check_peak(const Rehearsal& rehearsal, RunConfig run, int64_t unpredicted = 0) {
   run.fit->train = rehearsal.train;
+  run.fit->val = rehearsal.val;
   check_near(rehearsal.grown_by, memory_of(rehearsal.steps, run), unpredicted);
 }
 
@@ -148,6 +149,37 @@ TEST_CASE("the predicted peak of convolutions, with batches made ahead, and with
     rehearse_all_steps(run);
     const Rehearsal rehearsal = rehearse_all_steps(run);
     check_peak(rehearsal, run);
+  }
+}
+
+TEST_CASE("the predicted peak of a run whose validations take more than its training") {
+  if (!gives_memory_back()) {
+    return;
+  }
+
+  struct Case {
+    std::string size, batch_size, prefetch, verify;
+  };
+
+  for (const Case& c : {Case{"24576", "2048", "0", "first"},  // a long pass
+                        Case{"4096", "2048", "0", "off"},
+                        Case{"5000", "2048", "0", "first"},  // with a short batch
+                        Case{"24576", "2048", "2", "off"},
+                        Case{"4096", "2048", "8", "first"}}) {  // a queue longer than the pass
+    CAPTURE(c.size);
+    CAPTURE(c.prefetch);
+    CAPTURE(c.verify);
+    const TempDir dir;
+    const RunConfig run =
+        glyphs_run(dir / "run",
+                   "[784, 1000, 1000, 10]",
+                   {"trainer.init.backend.verify=" + c.verify,
+                    "trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = " + c.size +
+                        ", batch_size = " + c.batch_size + ", prefetch = " + c.prefetch + " }"});
+    rehearse_all_steps(run);
+    const Rehearsal rehearsal = rehearse_all_steps(run);
+    check_peak(rehearsal, run);
+    CHECK(memory_of(rehearsal.steps, run).validation >= 2048 * (784 * 4 + 8));
   }
 }
 
