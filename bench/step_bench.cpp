@@ -27,6 +27,8 @@
 #include "backends/backend.h"
 #include "backends/timeline.h"
 #include "callbacks/reproducibility_callback.h"
+#include "checkpoint/checkpoint_file.h"
+#include "core/file_system.h"
 #include "data/tensor_dataset.h"
 #include "loops/fit_run.h"
 #include "models/from_module.h"
@@ -47,6 +49,7 @@ constexpr uint64_t kSeed = 1;
 constexpr int64_t kBatchesOfAPass = 64;
 constexpr int64_t kWarmUp = 20;  // updates before the clock starts; captures are among them
 constexpr int64_t kLogEvery = 10;
+constexpr int64_t kSaveEvery = 1000;
 constexpr int64_t kScheduleLength = 100000;
 
 /// The one batch that everybody repeats.
@@ -62,6 +65,30 @@ at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& label) {
 double cosine(double lr, int64_t update) {
   const double share = static_cast<double>(update) / static_cast<double>(kScheduleLength);
   return lr * 0.5 * (1.0 + std::cos(M_PI * share));
+}
+
+/// A directory for what is saved, gone afterwards.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& of)
+      : path_(std::filesystem::temp_directory_path() /
+              fmt::format("step_bench_{}_{}", of, ::getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  ~Scratch() { std::filesystem::remove_all(path_); }
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+bool is_save_due(const Workload& w, int64_t update) {
+  return w.is_saved && (update + 1) % kSaveEvery == 0;
 }
 
 /// Who is timed.
@@ -111,6 +138,10 @@ class HandWritten final : public Contender {
       if (w_.is_scheduled && update_ % kLogEvery == 0) {
         logged_ = loss_.item<double>();
       }
+      if (is_save_due(w_, update_)) {
+        torch::save(net_, (scratch_.path() / "model.pt").string());
+        torch::save(*optimizer_, (scratch_.path() / "optimizer.pt").string());
+      }
     }
   }
 
@@ -122,6 +153,7 @@ class HandWritten final : public Contender {
   std::shared_ptr<bench::Network> net_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   at::Tensor loss_;
+  Scratch scratch_{"by_hand"};
   int64_t update_ = 0;
   double logged_ = 0.0;
 };
@@ -159,6 +191,7 @@ class Step final : public Contender {
   Step(const Workload& w, const std::string& name, const Settings& settings)
       : w_(w),
         data_(make_batch(w)),
+        scratch_(name),
         backend_(make_backend(backend_options(name, settings), TextLog(LogLevel::Warning))) {
     torch::manual_seed(kSeed);
     net_ = w.make_network();
@@ -176,6 +209,9 @@ class Step final : public Contender {
     for (int64_t i = 0; i < updates; ++i, ++update_) {
       for (int64_t m = 0; m < w_.micro_batches; ++m) {
         run({m == 0, m + 1 == w_.micro_batches, w_.micro_batches});
+      }
+      if (is_save_due(w_, update_)) {
+        save();
       }
     }
   }
@@ -200,6 +236,16 @@ class Step final : public Contender {
       all.emplace_back(buffer.key(), buffer.value());
     }
     return all;
+  }
+
+  void save() const {
+    StateDict saved;
+    for (const auto& [name, tensor] : state()) {
+      if (tensor.defined()) {
+        saved.set(name, tensor.detach());
+      }
+    }
+    write_checkpoint(*real_file_system(), scratch_.path() / "checkpoint.pt", saved);
   }
 
   void run(const GroupPhase& phase) {
@@ -246,6 +292,7 @@ class Step final : public Contender {
 
   Workload w_;
   TensorMap data_;
+  Scratch scratch_;
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<bench::Network> net_;
   std::unique_ptr<Optimizer> optimizer_;
@@ -259,11 +306,9 @@ class Step final : public Contender {
 /// The whole framework around the traced step.
 class Fit final : public Contender {
  public:
-  Fit(const Workload& w, const Settings& settings, int64_t updates)
-      : directory_(std::filesystem::temp_directory_path() /
-                   fmt::format("step_bench_{}", ::getpid())) {
+  Fit(const Workload& w, const Settings& settings, int64_t updates) {
     TrainerOptions options;
-    options.model_dir = directory_;
+    options.model_dir = scratch_.path();
     options.seed = kSeed;
     options.model = from_module(w.make_network, "x", cross_entropy("label"));
     options.optimizer = optimizer_of(w);
@@ -280,7 +325,10 @@ class Fit final : public Contender {
       schedule.total_iters = kScheduleLength;
       options.schedulers = {use<CosineDecayLR>(schedule)};
     }
-    options.logging.log_steps = 50;
+    if (w.is_saved) {
+      options.checkpoint.steps = kSaveEvery;
+    }
+    options.logging.log_steps = w.is_scheduled ? kLogEvery : 50;
     options.logging.log_level = "error";
     TensorMap data = make_batch(w);
     LoaderOptions batches;
@@ -300,7 +348,6 @@ class Fit final : public Contender {
   ~Fit() override {
     run_.reset();
     trainer_.reset();
-    std::filesystem::remove_all(directory_);
   }
 
   void train(int64_t updates) override {
@@ -315,7 +362,7 @@ class Fit final : public Contender {
   }
 
  private:
-  std::filesystem::path directory_;
+  Scratch scratch_{"fit"};
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<FitRun> run_;
   int64_t micro_batches_ = 1;

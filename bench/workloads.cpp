@@ -211,6 +211,7 @@ Workload make_accum() {
   w.micro_batches = 4;
   w.clip_norm = 1.0;
   w.is_scheduled = true;
+  w.is_saved = true;
   w.make_batch = [] { return vectors(16, 784, 10); };
   return w;
 }

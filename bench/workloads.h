@@ -29,6 +29,7 @@ struct Workload {
   int64_t micro_batches = 1;  ///< whose gradients make one update
   double clip_norm = 0.0;     ///< 0: gradients are not clipped
   bool is_scheduled = false;  ///< the learning rate follows a cosine
+  bool is_saved = false;      ///< now and then
   std::function<std::shared_ptr<Network>()> make_network;
   std::function<rondo::TensorMap()> make_batch;  ///< "x" and "label", drawn from the generator
 };
