@@ -69,8 +69,9 @@ struct StepMemory {
 
 /// One recorded step, for people and tools.
 struct StepReport {
-  std::string name;  ///< fits a file name, such as "train_update.0"
-  GroupPhase phase;  ///< of a training step
+  std::string name;     ///< fits a file name, such as "train_update.0"
+  GroupPhase phase;     ///< of a training step
+  int64_t samples = 0;  ///< of its batch
   StepStats stats;
   std::string program;    ///< text of the program that is replayed
   std::string plan;       ///< text: where and how each instruction runs; "" without a plan

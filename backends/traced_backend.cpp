@@ -1,6 +1,8 @@
 #include "backends/traced_backend.h"
 
+#include <ATen/ops/empty.h>
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "backends/checks/step_history.h"
@@ -31,10 +33,22 @@ std::string name_of(const StepKey& key) {
   return name;
 }
 
+// With its memory copied storage by storage: entries that share one still do.
 Batch copy_of(const Batch& batch) {
   Batch copy;
+  std::map<const c10::StorageImpl*, at::Tensor> copies;
   for (const auto& [name, tensor] : batch.items()) {
-    copy.set(name, tensor.clone());
+    if (!tensor.defined() || !tensor.has_storage()) {
+      copy.set(name, tensor);
+      continue;
+    }
+    at::Tensor& bytes = copies[tensor.storage().unsafeGetStorageImpl()];
+    if (!bytes.defined()) {
+      bytes = at::empty({0}, at::kByte).set_(tensor.storage()).clone();
+    }
+    copy.set(name,
+             at::empty({0}, tensor.options())
+                 .set_(bytes.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides()));
   }
   return copy;
 }
@@ -81,10 +95,15 @@ TracedStep& TracedBackend::begin_step(const StepKey& key, const Batch& batch) {
   }
   TracedStep& step = step_for(key, batch);
   answers_ = nullptr;
-  if (history_ != nullptr && key.step == "train") {
-    answers_ = &history_->begin_step(step.may_write_batch() ? copy_of(batch) : batch);
-  } else if (history_ != nullptr) {
+  if (history_ == nullptr) {
+    return step;
+  }
+  if (key.step != "train") {
     history_->forget();
+  } else if (step.may_write_batch()) {
+    answers_ = &history_->begin_step(copy_of(batch));
+  } else {
+    answers_ = &history_->begin_step(batch);
   }
   return step;
 }

@@ -150,6 +150,7 @@ void TracedStep::capture(const StepCall& call) {
     captured = capture_step(name_, call);
   }
   casts_->forget();
+  samples_ = call.batch.size();
   if (options_.explains) {
     recorded_ = std::make_shared<StepProgram>(captured.program);
   }
@@ -273,6 +274,7 @@ StepReport TracedStep::report() const {
   std::replace(report.name.begin(), report.name.end(), '/', '_');
   report.name += "." + std::to_string(number_);
   report.phase = phase_;
+  report.samples = samples_;
   report.stats = stats_;
   report.program = to_text(program_);
   report.plan = executor_ == nullptr ? "" : executor_->to_text();

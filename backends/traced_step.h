@@ -100,6 +100,7 @@ class TracedStep {
   bool is_ready_ = false;
   bool is_third_capture_ = false;
   bool writes_batch_ = false;
+  int64_t samples_ = 0;
   std::unique_ptr<StepProgram> first_;  // between the two captures
   std::shared_ptr<const StepProgram> recorded_;
   StepProgram program_;  // cleaned up, with every closure

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
@@ -85,24 +85,19 @@ void check_one_phase(const CommandLine& line,
 /// Adds the plugins of the command line to those of the file: the resolved file that a run leaves
 /// names all that it needs, wherever it is read again.
 void add_plugins(ConfigValue& root, const std::vector<std::string>& plugins) {
-  namespace fs = std::filesystem;
-  std::vector<fs::path> all = plugins_of(root);
-  for (const std::string& plugin : plugins) {
-    const fs::path added = fs::weakly_canonical(plugin);
-    const bool is_known = std::any_of(all.begin(), all.end(), [&](const fs::path& known) {
-      return fs::weakly_canonical(known) == added;
-    });
-    if (!is_known) {
-      all.push_back(added);
-    }
-  }
+  std::vector<std::filesystem::path> all = plugins_of(root);
+  all.insert(all.end(), plugins.begin(), plugins.end());
   auto* table = root.get_if<ConfigTable>();
   if (table == nullptr || all.empty()) {
     return;
   }
   ConfigArray paths;
-  for (const fs::path& path : all) {
-    paths.push_back(ConfigValue(path.string(), kCommandLine));
+  std::set<std::string> known;
+  for (const std::filesystem::path& plugin : all) {
+    const std::string path = std::filesystem::weakly_canonical(plugin).string();
+    if (known.insert(path).second) {
+      paths.push_back(ConfigValue(path, kCommandLine));
+    }
   }
   table->set("plugins", ConfigValue(std::move(paths), kCommandLine), kCommandLine);
 }

@@ -75,9 +75,8 @@ void print(const RunConfig& run, const std::vector<StepReport>& steps, const Run
       megabytes(all.peak),
       megabytes(all.unplanned));
   std::cout << "not predicted: the data set, what libraries keep, validations of callbacks";
-  if (run.init.checkpoint.async) {
-    std::cout << fmt::format(", {} of state while a save in the background copies it",
-                             megabytes(all.of_state()));
+  if (run.init.checkpoint.async && !run.init.checkpoint.steps.is_zero()) {
+    std::cout << ", the copy of the state while a save in the background writes it";
   }
   if (all.history > 0) {
     std::cout << fmt::format(", and up to {} of batches that on_nan = \"explain\" keeps",

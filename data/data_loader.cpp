@@ -128,6 +128,15 @@ std::optional<int64_t> DataLoader::size() const {
   return *shared_->samples / batch_size + (has_short_batch ? 1 : 0);
 }
 
+std::optional<int64_t> DataLoader::last_size() const {
+  shared_->build();
+  if (!shared_->samples) {
+    return std::nullopt;
+  }
+  const int64_t left = *shared_->samples % options().batch_size;
+  return left == 0 || options().drop_last ? options().batch_size : left;
+}
+
 std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                                                 uint64_t run_seed) const {
   return made_ahead(pass(position, run_seed), options(), detail::PassEnd::Rest);

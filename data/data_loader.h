@@ -70,6 +70,10 @@ class DataLoader {
   /// Batches of a pass, where it is known. Builds the data set on first use.
   std::optional<int64_t> size() const;
 
+  /// Samples of the last batch of a pass, where it is known: those that are left, if it has them,
+  /// or `batch_size`.
+  std::optional<int64_t> last_size() const;
+
   /// The data set, built on first use; lives as long as a copy of the loader.
   /// \throws DataError  nesting the cause, when it cannot be built; a later call tries again
   const DataSource& source() const;

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -102,14 +101,15 @@ TrainerOptions rehearsed(TrainerOptions options,
   }
   options = options_aside(std::move(options), directory);
   leave_out(options.callbacks, is_not_rehearsed);
-  leave_out(options.callbacks, validates_itself);
+  if (validates) {
+    leave_out(options.callbacks, validates_itself);
+  }
   options.slots.emplace("early_exit", use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
   if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>({updates_per_epoch})).second) {
     set_length(options.loop, int64_t{1} << 40);  // one of a user's own goes on by no other way
   }
   options.loop.eval_frequency = validates ? kToSettle : 0;
-  options.loop.eval_steps = kShortValidation;
   return options;
 }
 
@@ -117,6 +117,27 @@ bool all_are_replayed(const Backend& backend) {
   const std::vector<StepReport> steps = backend.reports();
   return std::all_of(
       steps.begin(), steps.end(), [](const StepReport& step) { return step.stats.replays > 0; });
+}
+
+bool has_validated(const Backend& backend) {
+  const std::vector<StepReport> steps = backend.reports();
+  return !std::all_of(steps.begin(), steps.end(), is_of_training);
+}
+
+/// \return whether the run validates
+bool shorten_validations(RunConfig& run) {
+  LoopOptions& loop = run.init.loop;
+  Loaders& val = run.fit->val;
+  if (loop.eval_frequency.is_zero()) {
+    val.clear();
+  }
+  val = with_short_validations(val, loop);
+  // A share of a pass whose end is not known is refused by the fit.
+  if (!loop.eval_steps || loop.eval_steps->unit() != TimeUnit::Fraction ||
+      std::all_of(val.begin(), val.end(), [](const DataLoader& one) { return one.size(); })) {
+    loop.eval_steps = kShortValidation;
+  }
+  return std::any_of(val.begin(), val.end(), [](const DataLoader& one) { return one.size() != 0; });
 }
 
 /// A fit in a scratch directory.
@@ -178,7 +199,7 @@ void require_planned(const RunConfig& run) {
   }
 }
 
-/// Trains `updates` updates, and up to four times as many more until `is_enough`.
+/// Trains `updates` updates, and up to five times as many more until `is_enough`.
 /// \param of_run  the loader of the run; that of `run` may have shorter passes
 Rehearsal train_for(const RunConfig& run,
                     const DataLoader& of_run,
@@ -194,11 +215,12 @@ Rehearsal train_for(const RunConfig& run,
   ScratchFit fit(run.init, run.fit->train, run.fit->val, LoadFrom::nothing(), of_run);
   int64_t done = 0;
   try {
-    for (; done < updates || (done < 5 * updates && !is_enough(fit.backend())); ++done) {
+    for (; done < updates || (done < 6 * updates && !is_enough(fit.backend())); ++done) {
       fit.update();
     }
   } catch (const NonFiniteLossError&) {
-    if (fit.backend().reports().empty() || !is_enough(fit.backend())) {
+    const Backend& backend = fit.backend();
+    if (backend.reports().empty() || !(is_enough(backend) || backend.is_settled())) {
       throw;
     }
   }
@@ -232,14 +254,9 @@ Rehearsal rehearse_all_steps(RunConfig run) {
   require_planned(run);
   const DataLoader of_run = run.fit->train;
   run.fit->train = with_short_passes(of_run, run.init.loop);
-  run.fit->val = run.init.loop.eval_frequency.is_zero()
-                     ? Loaders{}
-                     : with_short_validations(run.fit->val, run.init.loop);
-  const bool validates = !run.fit->val.empty();
+  const bool validates = shorten_validations(run);
   const auto is_settled = [validates](const Backend& backend) {
-    const std::vector<StepReport> steps = backend.reports();
-    return backend.is_settled() &&
-           (!validates || !std::all_of(steps.begin(), steps.end(), is_of_training));
+    return backend.is_settled() && (!validates || has_validated(backend));
   };
   return train_for(run, of_run, kToSettle, is_settled);
 }

@@ -27,7 +27,7 @@ struct Rehearsal {
   Loaders val;           ///< that it was validated on
 };
 
-/// Trains `updates` updates of a run from its beginning, and up to four times as many more until
+/// Trains `updates` updates of a run from its beginning, and up to five times as many more until
 /// each step was replayed that is planned, in a directory that is gone afterwards: no checkpoint is
 /// read or written, nothing is validated, no logger told, nor a callback that is NotRehearsed.
 /// Whoever asks the run to stop is not heard. Where the number of threads is left open, it is that
@@ -42,8 +42,8 @@ Rehearsal rehearse(RunConfig run, int64_t updates);
 
 /// As `rehearse`, until every step of the run was replayed twice, also those of its validations and
 /// those that only the end of a pass has: long passes are cut to it (`with_short_passes`). Not
-/// among them are validations of callbacks, and maybe the end of an iterable data set, which is not
-/// known.
+/// among them are a ValidationCallback, which is left out of a run that validates, and maybe the
+/// end of an iterable data set, which is not known.
 Rehearsal rehearse_all_steps(RunConfig run);
 
 /// What it takes to time the updates of a run.

@@ -1,6 +1,7 @@
 #include "trainer/run_memory.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "backends/checks/step_history.h"
 #include "data/prefetch_depth.h"
@@ -106,27 +107,30 @@ Batches batches_of(const DataLoader& loader, int64_t group, const std::vector<St
   return batches;
 }
 
+/// The steps of a validation that have batches of the loader, as far as their sizes tell.
+std::vector<StepReport> steps_of(const DataLoader& loader, const std::vector<StepReport>& steps) {
+  const int64_t whole = loader.options().batch_size;
+  const int64_t last = loader.last_size().value_or(whole);
+  std::vector<StepReport> found;
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(found), [&](const StepReport& step) {
+    return !is_of_training(step) && (step.samples == whole || step.samples == last);
+  });
+  return found;
+}
+
 /// The batches of a run while one of its steps runs.
 class BatchesOfRun {
  public:
   BatchesOfRun(const RunConfig& run, const std::vector<StepReport>& steps) {
     std::vector<StepReport> training;
-    std::vector<StepReport> validation;
-    for (const StepReport& step : steps) {
-      (is_of_training(step) ? training : validation).push_back(step);
-    }
+    std::copy_if(steps.begin(), steps.end(), std::back_inserter(training), is_of_training);
     train_ = batches_of(run.fit->train, run.init.loop.grad_accum_steps, training);
     train_.goes_on = dynamic_cast<const Dataset*>(&run.fit->train.source()) != nullptr;
     for (const StepReport& step : training) {
       most_of_training_ = std::max(most_of_training_, train_.beside(step));
     }
-    for (size_t i = 0; i < run.fit->val.size() && !validation.empty(); ++i) {
-      validation_.push_back(batches_of(run.fit->val[i], 1, validation));
-      validation_.back().goes_on = false;
-      validation_.back().behind = 0;
-    }
-    for (const StepReport& step : validation) {
-      most_of_validation_ = std::max(most_of_validation_, of_validation(step));
+    for (const DataLoader& loader : run.fit->val) {
+      add_validation(loader, steps_of(loader, steps));
     }
   }
 
@@ -134,23 +138,31 @@ class BatchesOfRun {
 
   int64_t most_of_validation() const { return most_of_validation_; }
 
-  /// A validation finds what the training has made ahead.
+  /// A validation finds what the training has made ahead. Which loader its step belongs to is not
+  /// told.
   int64_t beside(const StepReport& step) const {
-    return is_of_training(step) ? train_.beside(step) : most_of_training_ + of_validation(step);
+    if (is_of_training(step)) {
+      return train_.beside(step);
+    }
+    const int64_t of_training =
+        train_.ahead == 0 ? train_.behind * train_.bytes : most_of_training_;
+    return of_training + most_of_validation_;
   }
 
  private:
-  // Which loader a validation's step belongs to is not told.
-  int64_t of_validation(const StepReport& step) const {
-    int64_t most = 0;
-    for (const Batches& batches : validation_) {
-      most = std::max(most, batches.beside(step));
+  void add_validation(const DataLoader& loader, const std::vector<StepReport>& steps) {
+    if (steps.empty()) {
+      return;
     }
-    return most;
+    Batches batches = batches_of(loader, 1, steps);
+    batches.goes_on = false;
+    batches.behind = 0;
+    for (const StepReport& step : steps) {
+      most_of_validation_ = std::max(most_of_validation_, batches.beside(step));
+    }
   }
 
   Batches train_;
-  std::vector<Batches> validation_;  // one a loader
   int64_t most_of_training_ = 0;
   int64_t most_of_validation_ = 0;
 };

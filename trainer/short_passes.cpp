@@ -55,8 +55,8 @@ Loaders with_short_validations(const Loaders& loaders, const LoopOptions& loop) 
     const int64_t wanted =
         loop.eval_steps ? std::min(pass, counted(*loop.eval_steps, {pass, pass}).count()) : pass;
     int64_t samples = std::min(wanted, kShortValidation) * batch_size;
-    if (wanted == pass && data->size() % batch_size != 0) {  // its last batch is the short one
-      samples -= batch_size - data->size() % batch_size;
+    if (wanted == pass) {
+      samples -= batch_size - *loader.last_size();
     }
     shorter.push_back(loader.first(samples));
   }

@@ -31,8 +31,8 @@ struct SnapshotPace {
 };
 
 /// The last steps of a run and the state from which they began, so that they can be run once more
-/// and the operator be named that spoiled them. Batches are kept by reference; the state is one
-/// copy in memory. CPU only.
+/// and the operator be named that spoiled them. Batches are kept by reference, so that a step that
+/// writes its own is to be given a copy here; the state is one copy in memory. CPU only.
 class StepHistory {
  public:
   explicit StepHistory(std::function<CapturedState()> state) : state_(std::move(state)) {}

@@ -7,10 +7,10 @@ namespace rondo {
 
 /// Which replays of a step are compared with an eager run of the same step.
 struct VerifyPolicy {
-  bool first = true;  ///< the first replay of each key
-  int64_t every = 0;  ///< and every N-th one of a key; 0: no other
+  bool first = true;  ///< the first replay of a step that was captured
+  int64_t every = 0;  ///< and every N-th one; 0: no other
 
-  /// \param replay  counts a key's replays from 0
+  /// \param replay  counts a step's replays from 0, anew when it is captured anew
   bool covers(int64_t replay) const {
     return replay == 0 ? first : every > 0 && replay % every == 0;
   }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "backends/passes/passes.h"
 #include "backends/passes/storages.h"

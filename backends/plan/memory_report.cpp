@@ -25,6 +25,16 @@ std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
   return changes;
 }
 
+// What LibTorch's allocator gives an instruction while it runs: where no kernel adds a product with
+// its bits, rondo::mm_to_ computes it apart.
+int64_t bytes_inside(const Plan& plan, const PlannedInstruction& planned) {
+  const Instruction& instruction = plan.program.instructions[planned.index];
+  const bool is_apart = planned.lowering == Lowering::InPlace &&
+                        operator_name(instruction.op) == "rondo::mm_to_" &&
+                        instruction.arguments[3].constant.toBool();
+  return is_apart ? static_cast<int64_t>(plan.memory->tensor(instruction.writes[0]).nbytes()) : 0;
+}
+
 // Which results live in the arena when it holds the most.
 std::vector<InstructionBytes> fullest_moment(const Plan& plan) {
   const std::vector<int64_t> bytes = bytes_in_time(plan, Home::Arena);
@@ -61,7 +71,7 @@ StepMemory memory_of(const Plan& plan) {
   const std::vector<int64_t> adopted = bytes_in_time(plan, Home::Adopted);
   memory.fullest = fullest_moment(plan);
   for (const PlannedInstruction& planned : plan.instructions) {
-    memory.adopted = std::max(memory.adopted, adopted[planned.index]);
+    memory.adopted = std::max(memory.adopted, adopted[planned.index] + bytes_inside(plan, planned));
     if (planned.trial != nullptr) {
       memory.trial = std::max(memory.trial, adopted[planned.index] + planned.trial->bytes());
     }

@@ -68,7 +68,7 @@ void PlanMemory::place_in_arena(size_t storage, int64_t offset) {
       c10::DataPtr(bases_[storage], new Holder(arena_), drop, c10::kCPU));
 }
 
-// A constant is a copy: it begins elsewhere in its storage than what was recorded.
+// A constant of a file is a copy: it begins elsewhere in its storage than what was recorded.
 void PlanMemory::take_outside(const Slot& slot) {
   const auto id = static_cast<size_t>(slot.storage);
   if (!storages_[id]) {

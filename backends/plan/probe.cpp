@@ -40,6 +40,7 @@ class Excerpt {
       slot = renumbered(slot, SlotKind::Captured);
     }
     program_.instructions.push_back(std::move(copy));
+    leave_out_what_comes_before();
   }
 
   StepProgram& program() { return program_; }
@@ -79,6 +80,23 @@ class Excerpt {
       program_.slots.push_back(std::move(slot));
     }
     return known->second;
+  }
+
+  // A gradient may lie behind those of all other parameters.
+  void leave_out_what_comes_before() {
+    constexpr int64_t kAlignment = 64;  // bytes; of what is left out, so that nothing else changes
+    const auto begin_of = [](const Slot& slot) {
+      return slot.offset * static_cast<int64_t>(c10::elementSize(slot.dtype));
+    };
+    std::map<int32_t, int64_t> begins;
+    for (const Slot& slot : program_.slots) {
+      int64_t& begin = begins.emplace(slot.storage, begin_of(slot)).first->second;
+      begin = std::min(begin, begin_of(slot));
+    }
+    for (Slot& slot : program_.slots) {
+      const int64_t before = begins[slot.storage] / kAlignment * kAlignment;
+      slot.offset -= before / static_cast<int64_t>(c10::elementSize(slot.dtype));
+    }
   }
 
   SlotKind kind_of_storage(int32_t storage) const {

@@ -411,7 +411,13 @@ void Recorder::refuse_written_shared_memory() {
 
 // All of its storage is copied, once: another constant, or a view, may lie elsewhere in it.
 SlotId Recorder::freeze(const at::Tensor& tensor) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
   const Unrecorded scope;
+  if (tensor.storage().nbytes() > kMostBytes) {
+    fail("used a number of a large tensor " + describe(tensor) +
+             " that was made outside of the step",
+         "use a copy of the number (clone), or make the tensor a buffer of the model");
+  }
   const SlotId slot = table_.add(SlotKind::Constant, tensor);
   at::Tensor& frozen = table_.storage_of(slot).frozen;
   if (!frozen.defined()) {

@@ -163,6 +163,17 @@ TEST_CASE("a scalar from outside is a constant, unless it changes or is written"
   }
 }
 
+TEST_CASE("a number of a large tensor from outside is an error that says what to do") {
+  const at::Tensor number = torch::rand({1 << 19})[7];
+  const auto scaled = [](const at::Tensor& by) {
+    return [=](const auto& x, const auto& label, const auto& w, const auto& b) {
+      return plain_loss(x, label, w, b) * by;
+    };
+  };
+  CHECK(error_of(scaled(number)).find("clone") != std::string::npos);
+  CHECK(error_of(scaled(number.clone())) == "");
+}
+
 TEST_CASE("a counter that is baked shows when the two captures are compared") {
   double counter = 0.5;
   const std::string message =

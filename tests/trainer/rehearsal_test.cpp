@@ -172,6 +172,20 @@ TEST_CASE("a rehearsal of all steps replays those of the run's validations, and 
   CHECK(steps_of({"trainer.init.loop.eval_steps=34"}) == names);
 }
 
+TEST_CASE("a rehearsal of all steps has validations of few samples, and of none") {
+  const TempDir dir;
+  const auto steps_of = [&](const std::string& size) {
+    return rehearse_all_steps(
+               glyphs_run(dir / "run",
+                          "[784, 10]",
+                          {"trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = " + size +
+                           ", batch_size = 30, drop_last = true }"}))
+        .steps.size();
+  };
+  CHECK(steps_of("40") == 2);
+  CHECK(steps_of("29") == 1);
+}
+
 TEST_CASE("a rehearsal with short passes has the epochs of the run") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run", "[784, 10]", {"trainer.fit.train_dataloader.size=170"});

@@ -183,6 +183,19 @@ TEST_CASE("the predicted peak of a run whose validations take more than its trai
   }
 }
 
+TEST_CASE("batches of a validation are those of the loader that takes most") {
+  const TempDir dir;
+  const RunConfig run = glyphs_run(
+      dir / "run",
+      "[784, 10]",
+      {"trainer.fit.val_dataloader=[{ label = \"a\", dataset = \"Glyphs\", size = 4096, batch_size "
+       "= "
+       "2048, prefetch = 4 }, { label = \"b\", dataset = \"Glyphs\", size = 160, batch_size = 16, "
+       "prefetch = 8 }]"});
+  const RunMemory memory = memory_of(rehearse_all_steps(run).steps, run);
+  CHECK(memory.validation == 4096 * (784 * 4 + 8));
+}
+
 TEST_CASE("the predicted peak of groups whose batches are what takes memory") {
   if (!gives_memory_back()) {
     return;

@@ -1,6 +1,5 @@
 #include <ATen/Parallel.h>
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -91,21 +90,15 @@ std::unique_ptr<Kernel> make_mm(const StepProgram& program,
 
 // (target, a, b, adds): LibTorch adds the finished product, which is what a library does that has
 // the whole of `k` in one block; the trial tells.
-std::optional<GemmShape> mm_to_product(const StepProgram& program, const Instruction& instruction) {
-  return product_of(slot_at(program, instruction.arguments, 0),
-                    slot_at(program, instruction.arguments, 1),
-                    slot_at(program, instruction.arguments, 2));
-}
-
 bool accepts_mm_to(const StepProgram& program, const Instruction& instruction) {
-  return blas::sgemm() != nullptr && mm_to_product(program, instruction);
+  return blas::sgemm() != nullptr && product_added_to(program, instruction);
 }
 
 template <Choose choose>
 std::unique_ptr<Kernel> make_mm_to(const StepProgram& program,
                                    const Instruction& instruction,
                                    const PlanMemory& memory) {
-  GemmShape shape = *mm_to_product(program, instruction);
+  GemmShape shape = *product_added_to(program, instruction);
   shape.beta = instruction.arguments[3].constant.toBool() ? 1.0F : 0.0F;
   return std::make_unique<ProductKernel>(choose(shape),
                                          memory.operand(id_at(instruction.arguments, 1)),

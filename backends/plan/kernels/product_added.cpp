@@ -5,7 +5,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/blas.h"
@@ -95,22 +94,15 @@ class AddedProductKernel final : public Kernel {
   Operand result_;
 };
 
-// (target, a, b, adds)
-std::optional<GemmShape> shape_of(const StepProgram& program, const Instruction& instruction) {
-  return product_of(slot_at(program, instruction.arguments, 0),
-                    slot_at(program, instruction.arguments, 1),
-                    slot_at(program, instruction.arguments, 2));
-}
-
 bool accepts(const StepProgram& program, const Instruction& instruction) {
   return blas::sgemm() != nullptr && instruction.arguments[3].constant.toBool() &&
-         shape_of(program, instruction);
+         product_added_to(program, instruction);
 }
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
                              const PlanMemory& memory) {
-  return std::make_unique<AddedProductKernel>(*shape_of(program, instruction),
+  return std::make_unique<AddedProductKernel>(*product_added_to(program, instruction),
                                               memory.operand(id_at(instruction.arguments, 2)),
                                               memory.operand(id_at(instruction.arguments, 1)),
                                               memory.operand(id_at(instruction.arguments, 0)));

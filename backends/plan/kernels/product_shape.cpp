@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "backends/plan/kernels/arguments.h"
+
 namespace rondo {
 
 namespace {
@@ -81,6 +83,13 @@ std::optional<GemmShape> product_of(const Slot* result, const Slot* a, const Slo
   shape.ldb = second->leading;
   shape.ldc = shape.m;
   return shape;
+}
+
+std::optional<GemmShape> product_added_to(const StepProgram& program,
+                                          const Instruction& instruction) {
+  return product_of(slot_at(program, instruction.arguments, 0),
+                    slot_at(program, instruction.arguments, 1),
+                    slot_at(program, instruction.arguments, 2));
 }
 
 }  // namespace rondo

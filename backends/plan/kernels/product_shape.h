@@ -14,4 +14,8 @@ namespace rondo {
 /// \param result, a, b  may be null
 std::optional<GemmShape> product_of(const Slot* result, const Slot* a, const Slot* b);
 
+/// The same for rondo::mm_to_(target, a, b, adds).
+std::optional<GemmShape> product_added_to(const StepProgram& program,
+                                          const Instruction& instruction);
+
 }  // namespace rondo
