@@ -18,8 +18,7 @@ class StateSnapshot {
 
   /// Copies everything anew, into the same memory.
   /// \return false, and nothing is copied, when `state` lies in other memory than was copied
-  /// before,
-  ///         or in more or less of it
+  ///         before, or in more or less of it
   bool retake(const CapturedState& state);
 
   /// Exchanges the copy with what is there now. Memory that was resized since keeps what it holds.

@@ -7,6 +7,7 @@
 
 #include <ATen/record_function.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,16 @@ StepProbe scheduled(int& calls) {
     return body(backend, batch);
   };
   return probe;
+}
+
+// Before step 5 the host gives `w` other memory.
+std::function<Batch(int)> batches_that_move(const at::Tensor& w) {
+  return [w](int step) {
+    if (step == 5) {
+      w.set_data(w.data().clone());
+    }
+    return random_batch(step);
+  };
 }
 
 const Cadence kAlways;
@@ -311,14 +322,7 @@ TEST_CASE("after an invalidation every step is captured anew") {
 TEST_CASE("state that moves to other memory starts the captures anew") {
   const auto make = [] {
     StepProbe probe = plain();
-    auto count = std::make_shared<int>(0);
-    const at::Tensor w = probe.state[0].second;
-    probe.batch = [=](int step) {
-      if (step == 5) {
-        w.set_data(w.data().clone());
-      }
-      return random_batch(step);
-    };
+    probe.batch = batches_that_move(probe.state[0].second);
     return probe;
   };
   CHECK(traced_against_eager(make, 12, 4) == "");
@@ -333,13 +337,9 @@ TEST_CASE("a step that was captured anew is verified anew") {
                         const at::Tensor& label,
                         const at::Tensor& w,
                         const at::Tensor& b) { return plain_loss(x, label, w, b) * *factor; });
-        const at::Tensor w = probe.state[0].second;
-        probe.batch = [=](int step) {
-          if (step == 5) {
-            w.set_data(w.data().clone());
-          }
+        probe.batch = [=, batch = batches_that_move(probe.state[0].second)](int step) {
           *factor = step < 7 ? 1.0 : 2.0;  // 5 and 6 are captures
-          return random_batch(step);
+          return batch(step);
         };
         return probe;
       },
