@@ -25,14 +25,32 @@ std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
   return changes;
 }
 
-// What LibTorch's allocator gives an instruction while it runs: where no kernel adds a product with
-// its bits, rondo::mm_to_ computes it apart.
-int64_t bytes_inside(const Plan& plan, const PlannedInstruction& planned) {
+// What operators that stand for several take from LibTorch's allocator while they run, besides
+// their results: see recording/fused_operators.cpp.
+int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
+  const std::string name = operator_name(instruction.op);
+  const auto bytes_of = [&](const Argument& tensor) {
+    return static_cast<int64_t>(plan.memory->tensor(tensor.slots[0]).nbytes());
+  };
+  if (name == "rondo::mm_to_") {
+    const bool adds = instruction.arguments[3].constant.toBool();
+    return adds ? bytes_of(instruction.arguments[0]) : 0;
+  }
+  if (name == "rondo::batch_norm_relu_pool") {
+    const int64_t index_bytes = 8 * bytes_of(instruction.results[1]);
+    return bytes_of(instruction.arguments[0]) + index_bytes;
+  }
+  if (name == "rondo::batch_norm_relu_pool_backward") {
+    return bytes_of(instruction.arguments[2]);
+  }
+  return 0;
+}
+
+// A trial counts by itself what an operator without results takes.
+int64_t bytes_of_trial(const Plan& plan, const PlannedInstruction& planned) {
   const Instruction& instruction = plan.program.instructions[planned.index];
-  const bool is_apart = planned.lowering == Lowering::InPlace &&
-                        operator_name(instruction.op) == "rondo::mm_to_" &&
-                        instruction.arguments[3].constant.toBool();
-  return is_apart ? static_cast<int64_t>(plan.memory->tensor(instruction.writes[0]).nbytes()) : 0;
+  const int64_t inside = instruction.results.empty() ? 0 : bytes_inside(plan, instruction);
+  return planned.trial->bytes() + inside;
 }
 
 // Which results live in the arena when it holds the most.
@@ -71,9 +89,12 @@ StepMemory memory_of(const Plan& plan) {
   const std::vector<int64_t> adopted = bytes_in_time(plan, Home::Adopted);
   memory.fullest = fullest_moment(plan);
   for (const PlannedInstruction& planned : plan.instructions) {
-    memory.adopted = std::max(memory.adopted, adopted[planned.index] + bytes_inside(plan, planned));
+    const int64_t inside = planned.lowering == Lowering::Own
+                               ? 0
+                               : bytes_inside(plan, plan.program.instructions[planned.index]);
+    memory.adopted = std::max(memory.adopted, adopted[planned.index] + inside);
     if (planned.trial != nullptr) {
-      memory.trial = std::max(memory.trial, adopted[planned.index] + planned.trial->bytes());
+      memory.trial = std::max(memory.trial, adopted[planned.index] + bytes_of_trial(plan, planned));
     }
   }
   std::vector<bool> is_counted(plan.storages.size(), false);

@@ -18,6 +18,8 @@ const std::vector<OwnKernel>& own_kernels() {
                                max_pool_kernels(),
                                batch_norm_kernels(),
                                batch_norm_backward_kernels(),
+                               batch_norm_relu_pool_kernels(),
+                               batch_norm_relu_pool_backward_kernels(),
                                first_convolution_kernels(),
                                masked_fill_kernels(),
                                gradients_of_parts_kernels(),

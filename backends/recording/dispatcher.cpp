@@ -2,10 +2,9 @@
 
 #include <utility>
 
-#include <ATen/ops/mm.h>
-#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
+#include "backends/recording/fused_operators.h"
 #include "backends/recording/host_calls.h"
 #include "backends/recording/recorder.h"
 #include "core/error.h"
@@ -51,24 +50,6 @@ at::Tensor view_dtype(const at::Tensor& x, at::ScalarType dtype) {
   return x.view(dtype);
 }
 
-void mm_to_(const at::Tensor& target, const at::Tensor& a, const at::Tensor& b, bool adds) {
-  const at::Tensor product = at::mm(a, b);
-  adds ? target.add_(product) : target.copy_(product);
-}
-
-at::Tensor gradients_of_parts(at::TensorList gradients,
-                              at::IntArrayRef sizes,
-                              int64_t dim,
-                              at::IntArrayRef starts) {
-  at::Tensor whole = at::zeros(sizes, gradients[0].options());
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    const bool has_dim = gradients[i].dim() == whole.dim();
-    const at::Tensor part = has_dim ? gradients[i] : gradients[i].unsqueeze(dim);
-    whole.narrow(dim, starts[i], part.size(dim)).add_(part);
-  }
-  return whole;
-}
-
 }  // namespace
 
 void register_with_dispatcher() {
@@ -82,13 +63,7 @@ void register_with_dispatcher() {
     operators.impl("host_call",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
     register_prepared_operator("rondo::host_call", &prepare_host_call);
-    operators.def("mm_to_(Tensor(a!) target, Tensor a, Tensor b, bool adds) -> ()");
-    operators.impl("mm_to_", torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &mm_to_));
-    operators.def(
-        "gradients_of_parts(Tensor[] gradients, int[] sizes, int dim, int[] starts) -> Tensor");
-    operators.impl(
-        "gradients_of_parts",
-        torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &gradients_of_parts));
+    define_fused_operators(operators);
     operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
     operators.impl("view_dtype",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));

@@ -7,8 +7,8 @@ class Recorder;
 
 /// Registers with LibTorch's dispatcher what recording and replaying need: the handler that hands
 /// operators to the recorder of the thread, the operator `rondo::host_call`, what passes make of
-/// several operators (`rondo::mm_to_`, `rondo::gradients_of_parts`), and `rondo::view_dtype`, which
-/// graphs have for `aten::view.dtype`. Does nothing when called again.
+/// several operators (fused_operators.h), and `rondo::view_dtype`, which graphs have for
+/// `aten::view.dtype`. Does nothing when called again.
 /// One of the process-wide things of the project.
 void register_with_dispatcher();
 

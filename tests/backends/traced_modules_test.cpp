@@ -106,6 +106,26 @@ TEST_CASE("a convolutional net replays") {
         }) == "");
 }
 
+TEST_CASE("batch norm, ReLU and pooling, which are run as one, replay") {
+  CHECK(traced_against_eager([] {
+          return training(
+              torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 4, 3).padding(1)),
+                                    torch::nn::BatchNorm2d(4),
+                                    torch::nn::ReLU(torch::nn::ReLUOptions(true)),
+                                    torch::nn::MaxPool2d(2),
+                                    torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 9, 3).padding(1)),
+                                    torch::nn::BatchNorm2d(9),
+                                    torch::nn::ReLU(),
+                                    torch::nn::MaxPool2d(2),
+                                    torch::nn::Flatten(),
+                                    torch::nn::Linear(81, 3)),
+              [](auto& net, const at::Tensor& x, const at::Tensor& label) {
+                const at::Tensor image = (x.unsqueeze(2) * x.unsqueeze(1)).unsqueeze(1);
+                return F::cross_entropy(net->forward(image.repeat({1, 1, 2, 2})), label);
+              });
+        }) == "");
+}
+
 TEST_CASE("a two-layer LSTM replays, where LibTorch has oneDNN's own also by that") {
   CHECK(traced_against_eager(&lstm_training) == "");
   const auto bytes_by = [](const BackendOptions& options) {

@@ -1,5 +1,7 @@
 #include "backends/plan/kernels/arguments.h"
 
+#include <algorithm>
+
 namespace rondo {
 
 const Slot* slot_at(const StepProgram& program, const std::vector<Argument>& arguments, size_t i) {
@@ -11,6 +13,14 @@ const Slot* slot_at(const StepProgram& program, const std::vector<Argument>& arg
 
 bool is_plain_float(const Slot* slot) {
   return slot != nullptr && slot->dtype == at::kFloat && is_contiguous(*slot);
+}
+
+bool are_plain_floats(const StepProgram& program,
+                      const std::vector<Argument>& arguments,
+                      std::initializer_list<size_t> places) {
+  return std::all_of(places.begin(), places.end(), [&](size_t i) {
+    return is_plain_float(slot_at(program, arguments, i));
+  });
 }
 
 bool is_constant(const Argument& argument, double value) {

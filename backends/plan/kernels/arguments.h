@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "backends/program/step_program.h"
@@ -19,6 +20,11 @@ inline SlotId id_at(const std::vector<Argument>& arguments, size_t i) {
 
 /// float32, row after row without gaps.
 bool is_plain_float(const Slot* slot);
+
+/// The same for the tensors at these places.
+bool are_plain_floats(const StepProgram& program,
+                      const std::vector<Argument>& arguments,
+                      std::initializer_list<size_t> places);
 
 /// The value of a constant number; false when the argument is not one, or another one.
 bool is_constant(const Argument& argument, double value);

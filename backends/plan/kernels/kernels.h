@@ -16,6 +16,8 @@ std::vector<OwnKernel> nll_loss_kernels();
 std::vector<OwnKernel> max_pool_kernels();
 std::vector<OwnKernel> batch_norm_kernels();
 std::vector<OwnKernel> batch_norm_backward_kernels();
+std::vector<OwnKernel> batch_norm_relu_pool_kernels();
+std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels();
 std::vector<OwnKernel> first_convolution_kernels();
 std::vector<OwnKernel> masked_fill_kernels();
 std::vector<OwnKernel> gradients_of_parts_kernels();

@@ -5,6 +5,10 @@
 
 #include "core/vector_loop.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace rondo {
 
 // Eight floats side by side, as LibTorch's AVX2 build reduces them. Files that use them are
@@ -13,6 +17,7 @@ namespace rondo {
 inline constexpr int64_t kLanes = 8;
 
 using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
+using LaneInts = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 
 RONDO_AVX2 RONDO_INLINE Lanes load(const float* from) {
   Lanes lanes;
@@ -27,6 +32,15 @@ RONDO_AVX2 RONDO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
     sum[i] = __builtin_fmaf(a[i], b[i], c[i]);
   }
   return sum;
+}
+
+/// a > b ? a : b, in one instruction: b where one of them is NaN.
+RONDO_AVX2 RONDO_INLINE Lanes larger(Lanes a, Lanes b) {
+#if defined(__x86_64__)
+  return _mm256_max_ps(a, b);
+#else
+  return a > b ? a : b;
+#endif
 }
 
 /// Halves, quarters, neighbours.

@@ -6,13 +6,13 @@
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
-#include "core/vector_loop.h"
+#include "backends/plan/kernels/pair_pooling.h"
 
 namespace rondo {
 
 namespace {
 
-// Sizes of a pooling without padding and dilation.
+/// Sizes of a pooling without padding and dilation.
 struct Pooling {
   int64_t planes;  // batch times channels
   int64_t height;
@@ -22,21 +22,6 @@ struct Pooling {
   int64_t kernel[2];
   int64_t stride[2];
 };
-
-/// The first largest element of a window, and its place in the plane; a NaN wins.
-template <class Value, class Place>
-struct Largest {
-  Value value;
-  Place place;
-
-  RONDO_INLINE void offer(Value other, Place other_place) {
-    const auto wins = (other > value) | (other != other);
-    value = wins ? other : value;
-    place = wins ? other_place : place;
-  }
-};
-
-constexpr float kLeast = -std::numeric_limits<float>::infinity();
 
 class MaxPoolKernel final : public Kernel {
  public:
@@ -55,6 +40,7 @@ class MaxPoolKernel final : public Kernel {
 
  private:
   void pool(const float* x, float* y, int64_t* indices) const {
+    constexpr float kLeast = -std::numeric_limits<float>::infinity();
     for (int64_t i = 0; i < p_.out_height; ++i) {
       for (int64_t j = 0; j < p_.out_width; ++j) {
         const int64_t corner = i * p_.stride[0] * p_.width + j * p_.stride[1];
@@ -77,90 +63,65 @@ class MaxPoolKernel final : public Kernel {
   Operand indices_;
 };
 
-/// Windows of two by two side by side, eight at a time.
+/// Elements as they are.
+struct Itself {
+  static constexpr bool kMayBeNaN = true;
+
+  template <class Value>
+  RONDO_AVX2 RONDO_INLINE Value operator()(Value x) const {
+    return x;
+  }
+};
+
+/// Places in the plane.
+struct PlacesInPlane {
+  using Stored = int64_t;
+
+  int64_t width;
+
+  RONDO_AVX2 RONDO_INLINE int64_t at(int64_t corner, int64_t k) const {
+    return corner + k / 2 * width + k % 2;
+  }
+
+  RONDO_AVX2 RONDO_INLINE LaneInts lanes_at(int64_t corner, int64_t k) const {
+    const LaneInts windows = {0, 2, 8, 10, 4, 6, 12, 14};
+    return windows + static_cast<int32_t>(at(corner, k));
+  }
+
+  RONDO_AVX2 RONDO_INLINE void store(const Largest<float, int64_t>& largest, int64_t* to) const {
+    *to = largest.place;
+  }
+
+  RONDO_AVX2 RONDO_INLINE void store(const Largest<Lanes, LaneInts>& largest, int64_t* to) const {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      to[i] = largest.place[i];
+    }
+  }
+};
+
 class PairPoolKernel final : public Kernel {
  public:
   PairPoolKernel(const Pooling& pooling, Operand input, Operand result, Operand indices)
-      : p_(pooling), input_(input), result_(result), indices_(indices) {}
+      : planes_(pooling.planes),
+        plane_{pooling.height, pooling.width},
+        input_(input),
+        result_(result),
+        indices_(indices) {}
 
   void run() override {
-    at::parallel_for(0, p_.planes, 1, [&](int64_t begin, int64_t end) {
-      const Planes planes = {p_, input_.as<float>(), result_.as<float>(), indices_.as<int64_t>()};
-      vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { planes.pool(begin + i); }, end - begin);
+    at::parallel_for(0, planes_, 1, [this](int64_t begin, int64_t end) {
+      const PairPooling pooling(plane_, Itself(), PlacesInPlane{plane_.width});
+      for (int64_t i = begin; i < end; ++i) {
+        pooling.pool(input_.as<float>() + i * plane_.size(),
+                     result_.as<float>() + i * plane_.windows(),
+                     indices_.as<int64_t>() + i * plane_.windows());
+      }
     });
   }
 
  private:
-  static constexpr int64_t kWidth = 8;
-  using Floats = float __attribute__((vector_size(4 * kWidth)));
-  using Ints = int32_t __attribute__((vector_size(4 * kWidth)));
-  using Longs = int64_t __attribute__((vector_size(8 * kWidth)));
-
-  struct Planes {
-    Pooling p;
-    const float* input;
-    float* result;
-    int64_t* indices;
-
-    // A row's last windows are computed together with what lies behind the row; the next row
-    // overwrites those. Where nothing lies behind, one by one.
-    RONDO_INLINE void pool(int64_t plane) const {
-      const int64_t in_size = p.height * p.width;
-      const int64_t out_size = p.out_height * p.out_width;
-      const float* const x = input + plane * in_size;
-      float* const y = result + plane * out_size;
-      int64_t* const places = indices + plane * out_size;
-      for (int64_t i = 0; i < p.out_height; ++i) {
-        for (int64_t j = 0; j < p.out_width;) {
-          const int64_t corner = 2 * (i * p.width + j);
-          const int64_t out = i * p.out_width + j;
-          if (corner + p.width + 2 * kWidth <= in_size && out + kWidth <= out_size) {
-            pool_eight(x, corner, y + out, places + out);
-            j += kWidth;
-          } else {
-            pool_one(x, corner, y + out, places + out);
-            ++j;
-          }
-        }
-      }
-    }
-
-    RONDO_INLINE void pool_eight(const float* x, int64_t corner, float* y, int64_t* places) const {
-      const Ints lane = {0, 2, 4, 6, 8, 10, 12, 14};
-      const Ints first = lane + static_cast<int32_t>(corner);
-      const auto width = static_cast<int32_t>(p.width);
-      const Floats least = Floats{} + kLeast;
-      Largest<Floats, Ints> largest = {least, first};
-      largest.offer(every_other(x + corner, 0), first);
-      largest.offer(every_other(x + corner, 1), first + 1);
-      largest.offer(every_other(x + corner + p.width, 0), first + width);
-      largest.offer(every_other(x + corner + p.width, 1), first + width + 1);
-      const Longs wide = __builtin_convertvector(largest.place, Longs);
-      __builtin_memcpy(y, &largest.value, sizeof largest.value);
-      __builtin_memcpy(places, &wide, sizeof wide);
-    }
-
-    RONDO_INLINE void pool_one(const float* x, int64_t corner, float* y, int64_t* places) const {
-      Largest<float, int64_t> largest = {kLeast, corner};
-      for (const int64_t place : {corner, corner + 1, corner + p.width, corner + p.width + 1}) {
-        largest.offer(x[place], place);
-      }
-      *y = largest.value;
-      *places = largest.place;
-    }
-
-    /// Eight of sixteen floats, from the first or the second on.
-    static RONDO_INLINE Floats every_other(const float* x, int32_t from) {
-      Floats low;
-      Floats high;
-      __builtin_memcpy(&low, x, sizeof low);
-      __builtin_memcpy(&high, x + kWidth, sizeof high);
-      return from == 0 ? __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14)
-                       : __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15);
-    }
-  };
-
-  Pooling p_;
+  int64_t planes_;
+  PairedPlane plane_;
   Operand input_;
   Operand result_;
   Operand indices_;
@@ -168,6 +129,7 @@ class PairPoolKernel final : public Kernel {
 
 bool is_pair_pooling(const Pooling& p) {
   return p.kernel[0] == 2 && p.kernel[1] == 2 && p.stride[0] == 2 && p.stride[1] == 2 &&
+         p.out_height == p.height / 2 && p.out_width == p.width / 2 &&
          p.height * p.width < std::numeric_limits<int32_t>::max();
 }
 
@@ -221,7 +183,7 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
   const Operand x = memory.operand(id_at(instruction.arguments, 0));
   const Operand y = memory.operand(id_at(instruction.results, 0));
   const Operand indices = memory.operand(id_at(instruction.results, 1));
-  if (is_pair_pooling(pooling)) {
+  if (is_pair_pooling(pooling) && widest_instruction_set() == InstructionSet::Avx2) {
     return std::make_unique<PairPoolKernel>(pooling, x, y, indices);
   }
   return std::make_unique<MaxPoolKernel>(pooling, x, y, indices);

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+
+#include "backends/plan/kernels/batch_statistics.h"
+#include "backends/plan/kernels/lanes.h"
+#include "core/vector_loop.h"
+
+namespace rondo {
+
+// The gradient of a batch norm that was run in training.
+//
+// LibTorch adds the elements of a plane (one channel of one example) in eight lanes, each addition
+// waiting for the last one, and the planes in double precision. Several planes side by side keep
+// the order of each and do not wait.
+// Source: batch_norm_cpu_backward_contiguous_impl, ATen/native/cpu/batch_norm_kernel.cpp.
+
+/// How the compiler of LibTorch adds a product: Debian 12's rounds once, Debian 13's twice.
+enum class ProductSum { Fused, Rounded };
+
+/// Arguments and results. `dx` may be `dy`.
+struct BatchNormGradient {
+  ImageShape shape;  ///< of dy, x and dx; an image has a vector's width at least
+  const float* dy;
+  const float* x;
+  const float* weight;
+  const float* mean;
+  const float* inverse_deviation;
+  float* dx;
+  float* dweight;
+  float* dbias;
+};
+
+namespace detail {
+
+/// Planes that are added up side by side.
+inline constexpr int64_t kPlanes = 4;
+
+/// What the gradients of one channel are made of.
+struct GradientSums {
+  double gradient = 0.0;  ///< of dy
+  double product = 0.0;   ///< of (x - mean) * dy
+};
+
+/// Adds kCount planes, which lie `step` elements apart, to the sums.
+template <ProductSum kSum, int64_t kCount>
+RONDO_AVX2 void add_planes(
+    const float* x, const float* dy, int64_t step, int64_t image, float mean, GradientSums& sums) {
+  Lanes gradients[kCount];
+  Lanes products[kCount];
+  const Lanes means = mean - Lanes{};
+  for (int64_t p = 0; p < kCount; ++p) {
+    gradients[p] = load(dy + p * step);
+    products[p] = (load(x + p * step) - means) * gradients[p];
+  }
+  const int64_t whole = image - image % kLanes;
+  for (int64_t i = kLanes; i < whole; i += kLanes) {
+    for (int64_t p = 0; p < kCount; ++p) {
+      const Lanes gradient = load(dy + p * step + i);
+      gradients[p] += gradient;
+      const Lanes distance = load(x + p * step + i) - means;
+      products[p] = kSum == ProductSum::Fused ? fused(distance, gradient, products[p])
+                                              : products[p] + distance * gradient;
+    }
+  }
+  for (int64_t p = 0; p < kCount; ++p) {
+    for (int64_t i = whole; i < image; ++i) {
+      const float gradient = dy[p * step + i];
+      gradients[p][i - whole] += gradient;
+      const float distance = x[p * step + i] - mean;
+      products[p][i - whole] = kSum == ProductSum::Fused
+                                   ? __builtin_fmaf(distance, gradient, products[p][i - whole])
+                                   : products[p][i - whole] + distance * gradient;
+    }
+    sums.gradient += static_cast<double>(added_up(gradients[p]));
+    sums.product += static_cast<double>(added_up(products[p]));
+  }
+}
+
+template <ProductSum kSum, class Prepare>
+GradientSums sums_of(const BatchNormGradient& g, int64_t channel, Prepare prepare) {
+  const int64_t image = g.shape.image;
+  const int64_t step = g.shape.channels * image;
+  const float* const x = g.x + channel * image;
+  const float* const dy = g.dy + channel * image;
+  GradientSums sums;
+  int64_t n = 0;
+  for (; n + kPlanes <= g.shape.batch; n += kPlanes) {
+    for (int64_t p = 0; p < kPlanes; ++p) {
+      prepare((n + p) * g.shape.channels + channel);
+    }
+    add_planes<kSum, kPlanes>(x + n * step, dy + n * step, step, image, g.mean[channel], sums);
+  }
+  for (; n < g.shape.batch; ++n) {
+    prepare(n * g.shape.channels + channel);
+    add_planes<kSum, 1>(x + n * step, dy + n * step, step, image, g.mean[channel], sums);
+  }
+  return sums;
+}
+
+}  // namespace detail
+
+/// Computes it for one channel. Needs AVX2.
+/// \param prepare  `void(int64_t plane)`, called before a plane of `dy` is read
+template <ProductSum kSum, class Prepare>
+void compute_channel(const BatchNormGradient& g, int64_t channel, Prepare prepare) {
+  const detail::GradientSums sums = detail::sums_of<kSum>(g, channel, prepare);
+  const float deviation = g.inverse_deviation[channel];
+  g.dweight[channel] = static_cast<float>(sums.product * static_cast<double>(deviation));
+  g.dbias[channel] = static_cast<float>(sums.gradient);
+  const int64_t count = g.shape.per_channel();
+  const float slope =
+      static_cast<float>(sums.product) * deviation * deviation / static_cast<float>(count);
+  const auto shift = static_cast<float>(sums.gradient / static_cast<double>(count));
+  const float mean = g.mean[channel];
+  const float weight = g.weight[channel];
+  for (int64_t n = 0; n < g.shape.batch; ++n) {
+    const int64_t plane = (n * g.shape.channels + channel) * g.shape.image;
+    const float* const x = g.x + plane;
+    const float* const dy = g.dy + plane;
+    float* const dx = g.dx + plane;
+    vector_loop(
+        [=](int64_t i) RONDO_INLINE_LAMBDA {
+          dx[i] = __builtin_fmaf(-(x[i] - mean), slope, dy[i] - shift) * deviation * weight;
+        },
+        g.shape.image);
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,106 @@
+// Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
+
+#include <ATen/Parallel.h>
+
+#include "backends/plan/kernels/arguments.h"
+#include "backends/plan/kernels/batch_norm_gradient.h"
+#include "backends/plan/kernels/kernels.h"
+#include "backends/plan/kernels/pair_routes.h"
+
+namespace rondo {
+
+namespace {
+
+/// Arguments and results.
+struct Tensors {
+  Operand gradient;
+  Operand routes;
+  Operand x;
+  Operand weight;
+  Operand mean;
+  Operand inverse_deviation;
+  Operand dx;
+  Operand dweight;
+  Operand dbias;
+};
+
+/// The gradient of a plane is spread where the norm's will be, right before it is added up.
+template <ProductSum kSum>
+class BatchNormReluPoolBackwardKernel final : public Kernel {
+ public:
+  BatchNormReluPoolBackwardKernel(const Tensors& tensors,
+                                  const ImageShape& shape,
+                                  PairedPlane plane)
+      : t_(tensors), shape_(shape), plane_(plane) {}
+
+  void run() override {
+    at::parallel_for(0, shape_.channels, 1, [this](int64_t begin, int64_t end) {
+      float* const dx = t_.dx.as<float>();
+      const BatchNormGradient gradient = {shape_,
+                                          /*dy=*/dx,
+                                          t_.x.as<float>(),
+                                          t_.weight.as<float>(),
+                                          t_.mean.as<float>(),
+                                          t_.inverse_deviation.as<float>(),
+                                          dx,
+                                          t_.dweight.as<float>(),
+                                          t_.dbias.as<float>()};
+      for (int64_t channel = begin; channel < end; ++channel) {
+        compute_channel<kSum>(gradient, channel, [this](int64_t plane) { spread_plane(plane); });
+      }
+    });
+  }
+
+ private:
+  void spread_plane(int64_t plane) const {
+    spread(plane_,
+           t_.gradient.as<float>() + plane * plane_.windows(),
+           t_.routes.as<uint8_t>() + plane * plane_.windows(),
+           t_.dx.as<float>() + plane * plane_.size());
+  }
+
+  Tensors t_;
+  ImageShape shape_;
+  PairedPlane plane_;
+};
+
+// (gradient, routes, x, weight, mean, inverse_deviation, eps)
+bool accepts(const StepProgram& program, const Instruction& instruction) {
+  return widest_instruction_set() == InstructionSet::Avx2 &&
+         are_plain_floats(program, instruction.arguments, {3, 4, 5}) &&
+         are_plain_floats(program, instruction.results, {0, 1, 2}) &&
+         fit_together(slot_at(program, instruction.arguments, 2),
+                      slot_at(program, instruction.arguments, 0),
+                      slot_at(program, instruction.arguments, 1)) &&
+         slot_at(program, instruction.results, 0)->sizes ==
+             slot_at(program, instruction.arguments, 2)->sizes;
+}
+
+template <ProductSum kSum>
+std::unique_ptr<Kernel> make(const StepProgram& program,
+                             const Instruction& instruction,
+                             const PlanMemory& memory) {
+  const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
+  const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
+  const Slot& x = *slot_at(program, instruction.arguments, 2);
+  return std::make_unique<BatchNormReluPoolBackwardKernel<kSum>>(Tensors{argument(0),
+                                                                         argument(1),
+                                                                         argument(2),
+                                                                         argument(3),
+                                                                         argument(4),
+                                                                         argument(5),
+                                                                         result(0),
+                                                                         result(1),
+                                                                         result(2)},
+                                                                 image_shape(x),
+                                                                 plane_of(x));
+}
+
+}  // namespace
+
+std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels() {
+  const char* const op = "rondo::batch_norm_relu_pool_backward";
+  return {{op, accepts, make<ProductSum::Fused>}, {op, accepts, make<ProductSum::Rounded>}};
+}
+
+}  // namespace rondo

@@ -1,0 +1,232 @@
+// Compiled with -ffp-contract=off (backends/CMakeLists.txt): what LibTorch's AVX2 build fuses is
+// written as `fma`. See core/vector_loop.h.
+
+#include "backends/plan/kernels/batch_statistics.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/plan/kernels/lanes.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rondo {
+
+namespace {
+
+// In LibTorch's order each addition waits for the last one. Eight channels side by side keep the
+// order of each and do not wait.
+constexpr int64_t kChains = kLanes;
+
+using Doubles = double __attribute__((vector_size(4 * sizeof(double))));
+
+void finish(const BatchStatistics& s, int64_t channel, float mean, float squares) {
+  const int64_t n = s.shape.per_channel();
+  const double variance = squares / static_cast<float>(n);
+  const float unbiased = squares / static_cast<float>(n - 1);
+  s.mean[channel] = mean;
+  s.inverse_deviation[channel] = static_cast<float>(1.0 / std::sqrt(variance + s.eps));
+  s.running_mean[channel] = s.momentum * mean + (1.0F - s.momentum) * s.running_mean[channel];
+  s.running_var[channel] =
+      static_cast<float>(static_cast<double>(s.momentum) * static_cast<double>(unbiased) +
+                         static_cast<double>((1.0F - s.momentum) * s.running_var[channel]));
+}
+
+float mean_of(double sum, int64_t count) {
+  return static_cast<float>(sum / static_cast<double>(count));
+}
+
+/// What is added up: x, or the square of its distance from the mean.
+enum class Term { Itself, SquaredDistance };
+
+template <Term kTerm, class Value>
+RONDO_INLINE Value term_of(Value x, Value mean) {
+  if constexpr (kTerm == Term::Itself) {
+    return x;
+  } else {
+    const Value distance = x - mean;
+    return distance * distance;
+  }
+}
+
+template <Term kTerm>
+double sum_of_channel(const BatchStatistics& s, int64_t channel, float mean) {
+  double sum = 0.0;
+  for (int64_t n = 0; n < s.shape.batch; ++n) {
+    const float* const x = s.x + (n * s.shape.channels + channel) * s.shape.image;
+    for (int64_t i = 0; i < s.shape.image; ++i) {
+      sum += static_cast<double>(term_of<kTerm>(x[i], mean));
+    }
+  }
+  return sum;
+}
+
+void collect_channel(const BatchStatistics& s, int64_t channel) {
+  const float mean = mean_of(sum_of_channel<Term::Itself>(s, channel, 0.0F), s.shape.per_channel());
+  finish(s,
+         channel,
+         mean,
+         static_cast<float>(sum_of_channel<Term::SquaredDistance>(s, channel, mean)));
+}
+
+/// The sums of eight channels, in the order of the channels.
+struct BundleSums {
+  Doubles first = {};
+  Doubles last = {};
+
+  double operator[](int64_t k) const { return k < 4 ? first[k] : last[k - 4]; }
+};
+
+// GCC converts pairs where it is told to convert four.
+RONDO_AVX2 RONDO_INLINE Doubles first_half(Lanes lanes) {
+#if defined(__x86_64__)
+  return _mm256_cvtps_pd(_mm256_castps256_ps128(lanes));
+#else
+  return Doubles{lanes[0], lanes[1], lanes[2], lanes[3]};
+#endif
+}
+
+RONDO_AVX2 RONDO_INLINE Doubles last_half(Lanes lanes) {
+#if defined(__x86_64__)
+  return _mm256_cvtps_pd(_mm256_extractf128_ps(lanes, 1));
+#else
+  return Doubles{lanes[4], lanes[5], lanes[6], lanes[7]};
+#endif
+}
+
+/// Turns rows of four channels into columns: result j has element j of each channel in its low
+/// half, and element j + 4 in its high half.
+RONDO_AVX2 RONDO_INLINE void turn(const Lanes* rows, Lanes* columns) {
+  const Lanes ab_low = __builtin_shufflevector(rows[0], rows[1], 0, 8, 1, 9, 4, 12, 5, 13);
+  const Lanes ab_high = __builtin_shufflevector(rows[0], rows[1], 2, 10, 3, 11, 6, 14, 7, 15);
+  const Lanes cd_low = __builtin_shufflevector(rows[2], rows[3], 0, 8, 1, 9, 4, 12, 5, 13);
+  const Lanes cd_high = __builtin_shufflevector(rows[2], rows[3], 2, 10, 3, 11, 6, 14, 7, 15);
+  columns[0] = __builtin_shufflevector(ab_low, cd_low, 0, 1, 8, 9, 4, 5, 12, 13);
+  columns[1] = __builtin_shufflevector(ab_low, cd_low, 2, 3, 10, 11, 6, 7, 14, 15);
+  columns[2] = __builtin_shufflevector(ab_high, cd_high, 0, 1, 8, 9, 4, 5, 12, 13);
+  columns[3] = __builtin_shufflevector(ab_high, cd_high, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+
+/// Adds eight elements of each of four channels, one after the other.
+RONDO_AVX2 RONDO_INLINE void add_in_order(const Lanes* rows, Doubles& sums) {
+  Lanes columns[4];
+  turn(rows, columns);
+  for (const Lanes column : columns) {
+    sums += first_half(column);
+  }
+  for (const Lanes column : columns) {
+    sums += last_half(column);
+  }
+}
+
+template <Term kTerm>
+RONDO_AVX2 BundleSums sums_of_bundle(const BatchStatistics& s,
+                                     int64_t channel,
+                                     const float* means) {
+  const int64_t image = s.shape.image;
+  BundleSums sums;
+  for (int64_t n = 0; n < s.shape.batch; ++n) {
+    const float* const x = s.x + (n * s.shape.channels + channel) * image;
+    int64_t i = 0;
+    for (; i + kLanes <= image; i += kLanes) {
+      Lanes rows[kChains];
+      for (int64_t k = 0; k < kChains; ++k) {
+        rows[k] = term_of<kTerm>(load(x + k * image + i), means[k] - Lanes{});
+      }
+      add_in_order(rows, sums.first);
+      add_in_order(rows + 4, sums.last);
+    }
+    for (; i < image; ++i) {
+      for (int64_t k = 0; k < 4; ++k) {
+        sums.first[k] += static_cast<double>(term_of<kTerm>(x[k * image + i], means[k]));
+        sums.last[k] += static_cast<double>(term_of<kTerm>(x[(k + 4) * image + i], means[k + 4]));
+      }
+    }
+  }
+  return sums;
+}
+
+void collect_bundle(const BatchStatistics& s, int64_t channel) {
+  float means[kChains] = {};
+  const BundleSums sums = sums_of_bundle<Term::Itself>(s, channel, means);
+  for (int64_t k = 0; k < kChains; ++k) {
+    means[k] = mean_of(sums[k], s.shape.per_channel());
+  }
+  const BundleSums squares = sums_of_bundle<Term::SquaredDistance>(s, channel, means);
+  for (int64_t k = 0; k < kChains; ++k) {
+    finish(s, channel + k, means[k], static_cast<float>(squares[k]));
+  }
+}
+
+/// Of x - mean, or of its squares.
+RONDO_AVX2 double sum_in_lanes(const BatchStatistics& s,
+                               int64_t channel,
+                               float mean,
+                               bool squares) {
+  constexpr int64_t kSums = 4;
+  const Lanes means = mean - Lanes{};
+  double sum = 0.0;
+  for (int64_t n = 0; n < s.shape.batch; ++n) {
+    const float* const x = s.x + (n * s.shape.channels + channel) * s.shape.image;
+    Lanes sums[kSums] = {};
+    int64_t i = 0;
+    for (; i + kSums * kLanes <= s.shape.image; i += kSums * kLanes) {
+      for (int64_t k = 0; k < kSums; ++k) {
+        const Lanes centred = load(x + i + k * kLanes) - means;
+        sums[k] = squares ? fused(centred, centred, sums[k]) : sums[k] + centred;
+      }
+    }
+    float rest = 0.0F;
+    for (; i < s.shape.image; ++i) {
+      const float centred = x[i] - mean;
+      rest += squares ? centred * centred : centred;
+    }
+    sum += static_cast<double>(added_up((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest);
+  }
+  return sum;
+}
+
+}  // namespace
+
+ImageShape image_shape(const Slot& x) {
+  return {x.sizes[0], x.sizes[1], numel(x) / (x.sizes[0] * x.sizes[1])};
+}
+
+void collect(const BatchStatistics& s) {
+  const bool has_vectors = widest_instruction_set() == InstructionSet::Avx2;
+  const int64_t channels = s.shape.channels;
+  at::parallel_for(0, (channels + kChains - 1) / kChains, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin * kChains; first < std::min(end * kChains, channels);
+         first += kChains) {
+      if (has_vectors && first + kChains <= channels) {
+        collect_bundle(s, first);
+        continue;
+      }
+      for (int64_t channel = first; channel < std::min(first + kChains, channels); ++channel) {
+        collect_channel(s, channel);
+      }
+    }
+  });
+}
+
+void collect_in_lanes(const BatchStatistics& s) {
+  at::parallel_for(0, s.shape.channels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t channel = begin; channel < end; ++channel) {
+      const float mean =
+          mean_of(sum_in_lanes(s, channel, 0.0F, /*squares=*/false), s.shape.per_channel());
+      finish(
+          s, channel, mean, static_cast<float>(sum_in_lanes(s, channel, mean, /*squares=*/true)));
+    }
+  });
+}
+
+Normalisation normalisation_of(float mean, float inverse_deviation, float weight, float bias) {
+  const float scale = inverse_deviation * weight;
+  return {scale, std::fma(-mean, scale, bias)};
+}
+
+}  // namespace rondo

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "backends/program/step_program.h"
+
+namespace rondo {
+
+/// [batch, channels, image…], contiguous.
+struct ImageShape {
+  int64_t batch;
+  int64_t channels;
+  int64_t image;
+
+  int64_t per_channel() const { return batch * image; }
+
+  int64_t planes() const { return batch * channels; }
+};
+
+/// \param x  of two dimensions and more, not empty
+ImageShape image_shape(const Slot& x);
+
+/// What a batch norm computes of its batch, channel by channel, and where it keeps it.
+struct BatchStatistics {
+  const float* x;
+  ImageShape shape;
+  float momentum;
+  double eps;
+  float* running_mean;
+  float* running_var;
+  float* mean;
+  float* inverse_deviation;
+};
+
+/// With LibTorch's bits: it adds the elements of a channel in double precision, one after the
+/// other, first themselves and then the squares of their distances from the mean.
+/// Source: batch_norm_cpu_collect_stats_contiguous_impl, ATen/native/cpu/batch_norm_kernel.cpp, and
+/// batch_norm_cpu_update_stats_template, ATen/native/Normalization.cpp.
+void collect(const BatchStatistics& statistics);
+
+/// With each plane added up in vectors. Needs AVX2.
+void collect_in_lanes(const BatchStatistics& statistics);
+
+/// y = x * scale + shift, as LibTorch normalises.
+struct Normalisation {
+  float scale;
+  float shift;
+};
+
+/// Of one channel.
+Normalisation normalisation_of(float mean, float inverse_deviation, float weight, float bias);
+
+}  // namespace rondo
