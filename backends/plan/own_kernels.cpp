@@ -22,6 +22,7 @@ const std::vector<OwnKernel>& own_kernels() {
                                batch_norm_relu_pool_backward_kernels(),
                                first_convolution_kernels(),
                                masked_fill_kernels(),
+                               copy_kernels(),
                                gradients_of_parts_kernels(),
                                transcendental_kernels()}) {
       kernels.insert(kernels.end(), family.begin(), family.end());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -31,7 +32,7 @@ TEST_CASE("matrix products in every order of their factors") {
         return std::vector{at.mm(x["b"]), x["a"].mm(bt), at.mm(bt)};
       },
       batch,
-      3);
+      5);
   check_same(
       "part of a matrix",
       [](const Batch& x) { return std::vector{x["a"].narrow(1, 2, 4).mm(x["b"].narrow(0, 1, 4))}; },
@@ -63,7 +64,7 @@ TEST_CASE("batches of matrix products") {
         return std::vector{a.bmm(b)};
       },
       batch,
-      1);
+      3);
   check_same(
       "too small for a library",
       [](const Batch& x) {
@@ -313,6 +314,47 @@ TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
       1);
 }
 
+TEST_CASE("copies from any order of four dimensions to any other") {
+  const auto batch = [](int step) {
+    return Batch{{"a", with_odd_numbers(random({3, 17, 8, 40}, step))}};
+  };
+  std::vector<int64_t> order = {0, 1, 2, 3};
+  do {
+    check_same(
+        fmt::format("{}: the whole, and a part", fmt::join(order, ", ")),
+        [=](const Batch& x) {
+          const at::Tensor turned = x["a"].permute(order);
+          return std::vector{turned.clone(at::MemoryFormat::Contiguous),
+                             turned.narrow(1, 1, 2).clone(at::MemoryFormat::Contiguous)};
+        },
+        batch,
+        2);
+  } while (std::next_permutation(order.begin(), order.end()));
+  check_same(
+      "into a part, and what is repeated",
+      [](const Batch& x) {
+        const at::Tensor target = x["a"][0].expand({3, -1, -1, -1}).clone();
+        target.narrow(3, 8, 20).copy_(x["a"].narrow(3, 3, 20));
+        return std::vector{target};
+      },
+      batch,
+      2);
+}
+
+TEST_CASE("what is copied within one tensor is left to LibTorch") {
+  check_same(
+      "a row to the next",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"].clone();
+        a[1].copy_(a[0]);
+        return std::vector{a};
+      },
+      [](int step) {
+        return Batch{{"a", random({3, 16}, step)}};
+      },
+      1);
+}
+
 TEST_CASE("gradients of parts, with gaps before, between and behind them") {
   static const auto op =
       c10::Dispatcher::singleton()
@@ -335,7 +377,7 @@ TEST_CASE("gradients of parts, with gaps before, between and behind them") {
         return std::vector{op.call({a, x["b"].select(1, 0)}, {2, 4, 5}, 0, {1, 0})};
       },
       batch,
-      1);
+      2);
 }
 
 TEST_CASE("kernels that may round differently stay within their bounds") {

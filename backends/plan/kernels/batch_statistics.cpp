@@ -98,19 +98,6 @@ RONDO_AVX2 RONDO_INLINE Doubles last_half(Lanes lanes) {
 #endif
 }
 
-/// Turns rows of four channels into columns: result j has element j of each channel in its low
-/// half, and element j + 4 in its high half.
-RONDO_AVX2 RONDO_INLINE void turn(const Lanes* rows, Lanes* columns) {
-  const Lanes ab_low = __builtin_shufflevector(rows[0], rows[1], 0, 8, 1, 9, 4, 12, 5, 13);
-  const Lanes ab_high = __builtin_shufflevector(rows[0], rows[1], 2, 10, 3, 11, 6, 14, 7, 15);
-  const Lanes cd_low = __builtin_shufflevector(rows[2], rows[3], 0, 8, 1, 9, 4, 12, 5, 13);
-  const Lanes cd_high = __builtin_shufflevector(rows[2], rows[3], 2, 10, 3, 11, 6, 14, 7, 15);
-  columns[0] = __builtin_shufflevector(ab_low, cd_low, 0, 1, 8, 9, 4, 5, 12, 13);
-  columns[1] = __builtin_shufflevector(ab_low, cd_low, 2, 3, 10, 11, 6, 7, 14, 15);
-  columns[2] = __builtin_shufflevector(ab_high, cd_high, 0, 1, 8, 9, 4, 5, 12, 13);
-  columns[3] = __builtin_shufflevector(ab_high, cd_high, 2, 3, 10, 11, 6, 7, 14, 15);
-}
-
 /// Adds eight elements of each of four channels, one after the other.
 RONDO_AVX2 RONDO_INLINE void add_in_order(const Lanes* rows, Doubles& sums) {
   Lanes columns[4];

@@ -20,6 +20,7 @@ std::vector<OwnKernel> batch_norm_relu_pool_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels();
 std::vector<OwnKernel> first_convolution_kernels();
 std::vector<OwnKernel> masked_fill_kernels();
+std::vector<OwnKernel> copy_kernels();
 std::vector<OwnKernel> gradients_of_parts_kernels();
 std::vector<OwnKernel> transcendental_kernels();
 
