@@ -20,6 +20,7 @@ const std::vector<OwnKernel>& own_kernels() {
                                batch_norm_backward_kernels(),
                                batch_norm_relu_pool_kernels(),
                                batch_norm_relu_pool_backward_kernels(),
+                               layer_norm_kernels(),
                                first_convolution_kernels(),
                                masked_fill_kernels(),
                                copy_kernels(),

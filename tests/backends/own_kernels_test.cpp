@@ -301,6 +301,24 @@ TEST_CASE("the gradient of a batch norm, with planes that end within a vector") 
   }
 }
 
+TEST_CASE("layer norm over rows of any width that is a multiple of a vector's") {
+  for (const int64_t width : {8, 24, 128, 136, 384, 768, 3000}) {
+    check_same(
+        std::to_string(width),
+        [=](const Batch& x) {
+          const auto [y, mean, deviation] =
+              at::native_layer_norm(x["x"], {width}, x["w"], x["b"], 1e-5);
+          return std::vector{y, mean, deviation};
+        },
+        [=](int step) {
+          return Batch{{"x", random({3, 7, width}, step) * 3 + 1},
+                       {"w", random({width}, step + 1)},
+                       {"b", random({width}, step + 2)}};
+        },
+        1);
+  }
+}
+
 TEST_CASE("a masked fill whose mask repeats over the first dimensions") {
   check_same(
       "causal",

@@ -15,9 +15,6 @@ namespace rondo {
 // the order of each and do not wait.
 // Source: batch_norm_cpu_backward_contiguous_impl, ATen/native/cpu/batch_norm_kernel.cpp.
 
-/// How the compiler of LibTorch adds a product: Debian 12's rounds once, Debian 13's twice.
-enum class ProductSum { Fused, Rounded };
-
 /// Arguments and results. `dx` may be `dy`.
 struct BatchNormGradient {
   ImageShape shape;  ///< of dy, x and dx; an image has a vector's width at least
@@ -59,8 +56,7 @@ RONDO_AVX2 void add_planes(
       const Lanes gradient = load(dy + p * step + i);
       gradients[p] += gradient;
       const Lanes distance = load(x + p * step + i) - means;
-      products[p] = kSum == ProductSum::Fused ? fused(distance, gradient, products[p])
-                                              : products[p] + distance * gradient;
+      products[p] = add_product<kSum>(distance, gradient, products[p]);
     }
   }
   for (int64_t p = 0; p < kCount; ++p) {
@@ -68,9 +64,7 @@ RONDO_AVX2 void add_planes(
       const float gradient = dy[p * step + i];
       gradients[p][i - whole] += gradient;
       const float distance = x[p * step + i] - mean;
-      products[p][i - whole] = kSum == ProductSum::Fused
-                                   ? __builtin_fmaf(distance, gradient, products[p][i - whole])
-                                   : products[p][i - whole] + distance * gradient;
+      products[p][i - whole] = add_product<kSum>(distance, gradient, products[p][i - whole]);
     }
     sums.gradient += static_cast<double>(added_up(gradients[p]));
     sums.product += static_cast<double>(added_up(products[p]));

@@ -18,6 +18,7 @@ std::vector<OwnKernel> batch_norm_kernels();
 std::vector<OwnKernel> batch_norm_backward_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels();
+std::vector<OwnKernel> layer_norm_kernels();
 std::vector<OwnKernel> first_convolution_kernels();
 std::vector<OwnKernel> masked_fill_kernels();
 std::vector<OwnKernel> copy_kernels();

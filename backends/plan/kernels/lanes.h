@@ -34,6 +34,21 @@ RONDO_AVX2 RONDO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
   return sum;
 }
 
+/// How a compiler adds a product: rounded once, or twice. Builds of LibTorch differ, function by
+/// function.
+enum class ProductSum { Fused, Rounded };
+
+/// a * b + c
+template <ProductSum kSum>
+RONDO_AVX2 RONDO_INLINE Lanes add_product(Lanes a, Lanes b, Lanes c) {
+  return kSum == ProductSum::Fused ? fused(a, b, c) : c + a * b;
+}
+
+template <ProductSum kSum>
+RONDO_AVX2 RONDO_INLINE float add_product(float a, float b, float c) {
+  return kSum == ProductSum::Fused ? __builtin_fmaf(a, b, c) : c + a * b;
+}
+
 /// a > b ? a : b, in one instruction: b where one of them is NaN.
 RONDO_AVX2 RONDO_INLINE Lanes larger(Lanes a, Lanes b) {
 #if defined(__x86_64__)
