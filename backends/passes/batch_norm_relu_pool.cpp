@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -100,7 +101,7 @@ class Finder {
     if (is_in_place) {
       of_relu.erase(of_relu.begin());
     }
-    if (of_relu.size() != 4) {
+    if (of_relu.size() != 4 || !has_name(at(of_relu[3]), "aten::threshold_backward")) {
       return std::nullopt;
     }
     const Indices of_gradient = users_of(at(of_relu[3]).results[0]);
@@ -115,8 +116,20 @@ class Finder {
   bool is_norm(size_t index) const {
     const Instruction& norm = at(index);
     return has_name(norm, "aten::native_batch_norm") && are_tensors(norm.arguments, 0, 4) &&
-           is_number(norm.arguments[5], 1) &&
-           slot_of(program_, norm.arguments[0].slots[0]).sizes.size() == 4;
+           is_number(norm.arguments[5], 1) && has_planes(norm.arguments[0]);
+  }
+
+  // Others are better off with a kernel for each of the operators.
+  bool has_planes(const Argument& tensor) const {
+    constexpr int64_t kSmallestPlane = 8;  // elements: a vector
+    const Slot& x = slot_of(program_, tensor.slots[0]);
+    return is_plain_float(tensor) && x.sizes.size() == 4 && numel(x) > 0 &&
+           x.sizes[2] * x.sizes[3] >= kSmallestPlane;
+  }
+
+  bool is_plain_float(const Argument& tensor) const {
+    const Slot& slot = slot_of(program_, tensor.slots[0]);
+    return slot.dtype == at::kFloat && is_contiguous(slot);
   }
 
   bool fits(const Fusion& f) const {
@@ -139,6 +152,7 @@ class Finder {
   bool spreads(const Fusion& f) const {
     const Instruction& spread = at(f.pool_backward);
     return has_name(spread, "aten::max_pool2d_with_indices_backward") && are_pairs(spread, 2) &&
+           is_plain_float(spread.arguments[0]) &&
            shares_storage(spread.arguments[1], at(f.relu).results[0]) &&
            users_of(spread.results[0]) == Indices{f.pool_backward, f.relu_backward};
   }

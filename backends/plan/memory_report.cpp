@@ -33,8 +33,7 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
     return static_cast<int64_t>(plan.memory->tensor(tensor.slots[0]).nbytes());
   };
   if (name == "rondo::mm_to_") {
-    const bool adds = instruction.arguments[3].constant.toBool();
-    return adds ? bytes_of(instruction.arguments[0]) : 0;
+    return bytes_of(instruction.arguments[0]);
   }
   if (name == "rondo::batch_norm_relu_pool") {
     const int64_t index_bytes = 8 * bytes_of(instruction.results[1]);

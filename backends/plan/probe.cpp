@@ -120,6 +120,8 @@ void fill(at::Tensor& numbers, at::Generator& generator) {
     numbers.normal_(0.0, 1.0, generator);
   } else if (numbers.scalar_type() == at::kBool) {
     numbers.random_(0, 2, generator);
+  } else if (numbers.scalar_type() == at::kByte) {
+    numbers.random_(0, 5, generator);  // routes, of the gradient of a pooling
   } else {
     numbers.zero_();  // the only index that every table has
   }

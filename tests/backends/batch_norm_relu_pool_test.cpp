@@ -1,3 +1,4 @@
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
@@ -153,6 +154,9 @@ TEST_CASE("planes of any size and any number of channels give the bytes of the s
   for (const int64_t channels : {1, 3, 8, 19}) {
     for (const Size size : {Size{2, 4},
                             Size{4, 2},
+                            Size{10, 2},
+                            Size{8, 4},
+                            Size{4, 6},
                             Size{7, 7},
                             Size{6, 6},
                             Size{8, 8},
@@ -207,6 +211,58 @@ TEST_CASE("what somebody else sees is still computed") {
     seen.more = [](const at::Tensor&, const at::Tensor& rectified) { return rectified; };
   }
   check_refused(seen);
+}
+
+TEST_CASE("what is not a pooling is not taken for one") {
+  register_with_dispatcher();
+  const auto add_product =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("rondo::mm_to_", "")
+          .typed<void(const at::Tensor&, const at::Tensor&, const at::Tensor&, bool)>();
+  const Layer layer(3);
+  const auto frozen = [&](const Batch& x) {
+    return at::relu(std::get<0>(at::native_batch_norm(
+        x["x"], x["w"], x["b"], layer.running_mean, layer.running_var, true, 0.1, 1e-5)));
+  };
+  const Batch batch = batch_of(3, 8, 8, 0);
+  Body body;
+  SUBCASE("a reader that returns nothing") {
+    body = [&](const Batch& x) {
+      const at::Tensor rectified = frozen(x);
+      const at::Tensor sum = at::zeros({64, 64});
+      add_product.call(sum, rectified.view({18, 64}).t(), x["dy"].view({18, 64}), true);
+      return std::vector{sum, rectified.sum()};
+    };
+  }
+  SUBCASE("a reader whose first result is not defined") {
+    body = [&](const Batch& x) {
+      const at::Tensor rectified = frozen(x);
+      const at::Tensor weight = at::ones({3, 3, 1, 1});
+      const std::vector<int64_t> one = {1, 1};
+      const std::vector<int64_t> none = {0, 0};
+      const at::Tensor mean = rectified.mean();
+      const at::Tensor y = at::convolution(rectified, weight, {}, one, none, one, false, none, 1);
+      const auto [dx, dw, db] = at::convolution_backward(x["dy"],
+                                                         rectified,
+                                                         weight,
+                                                         std::vector<int64_t>{3},
+                                                         one,
+                                                         none,
+                                                         one,
+                                                         false,
+                                                         none,
+                                                         1,
+                                                         {false, true, true});
+      return std::vector{mean, y, dw, db};
+    };
+  }
+  const Recorded recorded(body, batch, layer.state());
+  CHECK(fusions(fuse_batch_norm_relu_pool(recorded.program)) == 0);
+}
+
+TEST_CASE("planes smaller than a vector keep a kernel for each operator") {
+  check_fused(
+      Layer(3), [](int step) { return batch_of(3, 2, 2, step); }, 0);
 }
 
 TEST_CASE("other layers are left alone") {

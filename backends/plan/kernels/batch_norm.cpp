@@ -3,8 +3,6 @@
 
 #include <ATen/Parallel.h>
 
-#include <algorithm>
-
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/batch_statistics.h"
 #include "backends/plan/kernels/kernels.h"

@@ -43,14 +43,16 @@ float mean_of(double sum, int64_t count) {
 /// What is added up: x, or the square of its distance from the mean.
 enum class Term { Itself, SquaredDistance };
 
-template <Term kTerm, class Value>
-RONDO_INLINE Value term_of(Value x, Value mean) {
-  if constexpr (kTerm == Term::Itself) {
-    return x;
-  } else {
-    const Value distance = x - mean;
-    return distance * distance;
-  }
+template <Term kTerm>
+RONDO_INLINE float term_of(float x, float mean) {
+  const float distance = x - mean;
+  return kTerm == Term::Itself ? x : distance * distance;
+}
+
+template <Term kTerm>
+RONDO_AVX2 RONDO_INLINE Lanes term_of(Lanes x, Lanes mean) {
+  const Lanes distance = x - mean;
+  return kTerm == Term::Itself ? x : distance * distance;
 }
 
 template <Term kTerm>

@@ -16,6 +16,8 @@ namespace {
 // Copies from one order of elements to another, such as what attention does to its heads: rows that
 // lie side by side in both are copied whole, others are turned in tiles of eight by eight.
 
+constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
+
 /// Elements that are `to` apart in the copy and `from` apart in the original.
 struct Dimension {
   int64_t size;
@@ -38,8 +40,6 @@ struct Tiles {
     }
     return count;
   }
-
-  int64_t elements() const { return rows.size * columns.size; }
 };
 
 std::vector<Dimension> merged(const std::vector<Dimension>& dimensions) {
@@ -56,7 +56,8 @@ std::vector<Dimension> merged(const std::vector<Dimension>& dimensions) {
   return fewest;
 }
 
-/// None where neither rows nor columns lie side by side in both, or there are no elements.
+/// None where the elements of either lie apart, or there are none. Many that lie side by side in
+/// both are left to LibTorch, which copies them with all threads.
 std::optional<Tiles> tiles_of(const Slot& copy, const Slot& original) {
   std::vector<Dimension> dimensions;
   for (size_t d = 0; d < copy.sizes.size(); ++d) {
@@ -86,10 +87,11 @@ std::optional<Tiles> tiles_of(const Slot& copy, const Slot& original) {
   } else if (!dimensions.empty()) {
     --rows;
   }
-  if (rows != dimensions.end()) {
-    tiles.rows = *rows;
-    dimensions.erase(rows);
+  if (rows == dimensions.end()) {
+    return tiles.columns.size < kGrain ? std::optional(tiles) : std::nullopt;
   }
+  tiles.rows = *rows;
+  dimensions.erase(rows);
   tiles.outer = std::move(dimensions);
   return tiles;
 }
@@ -100,35 +102,36 @@ class CopyKernel final : public Kernel {
       : tiles_(std::move(tiles)), original_(original), copy_(copy) {}
 
   void run() override {
-    constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
-    const int64_t grain = std::max<int64_t>(kGrain / tiles_.elements(), 1);
-    at::parallel_for(0, tiles_.count(), grain, [this](int64_t begin, int64_t end) {
-      for (int64_t tile = begin; tile < end; ++tile) {
-        int64_t to = 0;
-        int64_t from = 0;
-        int64_t rest = tile;
-        for (auto dimension = tiles_.outer.rbegin(); dimension != tiles_.outer.rend();
-             ++dimension) {
-          to += rest % dimension->size * dimension->to;
-          from += rest % dimension->size * dimension->from;
-          rest /= dimension->size;
-        }
-        copy_tile(copy_.as<float>() + to, original_.as<float>() + from);
+    const int64_t blocks = (tiles_.rows.size + kRowsOfBlock - 1) / kRowsOfBlock;
+    const int64_t grain = std::max<int64_t>(kGrain / (kRowsOfBlock * tiles_.columns.size), 1);
+    at::parallel_for(0, tiles_.count() * blocks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        copy_block(i / blocks, i % blocks * kRowsOfBlock);
       }
     });
   }
 
  private:
-  void copy_tile(float* to, const float* from) const {
+  static constexpr int64_t kRowsOfBlock = 64;
+
+  void copy_block(int64_t tile, int64_t row) const {
+    int64_t to = row * tiles_.rows.to;
+    int64_t from = row * tiles_.rows.from;
+    for (auto dimension = tiles_.outer.rbegin(); dimension != tiles_.outer.rend(); ++dimension) {
+      to += tile % dimension->size * dimension->to;
+      from += tile % dimension->size * dimension->from;
+      tile /= dimension->size;
+    }
+    const int64_t rows = std::min(kRowsOfBlock, tiles_.rows.size - row);
     if (tiles_.columns.from == 1) {
-      copy_rows(to, from);
+      copy_rows(copy_.as<float>() + to, original_.as<float>() + from, rows);
     } else {
-      turn_tile(to, from);
+      turn_rows(copy_.as<float>() + to, original_.as<float>() + from, rows);
     }
   }
 
-  RONDO_AVX2 void copy_rows(float* to, const float* from) const {
-    for (int64_t row = 0; row < tiles_.rows.size; ++row) {
+  RONDO_AVX2 void copy_rows(float* to, const float* from, int64_t rows) const {
+    for (int64_t row = 0; row < rows; ++row) {
       float* const y = to + row * tiles_.rows.to;
       const float* const x = from + row * tiles_.rows.from;
       RONDO_INDEPENDENT
@@ -138,8 +141,8 @@ class CopyKernel final : public Kernel {
     }
   }
 
-  RONDO_AVX2 void turn_tile(float* to, const float* from) const {
-    const int64_t whole_rows = tiles_.rows.size / kLanes * kLanes;
+  RONDO_AVX2 void turn_rows(float* to, const float* from, int64_t rows) const {
+    const int64_t whole_rows = rows / kLanes * kLanes;
     const int64_t whole_columns = tiles_.columns.size / kLanes * kLanes;
     for (int64_t row = 0; row < whole_rows; row += kLanes) {
       for (int64_t column = 0; column < whole_columns; column += kLanes) {
@@ -148,7 +151,7 @@ class CopyKernel final : public Kernel {
       }
     }
     copy_one_by_one(to, from, 0, whole_rows, whole_columns);
-    copy_one_by_one(to, from, whole_rows, tiles_.rows.size, 0);
+    copy_one_by_one(to, from, whole_rows, rows, 0);
   }
 
   RONDO_AVX2 RONDO_INLINE void turn_eight_by_eight(float* to, const float* from) const {

@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"

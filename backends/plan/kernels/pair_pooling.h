@@ -23,13 +23,38 @@ struct PairedPlane {
   int64_t windows() const { return out_height() * out_width(); }
 };
 
+/// How a row of windows is treated, eight at a time.
+enum class RowCut {
+  Whole,       ///< eight and more: the last eight together, some of them again
+  WithBehind,  ///< less than eight, together with what lies behind: later rows overwrite those
+  WithBefore,  ///< less than eight, together with what lies before, which is left as it was
+  OneByOne     ///< nothing lies before or behind
+};
+
+/// \param row  of windows
+inline RowCut cut_of(PairedPlane plane, int64_t row) {
+  const int64_t count = plane.out_width();
+  const int64_t first = row * count;
+  if (count >= kLanes) {
+    return RowCut::Whole;
+  }
+  const bool has_windows_behind = first + kLanes <= plane.windows();
+  const bool has_elements_behind = (2 * row + 1) * plane.width + 2 * kLanes <= plane.size();
+  if (has_windows_behind && has_elements_behind) {
+    return RowCut::WithBehind;
+  }
+  const int64_t missing = kLanes - count;
+  const bool has_before = first >= missing && 2 * row * plane.width >= 2 * missing;
+  return has_before ? RowCut::WithBefore : RowCut::OneByOne;
+}
+
 /// The first largest element of a window, and its place; a NaN wins, as in LibTorch.
 template <class Value, class Place>
 struct Largest {
   Value value;
   Place place;
 
-  RONDO_INLINE void offer(Value other, Place other_place) {
+  RONDO_INLINE void offer(const Value& other, const Place& other_place) {
     const auto wins = (other > value) | (other != other);
     value = wins ? other : value;
     place = wins ? other_place : place;
@@ -58,37 +83,43 @@ class PairPooling {
       : plane_(plane), read_(read), places_(places) {}
 
   RONDO_AVX2 void pool(const float* x, float* y, Stored* places) const {
-    for (int64_t i = 0; i < plane_.out_height(); ++i) {
-      const int64_t row = i * plane_.out_width();
-      pool_row(x, 2 * i * plane_.width, y + row, places + row, plane_.windows() - row);
+    for (int64_t row = 0; row < plane_.out_height(); ++row) {
+      const int64_t first = row * plane_.out_width();
+      pool_row(x, row, y + first, places + first);
     }
   }
 
  private:
-  // The last eight windows of a row are computed together, some of them again. In a row of less
-  // than eight, together with what lies behind the row: the next row overwrites those. Where
-  // nothing lies behind, together with what lies before.
-  RONDO_AVX2 RONDO_INLINE void pool_row(
-      const float* x, int64_t corner, float* y, Stored* places, int64_t left) const {
+  RONDO_AVX2 RONDO_INLINE void pool_row(const float* x,
+                                        int64_t row,
+                                        float* y,
+                                        Stored* places) const {
     const int64_t count = plane_.out_width();
-    const int64_t missing = kLanes - count;
-    if (missing <= 0) {
-      for (int64_t j = 0; j < count; j += kLanes) {
-        const int64_t first = std::min(j, count - kLanes);
-        pool_eight(x, corner + 2 * first, y + first, places + first);
+    const int64_t corner = 2 * row * plane_.width;
+    switch (cut_of(plane_, row)) {
+      case RowCut::Whole:
+        for (int64_t j = 0; j < count; j += kLanes) {
+          const int64_t first = std::min(j, count - kLanes);
+          pool_eight(x, corner + 2 * first, y + first, places + first);
+        }
+        break;
+      case RowCut::WithBehind:
+        pool_eight(x, corner, y, places);
+        break;
+      case RowCut::WithBefore: {
+        const int64_t missing = kLanes - count;
+        float values[kLanes];
+        Stored their_places[kLanes];
+        pool_eight(x, corner - 2 * missing, values, their_places);
+        std::copy_n(values + missing, count, y);
+        std::copy_n(their_places + missing, count, places);
+        break;
       }
-    } else if (left >= kLanes && corner + plane_.width + 2 * kLanes <= plane_.size()) {
-      pool_eight(x, corner, y, places);
-    } else if (corner >= 2 * missing) {
-      float values[kLanes];
-      Stored their_places[kLanes];
-      pool_eight(x, corner - 2 * missing, values, their_places);
-      std::copy_n(values + missing, count, y);
-      std::copy_n(their_places + missing, count, places);
-    } else {
-      for (int64_t j = 0; j < count; ++j) {
-        pool_one(x, corner + 2 * j, y + j, places + j);
-      }
+      case RowCut::OneByOne:
+        for (int64_t j = 0; j < count; ++j) {
+          pool_one(x, corner + 2 * j, y + j, places + j);
+        }
+        break;
     }
   }
 

@@ -23,42 +23,46 @@ class Spreading {
     if (has_rest) {
       std::fill_n(to, plane_.size(), 0.0F);
     }
-    for (int64_t i = 0; i < plane_.out_height(); ++i) {
-      const int64_t row = i * plane_.out_width();
-      float* const upper = to + 2 * i * plane_.width;
+    for (int64_t row = 0; row < plane_.out_height(); ++row) {
+      const int64_t first = row * plane_.out_width();
+      float* const upper = to + 2 * row * plane_.width;
       if (has_rest) {
-        spread_one_by_one(gradient + row, routes + row, upper);
+        spread_one_by_one(gradient + first, routes + first, upper);
       } else {
-        spread_row(gradient + row, routes + row, upper, row);
+        spread_row(gradient + first, routes + first, upper, row);
       }
     }
   }
 
  private:
-  // As rows are pooled, see PairPooling. What is written behind a row is zero or belongs to windows
-  // of the next one, which is written next.
   RONDO_AVX2 RONDO_INLINE void spread_row(const float* gradient,
                                           const uint8_t* routes,
                                           float* upper,
                                           int64_t row) const {
     const int64_t count = plane_.out_width();
-    const int64_t missing = kLanes - count;
     float* const lower = upper + plane_.width;
-    if (missing <= 0) {
-      for (int64_t j = 0; j < count; j += kLanes) {
-        const int64_t first = std::min(j, count - kLanes);
-        spread_eight(gradient + first, routes + first, upper + 2 * first, lower + 2 * first);
+    switch (cut_of(plane_, row)) {
+      case RowCut::Whole:
+        for (int64_t j = 0; j < count; j += kLanes) {
+          const int64_t first = std::min(j, count - kLanes);
+          spread_eight(gradient + first, routes + first, upper + 2 * first, lower + 2 * first);
+        }
+        break;
+      case RowCut::WithBehind:
+        spread_eight(gradient, routes, upper, lower);
+        break;
+      case RowCut::WithBefore: {
+        const int64_t missing = kLanes - count;
+        float upper_row[2 * kLanes];
+        float lower_row[2 * kLanes];
+        spread_eight(gradient - missing, routes - missing, upper_row, lower_row);
+        std::copy_n(upper_row + 2 * missing, 2 * count, upper);
+        std::copy_n(lower_row + 2 * missing, 2 * count, lower);
+        break;
       }
-    } else if (4 * row + plane_.width + 2 * kLanes <= plane_.size()) {
-      spread_eight(gradient, routes, upper, lower);
-    } else if (row >= missing) {
-      float upper_row[2 * kLanes];
-      float lower_row[2 * kLanes];
-      spread_eight(gradient - missing, routes - missing, upper_row, lower_row);
-      std::copy_n(upper_row + 2 * missing, 2 * count, upper);
-      std::copy_n(lower_row + 2 * missing, 2 * count, lower);
-    } else {
-      spread_one_by_one(gradient, routes, upper);
+      case RowCut::OneByOne:
+        spread_one_by_one(gradient, routes, upper);
+        break;
     }
   }
 

@@ -10,7 +10,7 @@ namespace rondo {
 // What `rondo::batch_norm_relu_pool` keeps for its gradient, one byte a window: see
 // recording/fused_operators.h.
 
-/// Of a window whose largest element is not above zero; others are 0 to 3.
+/// Of a window whose largest element is zero or below; others, NaN among them, have 0 to 3.
 inline constexpr int32_t kNoRoute = 4;
 
 /// Whether `largest` and `routes` have an element for each window of `x` [batch, channels, height,
