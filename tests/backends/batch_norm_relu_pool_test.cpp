@@ -229,9 +229,10 @@ TEST_CASE("what is not a pooling is not taken for one") {
   SUBCASE("a reader that returns nothing") {
     body = [&](const Batch& x) {
       const at::Tensor rectified = frozen(x);
-      const at::Tensor sum = at::zeros({64, 64});
-      add_product.call(sum, rectified.view({18, 64}).t(), x["dy"].view({18, 64}), true);
-      return std::vector{sum, rectified.sum()};
+      const at::Tensor total = rectified.sum();
+      const at::Tensor sum = at::zeros({18, 18});
+      add_product.call(sum, rectified.view({18, 64}), x["dy"].view({64, 18}), true);
+      return std::vector{sum, total};
     };
   }
   SUBCASE("a reader whose first result is not defined") {
