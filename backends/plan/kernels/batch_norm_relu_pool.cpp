@@ -68,39 +68,18 @@ struct Routes {
   }
 };
 
-/// Arguments and results.
-struct Tensors {
-  Operand x;
-  Operand weight;
-  Operand bias;
-  Operand running_mean;
-  Operand running_var;
-  Operand largest;
-  Operand routes;
-  Operand mean;
-  Operand inverse_deviation;
-};
-
 template <void (*kCollect)(const BatchStatistics&)>
 class BatchNormReluPoolKernel final : public Kernel {
  public:
-  BatchNormReluPoolKernel(const Tensors& tensors,
-                          const ImageShape& shape,
+  BatchNormReluPoolKernel(const BatchNormOperands& norm,
                           PairedPlane plane,
-                          float momentum,
-                          double eps)
-      : t_(tensors), shape_(shape), plane_(plane), momentum_(momentum), eps_(eps) {}
+                          Operand largest,
+                          Operand routes)
+      : norm_(norm), plane_(plane), largest_(largest), routes_(routes) {}
 
   void run() override {
-    kCollect({t_.x.as<float>(),
-              shape_,
-              momentum_,
-              eps_,
-              t_.running_mean.as<float>(),
-              t_.running_var.as<float>(),
-              t_.mean.as<float>(),
-              t_.inverse_deviation.as<float>()});
-    at::parallel_for(0, shape_.planes(), 1, [this](int64_t begin, int64_t end) {
+    kCollect(norm_.statistics());
+    at::parallel_for(0, norm_.shape.planes(), 1, [this](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {
         pool(plane);
       }
@@ -110,11 +89,7 @@ class BatchNormReluPoolKernel final : public Kernel {
  private:
   // An element that is not finite makes the statistics of its channel NaN.
   void pool(int64_t plane) const {
-    const int64_t channel = plane % shape_.channels;
-    const Normalisation n = normalisation_of(t_.mean.as<float>()[channel],
-                                             t_.inverse_deviation.as<float>()[channel],
-                                             t_.weight.as<float>()[channel],
-                                             t_.bias.as<float>()[channel]);
+    const Normalisation n = norm_.normalisation(plane % norm_.shape.channels);
     if (std::isfinite(n.scale) && std::isfinite(n.shift)) {
       pool(plane, NormalisedRelu</*kWithNaN=*/false>{n});
     } else {
@@ -125,16 +100,15 @@ class BatchNormReluPoolKernel final : public Kernel {
   template <class Read>
   void pool(int64_t plane, Read read) const {
     PairPooling(plane_, read, Routes())
-        .pool(t_.x.as<float>() + plane * plane_.size(),
-              t_.largest.as<float>() + plane * plane_.windows(),
-              t_.routes.as<uint8_t>() + plane * plane_.windows());
+        .pool(norm_.x.as<float>() + plane * plane_.size(),
+              largest_.as<float>() + plane * plane_.windows(),
+              routes_.as<uint8_t>() + plane * plane_.windows());
   }
 
-  Tensors t_;
-  ImageShape shape_;
+  BatchNormOperands norm_;
   PairedPlane plane_;
-  float momentum_;
-  double eps_;
+  Operand largest_;
+  Operand routes_;
 };
 
 // (x, weight, bias, running_mean, running_var, momentum, eps)
@@ -155,19 +129,19 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   const Slot& x = *slot_at(program, instruction.arguments, 0);
   return std::make_unique<AnyKernel>(
-      Tensors{argument(0),
-              argument(1),
-              argument(2),
-              argument(3),
-              argument(4),
-              result(0),
-              result(1),
-              result(2),
-              result(3)},
-      image_shape(x),
+      BatchNormOperands{image_shape(x),
+                        static_cast<float>(instruction.arguments[5].constant.toDouble()),
+                        instruction.arguments[6].constant.toDouble(),
+                        argument(0),
+                        argument(1),
+                        argument(2),
+                        argument(3),
+                        argument(4),
+                        result(2),
+                        result(3)},
       plane_of(x),
-      static_cast<float>(instruction.arguments[5].constant.toDouble()),
-      instruction.arguments[6].constant.toDouble());
+      result(0),
+      result(1));
 }
 
 }  // namespace

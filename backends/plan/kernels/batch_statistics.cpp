@@ -213,9 +213,20 @@ void collect_in_lanes(const BatchStatistics& s) {
   });
 }
 
-Normalisation normalisation_of(float mean, float inverse_deviation, float weight, float bias) {
-  const float scale = inverse_deviation * weight;
-  return {scale, std::fma(-mean, scale, bias)};
+BatchStatistics BatchNormOperands::statistics() const {
+  return {x.as<float>(),
+          shape,
+          momentum,
+          eps,
+          running_mean.as<float>(),
+          running_var.as<float>(),
+          mean.as<float>(),
+          inverse_deviation.as<float>()};
+}
+
+Normalisation BatchNormOperands::normalisation(int64_t channel) const {
+  const float scale = inverse_deviation.as<float>()[channel] * weight.as<float>()[channel];
+  return {scale, std::fma(-mean.as<float>()[channel], scale, bias.as<float>()[channel])};
 }
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "backends/plan/kernel.h"
 #include "backends/program/step_program.h"
 
 namespace rondo {
@@ -47,7 +48,23 @@ struct Normalisation {
   float shift;
 };
 
-/// Of one channel.
-Normalisation normalisation_of(float mean, float inverse_deviation, float weight, float bias);
+/// What a kernel of a batch norm in training reads and keeps, whatever it makes of the numbers.
+struct BatchNormOperands {
+  ImageShape shape;
+  float momentum;
+  double eps;
+  Operand x;
+  Operand weight;
+  Operand bias;
+  Operand running_mean;
+  Operand running_var;
+  Operand mean;
+  Operand inverse_deviation;
+
+  BatchStatistics statistics() const;
+
+  /// With the statistics that were collected.
+  Normalisation normalisation(int64_t channel) const;
+};
 
 }  // namespace rondo
