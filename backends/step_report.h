@@ -56,8 +56,8 @@ struct NamedBytes {
 struct StepMemory {
   std::vector<NamedBytes> captured;  ///< state, by its name; memory that is shared counts once
   int64_t constants = 0;
-  int64_t inputs = 0;  ///< one batch
-  int64_t arena = 0;
+  int64_t inputs = 0;   ///< one batch
+  int64_t arena = 0;    ///< results, and what kernels keep for themselves
   int64_t adopted = 0;  ///< at most at a time: results that operators allocate in each replay
   int64_t capture = 0;  ///< at most at a time while the step runs as written, besides the state
   int64_t trial = 0;    ///< at most at a time, for comparing kernels, adopted results included

@@ -19,3 +19,23 @@ find_package(ZLIB REQUIRED)
 find_package(zstd REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(Threads REQUIRED)
+
+# Convolutions are run by the oneDNN that LibTorch calls, where it is a library beside LibTorch and
+# its headers are there: another one would have other bits, and threads of its own.
+find_path(RONDO_ONEDNN_INCLUDE_DIR dnnl.hpp)
+find_library(RONDO_ONEDNN_LIBRARY dnnl)
+set(RONDO_HAS_ONEDNN OFF)
+if(RONDO_ONEDNN_INCLUDE_DIR AND RONDO_ONEDNN_LIBRARY AND CMAKE_READELF)
+  get_target_property(torch_cpu torch_cpu LOCATION)
+  execute_process(COMMAND ${CMAKE_READELF} -d ${torch_cpu} OUTPUT_VARIABLE of_torch ERROR_QUIET)
+  execute_process(
+    COMMAND ${CMAKE_READELF} -d ${RONDO_ONEDNN_LIBRARY} OUTPUT_VARIABLE of_onednn ERROR_QUIET)
+  string(REGEX MATCH "Library soname: \\[([^]]+)\\]" soname "${of_onednn}")
+  string(FIND "${of_torch}" "Shared library: [${CMAKE_MATCH_1}]" place)
+  if(soname AND NOT place EQUAL -1)
+    set(RONDO_HAS_ONEDNN ON)
+  endif()
+endif()
+if(NOT RONDO_HAS_ONEDNN)
+  message(STATUS "Convolutions are run by LibTorch's operators: no oneDNN that it shares")
+endif()

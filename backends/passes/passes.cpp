@@ -15,6 +15,7 @@ const std::vector<Pass>& clean_up_passes() {
       {"gradients_of_parts", &write_gradients_of_parts_once},
       {"products_in_place", &put_products_in_place},
       {"batch_norm_relu_pool", &fuse_batch_norm_relu_pool},
+      {"channel_blocks", &put_channels_in_blocks},
   };
   return passes;
 }

@@ -13,6 +13,9 @@ class Kernel {
   virtual ~Kernel() = default;
 
   virtual void run() = 0;
+
+  /// Memory that it keeps, besides its arguments and results.
+  virtual int64_t bytes() const { return 0; }
 };
 
 /// A kernel whose n-th result follows from the n-th elements of its arguments alone, and from

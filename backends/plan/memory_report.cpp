@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/program/arguments.h"
+
 namespace rondo {
 
 namespace {
@@ -26,21 +28,33 @@ std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
 }
 
 // What operators that stand for several take from LibTorch's allocator while they run, besides
-// their results: see recording/fused_operators.cpp.
+// their results: see recording/fused_operators.cpp. Images in blocks are copied to be computed on.
 int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
   const std::string name = operator_name(instruction.op);
   const auto bytes_of = [&](const Argument& tensor) {
     return static_cast<int64_t>(plan.memory->tensor(tensor.slots[0]).nbytes());
   };
+  const auto copy_of = [&](const Argument& image) {
+    return plan.memory->tensor(image.slots[0]).dim() == 5 ? bytes_of(image) : 0;
+  };
+  const std::vector<Argument>& arguments = instruction.arguments;
+  const std::vector<Result>& results = instruction.results;
   if (name == "rondo::mm_to_") {
-    return bytes_of(instruction.arguments[0]);
+    return bytes_of(arguments[0]);
+  }
+  if (name == "rondo::convolution") {
+    return copy_of(arguments[0]) + copy_of(results[0]);
+  }
+  if (name == "rondo::convolution_backward") {
+    return copy_of(arguments[0]) + copy_of(arguments[1]);
   }
   if (name == "rondo::batch_norm_relu_pool") {
-    const int64_t index_bytes = 8 * bytes_of(instruction.results[1]);
-    return bytes_of(instruction.arguments[0]) + index_bytes;
+    const int64_t index_bytes = 8 * bytes_of(results[1]);
+    return bytes_of(arguments[0]) +
+           std::max(copy_of(arguments[0]), index_bytes + copy_of(results[0]));
   }
   if (name == "rondo::batch_norm_relu_pool_backward") {
-    return bytes_of(instruction.arguments[2]);
+    return bytes_of(arguments[2]) + copy_of(arguments[0]) + copy_of(arguments[2]);
   }
   return 0;
 }
@@ -88,6 +102,7 @@ StepMemory memory_of(const Plan& plan) {
   const std::vector<int64_t> adopted = bytes_in_time(plan, Home::Adopted);
   memory.fullest = fullest_moment(plan);
   for (const PlannedInstruction& planned : plan.instructions) {
+    memory.arena += planned.kernel->bytes();
     const int64_t inside = planned.lowering == Lowering::Own
                                ? 0
                                : bytes_inside(plan, plan.program.instructions[planned.index]);

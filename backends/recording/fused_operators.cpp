@@ -1,9 +1,12 @@
 #include "backends/recording/fused_operators.h"
 
+#include <array>
 #include <tuple>
 #include <utility>
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 #include <ATen/ops/mm.h>
@@ -33,9 +36,79 @@ at::Tensor gradients_of_parts(at::TensorList gradients,
   return whole;
 }
 
-constexpr int64_t kNoRoute = 4;
-
 // What follows works in place where it can: see `bytes_inside` in plan/memory_report.cpp.
+
+/// Channels that lie side by side in [batch, channels / block, height, width, block]; 0: none do.
+int64_t block_of(const at::Tensor& image) {
+  return image.dim() == 5 ? image.size(4) : 0;
+}
+
+// A single block is an image in channels-last order, which operators treat in another way.
+at::Tensor without_blocks(const at::Tensor& image) {
+  const int64_t block = block_of(image);
+  return block == 0 ? image
+                    : image.permute({0, 1, 4, 2, 3})
+                          .reshape({image.size(0), -1, image.size(2), image.size(3)})
+                          .contiguous();
+}
+
+at::Tensor in_blocks(const at::Tensor& image, int64_t block) {
+  return block == 0 || !image.defined()
+             ? image
+             : image.reshape({image.size(0), -1, block, image.size(2), image.size(3)})
+                   .permute({0, 1, 3, 4, 2})
+                   .clone(at::MemoryFormat::Contiguous);
+}
+
+at::Tensor convolution(const at::Tensor& input,
+                       const at::Tensor& weight,
+                       const c10::optional<at::Tensor>& bias,
+                       at::IntArrayRef stride,
+                       at::IntArrayRef padding,
+                       at::IntArrayRef dilation,
+                       bool transposed,
+                       at::IntArrayRef output_padding,
+                       int64_t groups,
+                       int64_t block) {
+  return in_blocks(at::convolution(without_blocks(input),
+                                   weight,
+                                   bias,
+                                   stride,
+                                   padding,
+                                   dilation,
+                                   transposed,
+                                   output_padding,
+                                   groups),
+                   block);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
+    const at::Tensor& gradient,
+    const at::Tensor& input,
+    const at::Tensor& weight,
+    at::OptionalIntArrayRef bias_sizes,
+    at::IntArrayRef stride,
+    at::IntArrayRef padding,
+    at::IntArrayRef dilation,
+    bool transposed,
+    at::IntArrayRef output_padding,
+    int64_t groups,
+    std::array<bool, 3> output_mask) {
+  auto [dx, dweight, dbias] = at::convolution_backward(without_blocks(gradient),
+                                                       without_blocks(input),
+                                                       weight,
+                                                       bias_sizes,
+                                                       stride,
+                                                       padding,
+                                                       dilation,
+                                                       transposed,
+                                                       output_padding,
+                                                       groups,
+                                                       output_mask);
+  return {in_blocks(dx, block_of(input)), dweight, dbias};
+}
+
+constexpr int64_t kNoRoute = 4;
 
 at::Tensor routes_of(at::Tensor indices, int64_t width, const at::Tensor& largest) {
   const at::Tensor row = indices.floor_divide(width).remainder_(2);
@@ -59,12 +132,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_relu_pool(
     const at::Tensor& running_var,
     double momentum,
     double eps) {
+  const int64_t block = block_of(x);
+  const int64_t width = x.size(3);
   auto [normal, mean, inverse_deviation] = at::native_batch_norm(
-      x, weight, bias, running_mean, running_var, /*training=*/true, momentum, eps);
+      without_blocks(x), weight, bias, running_mean, running_var, /*training=*/true, momentum, eps);
   auto [largest, indices] = at::max_pool2d_with_indices(normal.relu_(), {2, 2});
   normal.reset();
-  const at::Tensor routes = routes_of(std::move(indices), x.size(3), largest);
-  return {largest, routes, mean, inverse_deviation};
+  const at::Tensor routes = routes_of(std::move(indices), width, largest);
+  return {in_blocks(largest, block), in_blocks(routes, block), mean, inverse_deviation};
 }
 
 at::Tensor spread(const at::Tensor& gradient, const at::Tensor& routes, const at::Tensor& x) {
@@ -86,16 +161,19 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm_relu_pool_backward(
     const at::Tensor& mean,
     const at::Tensor& inverse_deviation,
     double eps) {
-  return at::native_batch_norm_backward(spread(gradient, routes, x),
-                                        x,
-                                        weight,
-                                        /*running_mean=*/{},
-                                        /*running_var=*/{},
-                                        mean,
-                                        inverse_deviation,
-                                        /*train=*/true,
-                                        eps,
-                                        {true, true, true});
+  const at::Tensor image = without_blocks(x);
+  auto [dx, dweight, dbias] = at::native_batch_norm_backward(
+      spread(without_blocks(gradient), without_blocks(routes), image),
+      image,
+      weight,
+      /*running_mean=*/{},
+      /*running_var=*/{},
+      mean,
+      inverse_deviation,
+      /*train=*/true,
+      eps,
+      {true, true, true});
+  return {in_blocks(dx, block_of(x)), dweight, dbias};
 }
 
 template <class Function>
@@ -113,6 +191,17 @@ void define_fused_operators(torch::Library& library) {
          "gradients_of_parts(Tensor[] gradients, int[] sizes, int dim, int[] starts) -> Tensor",
          "gradients_of_parts",
          &gradients_of_parts);
+  define(library,
+         "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
+         "int[] dilation, bool transposed, int[] output_padding, int groups, int block) -> Tensor",
+         "convolution",
+         &convolution);
+  define(library,
+         "convolution_backward(Tensor gradient, Tensor input, Tensor weight, int[]? bias_sizes, "
+         "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
+         "int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+         "convolution_backward",
+         &convolution_backward);
   define(library,
          "batch_norm_relu_pool(Tensor x, Tensor weight, Tensor bias, Tensor(a!) running_mean, "
          "Tensor(b!) running_var, float momentum, float eps) -> (Tensor largest, Tensor routes, "

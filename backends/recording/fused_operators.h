@@ -4,14 +4,18 @@
 
 namespace rondo {
 
-/// Defines what passes make of several operators, by the operators that it stands for:
+/// Defines what passes make of one or several operators, by the operators that it stands for:
 ///
 /// - `mm_to_`: a matrix product that is copied, or added, to a tensor.
 /// - `gradients_of_parts`: the gradient of a tensor of which parts were used.
+/// - `convolution` (result with `block` channels side by side) and `convolution_backward`:
+/// LibTorch's
+///   own, but that any image may be in blocks of channels: [batch, channels / block, height, width,
+///   block]. A gradient lies as what it is the gradient of.
 /// - `batch_norm_relu_pool`: a batch norm in training, ReLU, and the largest of each window of two
 ///   by two. Instead of indices it returns routes (uint8, one a window): which of its four elements
 ///   a window's gradient belongs to, row by row, or 4 where ReLU let none through.
-/// - `batch_norm_relu_pool_backward`: their gradient.
+/// - `batch_norm_relu_pool_backward`: their gradient. Both take images in blocks as well.
 void define_fused_operators(torch::Library& library);
 
 }  // namespace rondo

@@ -126,6 +126,38 @@ TEST_CASE("batch norm, ReLU and pooling, which are run as one, replay") {
         }) == "");
 }
 
+TEST_CASE("convolutions whose channels fill blocks, one of them with a way around it, replay") {
+  struct Net : torch::nn::Module {
+    torch::nn::Conv2d first{torch::nn::Conv2dOptions(1, 16, 3).padding(1)};
+    torch::nn::BatchNorm2d norm{16};
+    torch::nn::Conv2d around{torch::nn::Conv2dOptions(16, 16, 3).padding(1)};
+    torch::nn::Conv2d second{torch::nn::Conv2dOptions(16, 32, 3).stride(2).bias(false)};
+    torch::nn::Linear linear{128, 3};
+
+    Net() {
+      register_module("first", first);
+      register_module("norm", norm);
+      register_module("around", around);
+      register_module("second", second);
+      register_module("linear", linear);
+    }
+
+    at::Tensor forward(at::Tensor x) {
+      x = torch::max_pool2d(torch::relu(norm->forward(first->forward(x))), 2);
+      x = x + torch::relu(around->forward(x));
+      return linear->forward(torch::relu(second->forward(x)).flatten(1));
+    }
+  };
+
+  CHECK(traced_against_eager([] {
+          return training(
+              std::make_shared<Net>(), [](auto& net, const at::Tensor& x, const at::Tensor& label) {
+                const at::Tensor image = (x.unsqueeze(2) * x.unsqueeze(1)).unsqueeze(1);
+                return F::cross_entropy(net->forward(image.repeat({1, 1, 2, 2})), label);
+              });
+        }) == "");
+}
+
 TEST_CASE("a two-layer LSTM replays, where LibTorch has oneDNN's own also by that") {
   CHECK(traced_against_eager(&lstm_training) == "");
   const auto bytes_by = [](const BackendOptions& options) {

@@ -3,9 +3,9 @@
 
 #include <ATen/Parallel.h>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/batch_statistics.h"
 #include "backends/plan/kernels/kernels.h"
+#include "backends/program/arguments.h"
 #include "core/vector_loop.h"
 
 namespace rondo {

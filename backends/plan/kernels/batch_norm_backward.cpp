@@ -3,9 +3,9 @@
 
 #include <ATen/Parallel.h>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/batch_norm_gradient.h"
 #include "backends/plan/kernels/kernels.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

@@ -28,16 +28,16 @@ struct BatchNormGradient {
   float* dbias;
 };
 
-namespace detail {
-
-/// Planes that are added up side by side.
-inline constexpr int64_t kPlanes = 4;
-
 /// What the gradients of one channel are made of.
 struct GradientSums {
   double gradient = 0.0;  ///< of dy
   double product = 0.0;   ///< of (x - mean) * dy
 };
+
+namespace detail {
+
+/// Planes that are added up side by side.
+inline constexpr int64_t kPlanes = 4;
 
 /// Adds kCount planes, which lie `step` elements apart, to the sums.
 template <ProductSum kSum, int64_t kCount>
@@ -94,30 +94,65 @@ GradientSums sums_of(const BatchNormGradient& g, int64_t channel, Prepare prepar
 
 }  // namespace detail
 
+/// What the gradient of an element follows from: its own numbers, and those of its channel.
+struct GradientSlope {
+  float mean;
+  float slope;
+  float shift;
+  float deviation;
+  float weight;
+
+  RONDO_INLINE float operator()(float x, float dy) const {
+    return __builtin_fmaf(-(x - mean), slope, dy - shift) * deviation * weight;
+  }
+};
+
+/// Those of eight channels.
+struct GradientSlopes {
+  Lanes mean;
+  Lanes slope;
+  Lanes shift;
+  Lanes deviation;
+  Lanes weight;
+
+  void set(int64_t lane, const GradientSlope& of) {
+    mean[lane] = of.mean;
+    slope[lane] = of.slope;
+    shift[lane] = of.shift;
+    deviation[lane] = of.deviation;
+    weight[lane] = of.weight;
+  }
+
+  RONDO_AVX2 RONDO_INLINE Lanes operator()(Lanes x, Lanes dy) const {
+    return fused(-(x - mean), slope, dy - shift) * deviation * weight;
+  }
+};
+
+/// Keeps the gradients of the channel's weight and bias.
+inline GradientSlope finish(const BatchNormGradient& g, int64_t channel, const GradientSums& sums) {
+  const float deviation = g.inverse_deviation[channel];
+  const int64_t count = g.shape.per_channel();
+  g.dweight[channel] = static_cast<float>(sums.product * static_cast<double>(deviation));
+  g.dbias[channel] = static_cast<float>(sums.gradient);
+  return {g.mean[channel],
+          static_cast<float>(sums.product) * deviation * deviation / static_cast<float>(count),
+          static_cast<float>(sums.gradient / static_cast<double>(count)),
+          deviation,
+          g.weight[channel]};
+}
+
 /// Computes it for one channel. Needs AVX2.
 /// \param prepare  `void(int64_t plane)`, called before a plane of `dy` is read
 template <ProductSum kSum, class Prepare>
 void compute_channel(const BatchNormGradient& g, int64_t channel, Prepare prepare) {
-  const detail::GradientSums sums = detail::sums_of<kSum>(g, channel, prepare);
-  const float deviation = g.inverse_deviation[channel];
-  g.dweight[channel] = static_cast<float>(sums.product * static_cast<double>(deviation));
-  g.dbias[channel] = static_cast<float>(sums.gradient);
-  const int64_t count = g.shape.per_channel();
-  const float slope =
-      static_cast<float>(sums.product) * deviation * deviation / static_cast<float>(count);
-  const auto shift = static_cast<float>(sums.gradient / static_cast<double>(count));
-  const float mean = g.mean[channel];
-  const float weight = g.weight[channel];
+  const GradientSums sums = detail::sums_of<kSum>(g, channel, prepare);
+  const GradientSlope slope = finish(g, channel, sums);
   for (int64_t n = 0; n < g.shape.batch; ++n) {
     const int64_t plane = (n * g.shape.channels + channel) * g.shape.image;
     const float* const x = g.x + plane;
     const float* const dy = g.dy + plane;
     float* const dx = g.dx + plane;
-    vector_loop(
-        [=](int64_t i) RONDO_INLINE_LAMBDA {
-          dx[i] = __builtin_fmaf(-(x[i] - mean), slope, dy[i] - shift) * deviation * weight;
-        },
-        g.shape.image);
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { dx[i] = slope(x[i], dy[i]); }, g.shape.image);
   }
 }
 

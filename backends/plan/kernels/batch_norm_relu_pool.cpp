@@ -2,13 +2,10 @@
 
 #include <ATen/Parallel.h>
 
-#include <cmath>
+#include "backends/plan/kernels/batch_norm_relu_pool.h"
 
-#include "backends/plan/kernels/arguments.h"
-#include "backends/plan/kernels/batch_statistics.h"
 #include "backends/plan/kernels/kernels.h"
-#include "backends/plan/kernels/pair_pooling.h"
-#include "backends/plan/kernels/pair_routes.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 
@@ -16,37 +13,6 @@ namespace {
 
 // A batch norm, ReLU and the largest of each window of two by two: see
 // recording/fused_operators.h. What is normalised is pooled in registers.
-
-/// relu(x * scale + shift)
-template <bool kWithNaN>
-struct NormalisedRelu {
-  static constexpr bool kMayBeNaN = kWithNaN;
-
-  Normalisation n;
-
-  RONDO_AVX2 RONDO_INLINE float operator()(float x) const {
-    const float y = __builtin_fmaf(x, n.scale, n.shift);
-    return y < 0.0F ? 0.0F : y;
-  }
-
-  RONDO_AVX2 RONDO_INLINE Lanes operator()(Lanes x) const {
-    return larger(Lanes{}, fused(x, n.scale - Lanes{}, n.shift - Lanes{}));
-  }
-};
-
-// GCC moves them one by one where it is told to convert all.
-RONDO_AVX2 RONDO_INLINE void store_bytes(LaneInts values, uint8_t* to) {
-#if defined(__x86_64__)
-  const auto all = reinterpret_cast<__m256i>(values);
-  const __m128i words =
-      _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
-#else
-  for (int64_t i = 0; i < kLanes; ++i) {
-    to[i] = static_cast<uint8_t>(values[i]);
-  }
-#endif
-}
 
 /// Which element of its window, row by row.
 struct Routes {
@@ -64,18 +30,15 @@ struct Routes {
 
   RONDO_AVX2 RONDO_INLINE void store(const Largest<Lanes, LaneInts>& largest, uint8_t* to) const {
     const LaneInts route = largest.value <= 0.0F ? LaneInts{} + kNoRoute : largest.place;
-    store_bytes(route, to);
+    store_routes(route, to);
   }
 };
 
 template <void (*kCollect)(const BatchStatistics&)>
 class BatchNormReluPoolKernel final : public Kernel {
  public:
-  BatchNormReluPoolKernel(const BatchNormOperands& norm,
-                          PairedPlane plane,
-                          Operand largest,
-                          Operand routes)
-      : norm_(norm), plane_(plane), largest_(largest), routes_(routes) {}
+  BatchNormReluPoolKernel(const BatchNormReluPoolOperands& operands, PairedPlane plane)
+      : norm_(operands.norm), largest_(operands.largest), routes_(operands.routes), plane_(plane) {}
 
   void run() override {
     kCollect(norm_.statistics());
@@ -87,13 +50,12 @@ class BatchNormReluPoolKernel final : public Kernel {
   }
 
  private:
-  // An element that is not finite makes the statistics of its channel NaN.
   void pool(int64_t plane) const {
     const Normalisation n = norm_.normalisation(plane % norm_.shape.channels);
-    if (std::isfinite(n.scale) && std::isfinite(n.shift)) {
-      pool(plane, NormalisedRelu</*kWithNaN=*/false>{n});
+    if (n.is_finite()) {
+      pool(plane, NormalisedRelu</*kWithNaN=*/false, float>{n.scale, n.shift});
     } else {
-      pool(plane, NormalisedRelu</*kWithNaN=*/true>{n});
+      pool(plane, NormalisedRelu</*kWithNaN=*/true, float>{n.scale, n.shift});
     }
   }
 
@@ -106,13 +68,27 @@ class BatchNormReluPoolKernel final : public Kernel {
   }
 
   BatchNormOperands norm_;
-  PairedPlane plane_;
   Operand largest_;
   Operand routes_;
+  PairedPlane plane_;
 };
 
-// (x, weight, bias, running_mean, running_var, momentum, eps)
 bool accepts(const StepProgram& program, const Instruction& instruction) {
+  return is_batch_norm_relu_pool(program, instruction) &&
+         block_of(*slot_at(program, instruction.arguments, 0)) == 0;
+}
+
+template <class AnyKernel>
+std::unique_ptr<Kernel> make(const StepProgram& program,
+                             const Instruction& instruction,
+                             const PlanMemory& memory) {
+  return std::make_unique<AnyKernel>(batch_norm_relu_pool_operands(program, instruction, memory),
+                                     plane_of(*slot_at(program, instruction.arguments, 0)));
+}
+
+}  // namespace
+
+bool is_batch_norm_relu_pool(const StepProgram& program, const Instruction& instruction) {
   return widest_instruction_set() == InstructionSet::Avx2 &&
          are_plain_floats(program, instruction.arguments, {1, 2, 3, 4}) &&
          are_plain_floats(program, instruction.results, {2, 3}) &&
@@ -121,30 +97,24 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
                       slot_at(program, instruction.results, 1));
 }
 
-template <class AnyKernel>
-std::unique_ptr<Kernel> make(const StepProgram& program,
-                             const Instruction& instruction,
-                             const PlanMemory& memory) {
+BatchNormReluPoolOperands batch_norm_relu_pool_operands(const StepProgram& program,
+                                                        const Instruction& instruction,
+                                                        const PlanMemory& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
-  const Slot& x = *slot_at(program, instruction.arguments, 0);
-  return std::make_unique<AnyKernel>(
-      BatchNormOperands{image_shape(x),
-                        static_cast<float>(instruction.arguments[5].constant.toDouble()),
-                        instruction.arguments[6].constant.toDouble(),
-                        argument(0),
-                        argument(1),
-                        argument(2),
-                        argument(3),
-                        argument(4),
-                        result(2),
-                        result(3)},
-      plane_of(x),
-      result(0),
-      result(1));
+  return {{shape_of(image_sizes(*slot_at(program, instruction.arguments, 0))),
+           static_cast<float>(instruction.arguments[5].constant.toDouble()),
+           instruction.arguments[6].constant.toDouble(),
+           argument(0),
+           argument(1),
+           argument(2),
+           argument(3),
+           argument(4),
+           result(2),
+           result(3)},
+          result(0),
+          result(1)};
 }
-
-}  // namespace
 
 std::vector<OwnKernel> batch_norm_relu_pool_kernels() {
   constexpr int kUlps = 64;

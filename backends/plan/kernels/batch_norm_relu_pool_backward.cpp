@@ -2,33 +2,20 @@
 
 #include <ATen/Parallel.h>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/batch_norm_gradient.h"
+#include "backends/plan/kernels/batch_norm_relu_pool.h"
 #include "backends/plan/kernels/kernels.h"
-#include "backends/plan/kernels/pair_routes.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 
 namespace {
 
-/// Arguments and results.
-struct Tensors {
-  Operand gradient;
-  Operand routes;
-  Operand x;
-  Operand weight;
-  Operand mean;
-  Operand inverse_deviation;
-  Operand dx;
-  Operand dweight;
-  Operand dbias;
-};
-
 /// The gradient of a plane is spread where the norm's will be, right before it is added up.
 template <ProductSum kSum>
 class BatchNormReluPoolBackwardKernel final : public Kernel {
  public:
-  BatchNormReluPoolBackwardKernel(const Tensors& tensors,
+  BatchNormReluPoolBackwardKernel(const BatchNormReluPoolGradients& tensors,
                                   const ImageShape& shape,
                                   PairedPlane plane)
       : t_(tensors), shape_(shape), plane_(plane) {}
@@ -59,13 +46,28 @@ class BatchNormReluPoolBackwardKernel final : public Kernel {
            t_.dx.as<float>() + plane * plane_.size());
   }
 
-  Tensors t_;
+  BatchNormReluPoolGradients t_;
   ImageShape shape_;
   PairedPlane plane_;
 };
 
-// (gradient, routes, x, weight, mean, inverse_deviation, eps)
 bool accepts(const StepProgram& program, const Instruction& instruction) {
+  return is_batch_norm_relu_pool_backward(program, instruction) &&
+         block_of(*slot_at(program, instruction.arguments, 2)) == 0;
+}
+
+template <ProductSum kSum>
+std::unique_ptr<Kernel> make(const StepProgram& program,
+                             const Instruction& instruction,
+                             const PlanMemory& memory) {
+  const Slot& x = *slot_at(program, instruction.arguments, 2);
+  return std::make_unique<BatchNormReluPoolBackwardKernel<kSum>>(
+      batch_norm_relu_pool_gradients(instruction, memory), image_shape(x), plane_of(x));
+}
+
+}  // namespace
+
+bool is_batch_norm_relu_pool_backward(const StepProgram& program, const Instruction& instruction) {
   return widest_instruction_set() == InstructionSet::Avx2 &&
          are_plain_floats(program, instruction.arguments, {3, 4, 5}) &&
          are_plain_floats(program, instruction.results, {0, 1, 2}) &&
@@ -76,27 +78,20 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
              slot_at(program, instruction.arguments, 2)->sizes;
 }
 
-template <ProductSum kSum>
-std::unique_ptr<Kernel> make(const StepProgram& program,
-                             const Instruction& instruction,
-                             const PlanMemory& memory) {
+BatchNormReluPoolGradients batch_norm_relu_pool_gradients(const Instruction& instruction,
+                                                          const PlanMemory& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
-  const Slot& x = *slot_at(program, instruction.arguments, 2);
-  return std::make_unique<BatchNormReluPoolBackwardKernel<kSum>>(Tensors{argument(0),
-                                                                         argument(1),
-                                                                         argument(2),
-                                                                         argument(3),
-                                                                         argument(4),
-                                                                         argument(5),
-                                                                         result(0),
-                                                                         result(1),
-                                                                         result(2)},
-                                                                 image_shape(x),
-                                                                 plane_of(x));
+  return {argument(0),
+          argument(1),
+          argument(2),
+          argument(3),
+          argument(4),
+          argument(5),
+          result(0),
+          result(1),
+          result(2)};
 }
-
-}  // namespace
 
 std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels() {
   const char* const op = "rondo::batch_norm_relu_pool_backward";

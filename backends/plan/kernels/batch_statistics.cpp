@@ -151,6 +151,60 @@ void collect_bundle(const BatchStatistics& s, int64_t channel) {
   }
 }
 
+/// Where bundles of channels lie in an image whose channels lie side by side in blocks.
+struct BundlesInBlocks {
+  ImageShape shape;
+  int64_t block;
+
+  int64_t begin(int64_t example, int64_t bundle) const {
+    const int64_t channel = bundle * kChains;
+    return (example * shape.channels + channel - channel % block) * shape.image + channel % block;
+  }
+};
+
+/// Adds up kCount bundles side by side, from `first` on: the more, the less an addition waits.
+template <Term kTerm, int64_t kCount>
+RONDO_AVX2 void add_bundles(const BatchStatistics& s,
+                            const BundlesInBlocks& bundles,
+                            int64_t first,
+                            const float* means,
+                            BundleSums* sums) {
+  Lanes centres[kCount];
+  BundleSums local[kCount];
+  for (int64_t k = 0; k < kCount; ++k) {
+    centres[k] = load(means + k * kChains);
+  }
+  for (int64_t n = 0; n < s.shape.batch; ++n) {
+    const float* x[kCount];
+    for (int64_t k = 0; k < kCount; ++k) {
+      x[k] = s.x + bundles.begin(n, first + k);
+    }
+    for (int64_t i = 0; i < s.shape.image; ++i) {
+      for (int64_t k = 0; k < kCount; ++k) {
+        const Lanes term = term_of<kTerm>(load(x[k] + i * bundles.block), centres[k]);
+        local[k].first += first_half(term);
+        local[k].last += last_half(term);
+      }
+    }
+  }
+  std::copy_n(local, kCount, sums);
+}
+
+template <int64_t kCount>
+void collect_bundles(const BatchStatistics& s, const BundlesInBlocks& bundles, int64_t first) {
+  float means[kCount * kChains] = {};
+  BundleSums sums[kCount];
+  add_bundles<Term::Itself, kCount>(s, bundles, first, means, sums);
+  for (int64_t k = 0; k < kCount * kChains; ++k) {
+    means[k] = mean_of(sums[k / kChains][k % kChains], s.shape.per_channel());
+  }
+  add_bundles<Term::SquaredDistance, kCount>(s, bundles, first, means, sums);
+  for (int64_t k = 0; k < kCount * kChains; ++k) {
+    const auto squares = static_cast<float>(sums[k / kChains][k % kChains]);
+    finish(s, first * kChains + k, means[k], squares);
+  }
+}
+
 /// Of x - mean, or of its squares.
 RONDO_AVX2 double sum_in_lanes(const BatchStatistics& s,
                                int64_t channel,
@@ -209,6 +263,22 @@ void collect_in_lanes(const BatchStatistics& s) {
           mean_of(sum_in_lanes(s, channel, 0.0F, /*squares=*/false), s.shape.per_channel());
       finish(
           s, channel, mean, static_cast<float>(sum_in_lanes(s, channel, mean, /*squares=*/true)));
+    }
+  });
+}
+
+void collect_in_blocks(const BatchStatistics& s, int64_t block) {
+  const BundlesInBlocks bundles = {s.shape, block};
+  at::parallel_for(0, s.shape.channels / kChains, 1, [&](int64_t begin, int64_t end) {
+    int64_t bundle = begin;
+    for (; bundle + 4 <= end; bundle += 4) {
+      collect_bundles<4>(s, bundles, bundle);
+    }
+    for (; bundle + 2 <= end; bundle += 2) {
+      collect_bundles<2>(s, bundles, bundle);
+    }
+    for (; bundle < end; ++bundle) {
+      collect_bundles<1>(s, bundles, bundle);
     }
   });
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "backends/plan/kernel.h"
+#include "backends/program/image.h"
 #include "backends/program/step_program.h"
 
 namespace rondo {
@@ -20,6 +22,11 @@ struct ImageShape {
 
 /// \param x  of two dimensions and more, not empty
 ImageShape image_shape(const Slot& x);
+
+/// Of an image, in whatever layout.
+inline ImageShape shape_of(const ImageSizes& sizes) {
+  return {sizes.batch, sizes.channels, sizes.pixels()};
+}
 
 /// What a batch norm computes of its batch, channel by channel, and where it keeps it.
 struct BatchStatistics {
@@ -42,10 +49,17 @@ void collect(const BatchStatistics& statistics);
 /// With each plane added up in vectors. Needs AVX2.
 void collect_in_lanes(const BatchStatistics& statistics);
 
+/// Of an image whose channels lie side by side in blocks of eight or sixteen, with the bits of
+/// `collect`. Needs AVX2.
+void collect_in_blocks(const BatchStatistics& statistics, int64_t block);
+
 /// y = x * scale + shift, as LibTorch normalises.
 struct Normalisation {
   float scale;
   float shift;
+
+  /// Whether all elements of the channel are: others make its statistics NaN.
+  bool is_finite() const { return std::isfinite(scale) && std::isfinite(shift); }
 };
 
 /// What a kernel of a batch norm in training reads and keeps, whatever it makes of the numbers.

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lanes.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

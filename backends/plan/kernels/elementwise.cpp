@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/rows_kernel.h"
+#include "backends/program/arguments.h"
 #include "core/vector_loop.h"
 
 namespace rondo {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/rows.h"
+#include "backends/program/arguments.h"
 #include "core/vector_loop.h"
 
 namespace rondo {

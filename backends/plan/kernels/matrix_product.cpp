@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/blas.h"
 #include "backends/plan/kernels/gemm.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/product_shape.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/pair_pooling.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

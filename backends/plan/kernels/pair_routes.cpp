@@ -6,8 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/lanes.h"
+#include "backends/program/arguments.h"
+#include "backends/program/image.h"
 
 namespace rondo {
 
@@ -72,10 +73,7 @@ class Spreading {
                                             float* upper,
                                             float* lower) const {
     const Lanes gradients = load(gradient) + 0.0F;
-    LaneInts route;
-    for (int64_t i = 0; i < kLanes; ++i) {
-      route[i] = routes[i];
-    }
+    const LaneInts route = load_routes(routes);
     interleave(route == 0 ? gradients : Lanes{}, route == 1 ? gradients : Lanes{}, upper);
     interleave(route == 2 ? gradients : Lanes{}, route == 3 ? gradients : Lanes{}, lower);
   }
@@ -104,11 +102,16 @@ class Spreading {
 }  // namespace
 
 bool fit_together(const Slot* x, const Slot* largest, const Slot* routes) {
-  return is_plain_float(x) && is_plain_float(largest) && routes != nullptr &&
-         routes->dtype == at::kByte && is_contiguous(*routes) && x->sizes.size() == 4 &&
-         numel(*x) > 0 && x->sizes[2] * x->sizes[3] >= kLanes && largest->sizes == routes->sizes &&
-         largest->sizes ==
-             std::vector<int64_t>{x->sizes[0], x->sizes[1], x->sizes[2] / 2, x->sizes[3] / 2};
+  if (!is_plain_float(x) || !is_plain_float(largest) || routes == nullptr ||
+      routes->dtype != at::kByte || !is_contiguous(*routes) || numel(*x) == 0 ||
+      largest->sizes != routes->sizes || x->sizes.size() < 4 || x->sizes.size() > 5 ||
+      x->sizes[2] * x->sizes[3] < kLanes || block_of(*x) % kLanes != 0) {
+    return false;
+  }
+  std::vector<int64_t> windows = x->sizes;
+  windows[2] /= 2;
+  windows[3] /= 2;
+  return largest->sizes == windows;
 }
 
 PairedPlane plane_of(const Slot& x) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "backends/plan/kernels/lanes.h"
 #include "backends/plan/kernels/pair_pooling.h"
 #include "backends/program/step_program.h"
 
@@ -13,8 +14,31 @@ namespace rondo {
 /// Of a window whose largest element is zero or below; others, NaN among them, have 0 to 3.
 inline constexpr int32_t kNoRoute = 4;
 
-/// Whether `largest` and `routes` have an element for each window of `x` [batch, channels, height,
-/// width], all of them without gaps. What a pass makes of a step is so; a file may say anything.
+/// Of eight windows.
+RONDO_AVX2 RONDO_INLINE LaneInts load_routes(const uint8_t* from) {
+  LaneInts routes;
+  for (int64_t i = 0; i < kLanes; ++i) {
+    routes[i] = from[i];
+  }
+  return routes;
+}
+
+// GCC moves them one by one where it is told to convert all.
+RONDO_AVX2 RONDO_INLINE void store_routes(LaneInts routes, uint8_t* to) {
+#if defined(__x86_64__)
+  const auto all = reinterpret_cast<__m256i>(routes);
+  const __m128i words =
+      _mm_packs_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+#else
+  for (int64_t i = 0; i < kLanes; ++i) {
+    to[i] = static_cast<uint8_t>(routes[i]);
+  }
+#endif
+}
+
+/// Whether `largest` and `routes` have an element for each window of `x`, in the same layout (see
+/// channel_blocks.h), all of them without gaps.
 bool fit_together(const Slot* x, const Slot* largest, const Slot* routes);
 
 /// Of `x`.

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/blas.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/product_shape.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

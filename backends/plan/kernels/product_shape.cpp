@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "backends/plan/kernels/arguments.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/plan/kernels/arguments.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

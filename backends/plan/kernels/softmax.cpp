@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

@@ -11,10 +11,10 @@
 #include <atomic>
 #include <utility>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lanes.h"
 #include "backends/plan/kernels/sleef.h"
+#include "backends/program/arguments.h"
 #include "core/torch_compat.h"
 
 namespace rondo {

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <optional>
 
-#include "backends/plan/kernels/arguments.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/rows_kernel.h"
 #include "backends/plan/kernels/sleef.h"
+#include "backends/program/arguments.h"
 
 namespace rondo {
 

@@ -1,4 +1,4 @@
-#include "backends/plan/kernels/arguments.h"
+#include "backends/program/arguments.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-// What kernels ask about the instruction that they may run.
+// What passes and kernels ask about an instruction.
 
 /// The slot of a tensor argument or result; null when it is none, or undefined.
 const Slot* slot_at(const StepProgram& program, const std::vector<Argument>& arguments, size_t i);

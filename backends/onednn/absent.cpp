@@ -1,0 +1,39 @@
+// In place of the other files of this folder where rondo is built without oneDNN.
+
+#include <stdexcept>
+
+#include "backends/onednn/convolution.h"
+
+namespace rondo {
+
+namespace {
+
+[[noreturn]] void refuse() {
+  throw std::logic_error("rondo was built without oneDNN");
+}
+
+}  // namespace
+
+int64_t channel_block() {
+  return 0;
+}
+
+std::unique_ptr<PreparedCall> prepare_convolution(const ConvolutionShape&,
+                                                  ImageLayout,
+                                                  ImageLayout) {
+  refuse();
+}
+
+std::unique_ptr<PreparedCall> prepare_gradient_of_input(const ConvolutionShape&,
+                                                        ImageLayout,
+                                                        ImageLayout) {
+  refuse();
+}
+
+std::unique_ptr<PreparedCall> prepare_gradient_of_weight(const ConvolutionShape&,
+                                                         ImageLayout,
+                                                         ImageLayout) {
+  refuse();
+}
+
+}  // namespace rondo

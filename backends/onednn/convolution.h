@@ -1,0 +1,77 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+
+namespace rondo {
+
+// Convolutions by oneDNN itself. LibTorch calls it as well, but copies images to the blocks of
+// channels that oneDNN works on, and back, around each convolution: a third of their time.
+
+/// How many channels oneDNN keeps side by side on this machine; 0: it cannot be called, because
+/// rondo was built without it or LibTorch has one of its own inside.
+int64_t channel_block();
+
+/// How an image lies in memory: float32, [batch, channels, height, width] without gaps, or
+/// [batch, channels / block, height, width, block].
+struct ImageLayout {
+  int64_t block = 0;  ///< channels that lie side by side; 0: none do
+};
+
+/// Of images. Pairs are (height, width).
+struct ConvolutionShape {
+  using Pair = std::array<int64_t, 2>;
+
+  int64_t batch;
+  int64_t in;   ///< channels
+  int64_t out;  ///< channels
+  int64_t groups;
+  Pair image;      ///< of the input
+  Pair out_image;  ///< of the result
+  Pair kernel;
+  Pair stride;
+  Pair padding;
+  Pair dilation;  ///< 1: taps lie side by side
+  bool has_bias;
+};
+
+/// A primitive of oneDNN, compiled for its shapes and the threads of its time. Images in another
+/// layout than it works on are copied inside.
+class PreparedCall {
+ public:
+  PreparedCall() = default;
+  PreparedCall(const PreparedCall&) = delete;
+  PreparedCall& operator=(const PreparedCall&) = delete;
+  virtual ~PreparedCall() = default;
+
+  /// \param tensors  addresses, in the order that is said where the call is prepared. A last one
+  ///                 too many is left alone.
+  virtual void run(std::initializer_list<const void*> tensors) = 0;
+
+  /// Memory that it keeps.
+  virtual int64_t bytes() const = 0;
+};
+
+// Each has the bits of LibTorch where that calls oneDNN. They need `channel_block() > 0`, and throw
+// std::exception where oneDNN has no such convolution. Weights are [out, in / groups, height,
+// width], without gaps; \p x is the layout of the input and its gradient, \p y that of the result.
+
+/// Tensors: input, weight, result, and bias where the shape has one.
+std::unique_ptr<PreparedCall> prepare_convolution(const ConvolutionShape& shape,
+                                                  ImageLayout x,
+                                                  ImageLayout y);
+
+/// Tensors: gradient of the result, weight, gradient of the input.
+std::unique_ptr<PreparedCall> prepare_gradient_of_input(const ConvolutionShape& shape,
+                                                        ImageLayout x,
+                                                        ImageLayout y);
+
+/// Tensors: gradient of the result, input, gradient of the weight, and of the bias where the shape
+/// has one.
+std::unique_ptr<PreparedCall> prepare_gradient_of_weight(const ConvolutionShape& shape,
+                                                         ImageLayout x,
+                                                         ImageLayout y);
+
+}  // namespace rondo

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "backends/plan/kernels/batch_statistics.h"
+#include "backends/plan/kernels/lanes.h"
+#include "backends/plan/kernels/pair_pooling.h"
+#include "backends/plan/kernels/pair_routes.h"
+#include "backends/plan/plan_memory.h"
+#include "backends/program/image.h"
+
+namespace rondo {
+
+// What kernels of `rondo::batch_norm_relu_pool` and of its gradient share, however images lie in
+// memory. See recording/fused_operators.h.
+
+/// (x, weight, bias, running_mean, running_var, momentum, eps) -> (largest, routes, mean,
+/// inverse_deviation)
+struct BatchNormReluPoolOperands {
+  BatchNormOperands norm;
+  Operand largest;
+  Operand routes;
+};
+
+BatchNormReluPoolOperands batch_norm_relu_pool_operands(const StepProgram& program,
+                                                        const Instruction& instruction,
+                                                        const PlanMemory& memory);
+
+/// (gradient, routes, x, weight, mean, inverse_deviation, eps) -> (dx, dweight, dbias)
+struct BatchNormReluPoolGradients {
+  Operand gradient;
+  Operand routes;
+  Operand x;
+  Operand weight;
+  Operand mean;
+  Operand inverse_deviation;
+  Operand dx;
+  Operand dweight;
+  Operand dbias;
+};
+
+BatchNormReluPoolGradients batch_norm_relu_pool_gradients(const Instruction& instruction,
+                                                          const PlanMemory& memory);
+
+/// Whether all tensors of either are there, and fit together. What a pass makes of a step does; a
+/// file may say anything.
+bool is_batch_norm_relu_pool(const StepProgram& program, const Instruction& instruction);
+bool is_batch_norm_relu_pool_backward(const StepProgram& program, const Instruction& instruction);
+
+/// relu(x * scale + shift)
+/// \tparam Scale  float, or one for each lane
+template <bool kWithNaN, class Scale>
+struct NormalisedRelu {
+  static constexpr bool kMayBeNaN = kWithNaN;
+
+  Scale scale;
+  Scale shift;
+
+  RONDO_AVX2 RONDO_INLINE float operator()(float x) const {
+    const float y = __builtin_fmaf(x, scale, shift);
+    return y < 0.0F ? 0.0F : y;
+  }
+
+  RONDO_AVX2 RONDO_INLINE Lanes operator()(Lanes x) const {
+    return larger(Lanes{}, fused(x, scale - Lanes{}, shift - Lanes{}));
+  }
+};
+
+}  // namespace rondo
