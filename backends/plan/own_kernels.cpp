@@ -25,6 +25,8 @@ const std::vector<OwnKernel>& own_kernels() {
                                layer_norm_kernels(),
                                convolution_kernels(),
                                masked_fill_kernels(),
+                               norm_kernels(),
+                               single_number_kernels(),
                                copy_kernels(),
                                gradients_of_parts_kernels(),
                                transcendental_kernels()}) {

@@ -398,6 +398,56 @@ TEST_CASE("gradients of parts, with gaps before, between and behind them") {
       2);
 }
 
+TEST_CASE("norms of gradients, and what clipping makes of them") {
+  for (const int64_t count : {1, 5, 8, 13, 64, 4099}) {
+    check_same(
+        std::to_string(count),
+        [=](const Batch& x) {
+          const at::Tensor a = x["a"].norm();
+          const at::Tensor b = x["b"].norm();
+          const at::Tensor all = at::stack({a, b, a});
+          return std::vector{a, b, all, all.norm(), at::clamp_max(a, 0.5)};
+        },
+        pairs({count}, {count, 3}),
+        5);
+  }
+  check_same(
+      "of another order, and of a matrix that lies in columns",
+      [](const Batch& x) {
+        return std::vector{x["a"].norm(1), x["b"].t().norm()};
+      },
+      pairs({13}, {13, 5}),
+      0);
+  check_same(
+      "vectors side by side",
+      [](const Batch& x) {
+        return std::vector{at::stack({x["a"], x["b"]})};
+      },
+      pairs({13}, {13}),
+      0);
+}
+
+TEST_CASE("a number of batches is counted") {
+  const at::Tensor batches = torch::full({}, (int64_t{1} << 40) + 1);
+  const at::Tensor several = torch::ones({3}, at::kLong);
+  check_same("one number",
+             [=](const Batch& x) {
+               batches.add_(3, 2);
+               return std::vector{x["a"] + x["b"]};
+             },
+             pairs({3}, {3}),
+             2,
+             {{"batches", batches}});
+  check_same("several",
+             [=](const Batch& x) {
+               several.add_(1);
+               return std::vector{x["a"] + x["b"]};
+             },
+             pairs({3}, {3}),
+             1,
+             {{"several", several}});
+}
+
 TEST_CASE("kernels that may round differently stay within their bounds") {
   const auto batch = [](int step) {
     return Batch{{"a", random({64, 96}, step) * 4}, {"b", random({64, 96}, step + 9)}};

@@ -63,6 +63,10 @@ struct SquareRoot {
   RONDO_INLINE float operator()(float x) const { return __builtin_sqrtf(x); }
 };
 
+struct NoMoreThan {
+  RONDO_INLINE float operator()(float x, float limit) const { return x > limit ? limit : x; }
+};
+
 // The loops of a function of one element, or of two.
 template <class Function>
 struct Loop {
@@ -288,6 +292,7 @@ std::vector<OwnKernel> elementwise_kernels() {
       {"aten::sub.Scalar", accepts_sum_with_number, make_with_number<Subtract>, 0, kInPlace},
       {"aten::rsub.Scalar", accepts_sum_with_number, make_with_number<SubtractFrom>, 0, kInPlace},
       {"aten::div.Scalar", accepts_number, make_with_number<Divide>, 0, kInPlace},
+      {"aten::clamp_max", accepts_number, make_with_number<NoMoreThan>, 0, kInPlace},
       {"aten::add_.Scalar", accepts_sum_with_number, make_with_number<Add>},
       {"aten::sub_.Scalar", accepts_sum_with_number, make_with_number<Subtract>},
       {"aten::div_.Scalar", accepts_number, make_with_number<Divide>},

@@ -23,6 +23,8 @@ std::vector<OwnKernel> batch_norm_relu_pool_backward_blocks_kernels();
 std::vector<OwnKernel> layer_norm_kernels();
 std::vector<OwnKernel> convolution_kernels();
 std::vector<OwnKernel> masked_fill_kernels();
+std::vector<OwnKernel> norm_kernels();
+std::vector<OwnKernel> single_number_kernels();
 std::vector<OwnKernel> copy_kernels();
 std::vector<OwnKernel> gradients_of_parts_kernels();
 std::vector<OwnKernel> transcendental_kernels();
