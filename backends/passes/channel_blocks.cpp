@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "backends/onednn/recorded_convolution.h"
 #include "backends/passes/passes.h"
 #include "backends/passes/storages.h"
 #include "backends/program/arguments.h"
+#include "core/vector_loop.h"
 
 namespace rondo {
 
@@ -15,36 +17,58 @@ using Places = std::vector<size_t>;
 /// An operator that takes images in blocks of channels as well.
 struct Taker {
   const char* op;
-  Places arguments;  ///< that are images
-  Places results;    ///< that are
-  /// Whose images lie in one way, all of them; of others see `Choice`.
-  bool is_elementwise = false;
+  const char* in_blocks;  ///< what it is called then
+  Places arguments;       ///< that are images
+  Places results;         ///< that are
+  bool are_alike;         ///< all of them lie in one way; of others see `Choice`
 };
 
 const std::vector<Taker>& takers() {
+  static const char* const kPool = "rondo::batch_norm_relu_pool";
+  static const char* const kPoolBackward = "rondo::batch_norm_relu_pool_backward";
   static const std::vector<Taker> all = {
-      {"aten::convolution", {0}, {0}},
-      {"aten::convolution_backward", {0, 1}, {0}},
-      {"rondo::batch_norm_relu_pool", {0}, {0}},
-      {"rondo::batch_norm_relu_pool_backward", {0, 2}, {0}},
-      {"aten::relu", {0}, {0}, true},
-      {"aten::threshold_backward", {0, 1}, {0}, true},
-      {"aten::add.Tensor", {0, 1}, {0}, true},
+      {"aten::convolution", "rondo::convolution", {0}, {0}, false},
+      {"aten::convolution_backward", "rondo::convolution_backward", {0, 1}, {0}, false},
+      {"aten::native_batch_norm", "rondo::batch_norm", {0}, {0}, true},
+      {"aten::native_batch_norm_backward", "rondo::batch_norm_backward", {0, 1}, {0}, true},
+      {kPool, kPool, {0}, {0}, false},
+      {kPoolBackward, kPoolBackward, {0, 2}, {0}, false},
+      {"aten::relu", "aten::relu", {0}, {0}, true},
+      {"aten::relu_", "aten::relu_", {0}, {0}, true},
+      {"aten::threshold_backward", "aten::threshold_backward", {0, 1}, {0}, true},
+      {"aten::add.Tensor", "aten::add.Tensor", {0, 1}, {0}, true},
+      {"aten::add_.Tensor", "aten::add_.Tensor", {0, 1}, {0}, true},
   };
   return all;
 }
 
-/// Whether oneDNN runs the convolution anyway, if it is one.
-bool is_convolved_in_blocks(const StepProgram& program, const Instruction& instruction) {
-  const auto shape = has_name(instruction, "aten::convolution")
-                         ? shape_of_convolution(program, instruction)
-                         : shape_of_convolution_backward(program, instruction);
-  return shape && agrees_with_libtorch(*shape);
+bool are_there(const std::vector<Argument>& tensors, const Places& places) {
+  return std::all_of(places.begin(), places.end(), [&](size_t i) { return !is_none(tensors[i]); });
 }
 
-bool is_convolution(const Instruction& instruction) {
-  return has_name(instruction, "aten::convolution") ||
-         has_name(instruction, "aten::convolution_backward");
+/// Whether an instruction is one that its operator's kernels for blocks take.
+bool is_fit(const StepProgram& program, const Instruction& instruction) {
+  constexpr int64_t kSmallestPlane = 8;  // elements, of a batch norm's gradient: a vector
+  if (has_name(instruction, "aten::convolution")) {
+    const auto shape = shape_of_convolution(program, instruction);
+    return shape && agrees_with_libtorch(*shape);
+  }
+  if (has_name(instruction, "aten::convolution_backward")) {
+    const auto shape = shape_of_convolution_backward(program, instruction);
+    return shape && agrees_with_libtorch(*shape);
+  }
+  if (has_name(instruction, "aten::native_batch_norm")) {
+    return is_constant(instruction.arguments[5], 1) &&
+           are_there(instruction.arguments, {1, 2, 3, 4});
+  }
+  if (has_name(instruction, "aten::native_batch_norm_backward")) {
+    const Slot* const x = slot_at(program, instruction.arguments, 1);
+    return is_constant(instruction.arguments[7], 1) &&
+           are_there(instruction.arguments, {2, 5, 6}) &&
+           are_there(instruction.results, {0, 1, 2}) && x != nullptr && x->sizes.size() == 4 &&
+           x->sizes[2] * x->sizes[3] >= kSmallestPlane;
+  }
+  return true;
 }
 
 /// Null where an instruction takes no images in blocks.
@@ -52,9 +76,7 @@ const Taker* taker_of(const StepProgram& program, const Instruction& instruction
   const auto found = std::find_if(takers().begin(), takers().end(), [&](const Taker& taker) {
     return has_name(instruction, taker.op);
   });
-  const bool takes = found != takers().end() &&
-                     (!is_convolution(instruction) || is_convolved_in_blocks(program, instruction));
-  return takes ? &*found : nullptr;
+  return found != takers().end() && is_fit(program, instruction) ? &*found : nullptr;
 }
 
 SlotId slot_or_none(const std::vector<Argument>& arguments, size_t i) {
@@ -129,7 +151,7 @@ class Choice {
   bool drop_of(const Instruction& instruction, const Taker& taker) {
     const std::vector<Argument>& arguments = instruction.arguments;
     const SlotId result = slot_or_none(instruction.results, 0);
-    if (taker.is_elementwise) {
+    if (taker.are_alike) {
       std::vector<SlotId> all = {result};
       for (const size_t i : taker.arguments) {
         all.push_back(slot_or_none(arguments, i));
@@ -196,28 +218,36 @@ class Rewriter {
   using Sizes = std::vector<int64_t>;
 
   void rewrite(Instruction instruction) {
-    if (has_name(instruction, "aten::convolution")) {
-      const SlotId result = slot_or_none(instruction.results, 0);
-      if (choice_.contains(result) || choice_.contains(slot_or_none(instruction.arguments, 0))) {
-        instruction.op = operator_of("rondo::convolution");
-        const int64_t block = choice_.contains(result) ? block_ : 0;
-        instruction.arguments.push_back(Argument::constant_of(block));
-      }
-    } else if (has_name(instruction, "aten::convolution_backward")) {
-      if (choice_.contains(slot_or_none(instruction.arguments, 0)) ||
-          choice_.contains(slot_or_none(instruction.arguments, 1))) {
-        instruction.op = operator_of("rondo::convolution_backward");
-      }
-    } else if (has_name(instruction, "rondo::batch_norm_relu_pool") &&
-               choice_.contains(slot_or_none(instruction.arguments, 0))) {
+    const Taker* const taker = taker_of(program_, instruction);
+    if (taker == nullptr || !has_chosen(instruction, *taker)) {
+      program_.instructions.push_back(std::move(instruction));
+      return;
+    }
+    instruction.op = operator_of(taker->in_blocks);
+    const SlotId result = slot_or_none(instruction.results, 0);
+    if (has_name(instruction, "rondo::batch_norm_relu_pool")) {
       rewrite_pooling(std::move(instruction));
       return;
-    } else if (has_name(instruction, "rondo::batch_norm_relu_pool_backward") &&
-               choice_.contains(slot_or_none(instruction.results, 0))) {
+    }
+    if (has_name(instruction, "rondo::convolution")) {
+      instruction.arguments.push_back(
+          Argument::constant_of(choice_.contains(result) ? block_ : int64_t{0}));
+    }
+    if (has_name(instruction, "rondo::batch_norm_relu_pool_backward")) {
       SlotId& gradient = instruction.arguments[0].slots[0];
       gradient = choice_.contains(gradient) ? gradient : copied_to_blocks(gradient, instruction);
     }
     program_.instructions.push_back(std::move(instruction));
+  }
+
+  bool has_chosen(const Instruction& instruction, const Taker& taker) const {
+    const auto is_chosen = [this](const std::vector<Argument>& tensors, const Places& images) {
+      return std::any_of(images.begin(), images.end(), [&](size_t i) {
+        return choice_.contains(slot_or_none(tensors, i));
+      });
+    };
+    return is_chosen(instruction.arguments, taker.arguments) ||
+           is_chosen(instruction.results, taker.results);
   }
 
   void rewrite_pooling(Instruction pooling) {
@@ -310,8 +340,11 @@ class Rewriter {
     program_.instructions.push_back(std::move(made));
   }
 
-  static c10::OperatorHandle operator_of(const char* op) {
-    return c10::Dispatcher::singleton().findSchemaOrThrow(op, "");
+  /// \param name  with overload, such as "aten::add.Tensor"
+  static c10::OperatorHandle operator_of(const std::string& name) {
+    const size_t dot = name.find('.');
+    return c10::Dispatcher::singleton().findSchemaOrThrow(
+        name.substr(0, dot).c_str(), dot == std::string::npos ? "" : name.c_str() + dot + 1);
   }
 
   StepProgram program_;
@@ -323,7 +356,8 @@ class Rewriter {
 
 StepProgram put_channels_in_blocks(StepProgram program) {
   const int64_t block = channel_block();
-  return block == 0 ? program : Rewriter(std::move(program), block).run();
+  const bool has_kernels = block > 0 && widest_instruction_set() == InstructionSet::Avx2;
+  return !has_kernels ? program : Rewriter(std::move(program), block).run();
 }
 
 }  // namespace rondo

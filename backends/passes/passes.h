@@ -43,7 +43,7 @@ StepProgram write_gradients_of_parts_once(StepProgram program);
 /// and one of their gradients, where nothing else sees what is in between: it is not kept then.
 StepProgram fuse_batch_norm_relu_pool(StepProgram program);
 
-/// Lets the images between convolutions, element-wise operators and what
+/// Lets the images between convolutions, batch norms, element-wise operators and what
 /// `fuse_batch_norm_relu_pool` made lie as oneDNN computes on them, with the channels side by side
 /// in blocks: convolutions need not copy them then.
 StepProgram put_channels_in_blocks(StepProgram program);

@@ -45,7 +45,10 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
   if (name == "rondo::convolution") {
     return copy_of(arguments[0]) + copy_of(results[0]);
   }
-  if (name == "rondo::convolution_backward") {
+  if (name == "rondo::batch_norm") {
+    return copy_of(arguments[0]);
+  }
+  if (name == "rondo::convolution_backward" || name == "rondo::batch_norm_backward") {
     return copy_of(arguments[0]) + copy_of(arguments[1]);
   }
   if (name == "rondo::batch_norm_relu_pool") {

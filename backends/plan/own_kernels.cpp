@@ -18,6 +18,7 @@ const std::vector<OwnKernel>& own_kernels() {
                                max_pool_kernels(),
                                batch_norm_kernels(),
                                batch_norm_backward_kernels(),
+                               batch_norm_blocks_kernels(),
                                batch_norm_relu_pool_kernels(),
                                batch_norm_relu_pool_blocks_kernels(),
                                batch_norm_relu_pool_backward_kernels(),

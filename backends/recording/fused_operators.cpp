@@ -108,6 +108,44 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   return {in_blocks(dx, block_of(input)), dweight, dbias};
 }
 
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(
+    const at::Tensor& input,
+    const c10::optional<at::Tensor>& weight,
+    const c10::optional<at::Tensor>& bias,
+    const c10::optional<at::Tensor>& running_mean,
+    const c10::optional<at::Tensor>& running_var,
+    bool training,
+    double momentum,
+    double eps) {
+  auto [normal, mean, inverse_deviation] = at::native_batch_norm(
+      without_blocks(input), weight, bias, running_mean, running_var, training, momentum, eps);
+  return {in_blocks(normal, block_of(input)), mean, inverse_deviation};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm_backward(
+    const at::Tensor& gradient,
+    const at::Tensor& input,
+    const c10::optional<at::Tensor>& weight,
+    const c10::optional<at::Tensor>& running_mean,
+    const c10::optional<at::Tensor>& running_var,
+    const c10::optional<at::Tensor>& mean,
+    const c10::optional<at::Tensor>& inverse_deviation,
+    bool train,
+    double eps,
+    std::array<bool, 3> output_mask) {
+  auto [dx, dweight, dbias] = at::native_batch_norm_backward(without_blocks(gradient),
+                                                             without_blocks(input),
+                                                             weight,
+                                                             running_mean,
+                                                             running_var,
+                                                             mean,
+                                                             inverse_deviation,
+                                                             train,
+                                                             eps,
+                                                             output_mask);
+  return {in_blocks(dx, block_of(input)), dweight, dbias};
+}
+
 constexpr int64_t kNoRoute = 4;
 
 at::Tensor routes_of(at::Tensor indices, int64_t width, const at::Tensor& largest) {
@@ -202,6 +240,18 @@ void define_fused_operators(torch::Library& library) {
          "int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
          "convolution_backward",
          &convolution_backward);
+  define(library,
+         "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, "
+         "Tensor(b!)? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
+         "Tensor)",
+         "batch_norm",
+         &batch_norm);
+  define(library,
+         "batch_norm_backward(Tensor gradient, Tensor input, Tensor? weight, Tensor? running_mean, "
+         "Tensor? running_var, Tensor? mean, Tensor? inverse_deviation, bool train, float eps, "
+         "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+         "batch_norm_backward",
+         &batch_norm_backward);
   define(library,
          "batch_norm_relu_pool(Tensor x, Tensor weight, Tensor bias, Tensor(a!) running_mean, "
          "Tensor(b!) running_var, float momentum, float eps) -> (Tensor largest, Tensor routes, "

@@ -95,7 +95,8 @@ Batch batch_of(const Sizes& s, int step) {
               {"bias", random({s.channels}, step + 3)},
               {"w", random({s.channels}, step + 4)},
               {"b", random({s.channels}, step + 5)},
-              {"dy", random({s.batch, s.channels, s.height / 2, s.width / 2}, step + 6)}};
+              {"dy", random({s.batch, s.channels, s.height / 2, s.width / 2}, step + 6)},
+              {"image", random({s.batch, s.channels, s.height, s.width}, step + 7)}};
   batch["dy"].masked_fill_(batch["dy"].lt(-1), -0.0);
   batch["b"][1] = -0.0F;
   batch["w"][1] = 0.0F;
@@ -192,6 +193,69 @@ std::vector<at::Tensor> residual_net(const Batch& batch) {
   return {y3, dw3, db3, dw2, db2, dgamma, dbeta, std::get<1>(gradients), std::get<2>(gradients)};
 }
 
+/// A batch norm, and what its gradient needs.
+struct Norm {
+  const Batch& batch;
+  at::Tensor x;
+  at::Tensor y;
+  at::Tensor mean;
+  at::Tensor deviation;
+
+  Norm(const Batch& of, const at::Tensor& input) : batch(of), x(input) {
+    std::tie(y, mean, deviation) = at::native_batch_norm(
+        x, batch["w"], batch["b"], batch["mean"], batch["var"], true, 0.1, 1e-5);
+  }
+
+  std::tuple<at::Tensor, at::Tensor, at::Tensor> gradients(const at::Tensor& dy) const {
+    return at::native_batch_norm_backward(dy,
+                                          x,
+                                          batch["w"],
+                                          batch["mean"],
+                                          batch["var"],
+                                          mean,
+                                          deviation,
+                                          true,
+                                          1e-5,
+                                          {true, true, true});
+  }
+};
+
+/// A block of a residual network: two convolutions with batch norms, and a way around them.
+std::vector<at::Tensor> residual_block(const Batch& batch) {
+  const at::Tensor entry = at::relu(convolve(batch["x"], batch["w1"], {}));
+  const Norm first(batch, convolve(entry, batch["w2"], {}));
+  at::Tensor rectified = first.y;
+  rectified.relu_();
+  const Norm second(batch, convolve(rectified, batch["w2"], batch["bias"]));
+  at::Tensor sum = second.y;
+  sum.add_(entry);
+  const at::Tensor exit = at::relu(sum);
+  const at::Tensor y = convolve(exit, batch["w2"], {});
+
+  const auto [dexit, dw, db] = gradients_of_convolution(batch["image"], exit, batch["w2"]);
+  const at::Tensor dsum = at::threshold_backward(dexit, exit, 0);
+  const auto [dy2, dgamma2, dbeta2] = second.gradients(dsum);
+  const auto [drectified, dw2, db2] = gradients_of_convolution(dy2, rectified, batch["w2"]);
+  const auto [dy1, dgamma1, dbeta1] =
+      first.gradients(at::threshold_backward(drectified, rectified, 0));
+  const auto [dentry, dw1, db1] = gradients_of_convolution(dy1, entry, batch["w2"]);
+  const at::Tensor dy0 = at::threshold_backward(dsum.add(dentry), entry, 0);
+  const auto of_entry = gradients_of_convolution(dy0, batch["x"], batch["w1"]);
+  return {y,
+          dw,
+          db,
+          dw2,
+          db2,
+          dw1,
+          db1,
+          std::get<0>(of_entry),
+          dgamma1,
+          dbeta1,
+          dgamma2,
+          dbeta2,
+          std::get<1>(of_entry)};
+}
+
 /// convolution, pooled batch norm, and a product, with all gradients.
 std::vector<at::Tensor> classifier(const Batch& batch) {
   const at::Tensor y = convolve(batch["x"], batch["w1"], batch["bias"]);
@@ -240,6 +304,30 @@ TEST_CASE("a net lies in blocks from its first convolution to its last") {
   }
 }
 
+TEST_CASE("a residual block lies in blocks, with batch norms that are not pooled") {
+  for (const Sizes& sizes :
+       {Sizes{}, Sizes{2, 16, 16, 5, 7}, Sizes{3, 1, 48, 4, 2}, Sizes{17, 3, 32, 8, 12}}) {
+    CAPTURE(sizes.channels);
+    CAPTURE(sizes.height);
+    const StepProgram program = check_same_bytes(
+        &residual_block, [&](int step) { return batch_of(sizes, step); }, statistics_of(sizes));
+    if (can_call_onednn()) {
+      CHECK(count(program, "rondo::convolution") == 4);
+      CHECK(count(program, "rondo::convolution_backward") == 4);
+      CHECK(count(program, "rondo::batch_norm") == 2);
+      CHECK(count(program, "rondo::batch_norm_backward") == 2);
+      CHECK(count(program, "aten::clone") == 0);
+    }
+  }
+}
+
+TEST_CASE("planes smaller than a vector keep LibTorch's gradient of a batch norm") {
+  const Sizes small = {4, 3, 16, 2, 3};
+  const StepProgram program = check_same_bytes(
+      &residual_block, [&](int step) { return batch_of(small, step); }, statistics_of(small));
+  CHECK(count(program, "rondo::batch_norm_backward") == 0);
+}
+
 TEST_CASE("what leaves for other operators is copied as windows") {
   for (const Sizes& sizes : {Sizes{}, Sizes{5, 1, 16, 9, 7}, Sizes{2, 16, 48, 4, 4}}) {
     CAPTURE(sizes.channels);
@@ -258,8 +346,15 @@ TEST_CASE("a plan runs all of it by kernels of its own") {
     MESSAGE("skipped: oneDNN cannot be called, or it is another LibTorch");
     return;
   }
+  Body body;
+  SUBCASE("pooled") {
+    body = &residual_net;
+  }
+  SUBCASE("not pooled") {
+    body = [](const Batch& batch) { return residual_block(batch); };
+  }
   const CapturedState state = statistics_of({});
-  const Recorded recorded(with(state, &residual_net), batch_of({}, 0), state);
+  const Recorded recorded(with(state, body), batch_of({}, 0), state);
   const PlannedExecutor plan(passed(recorded.program), TextLog(LogLevel::Error));
   for (const PlannedInstruction& planned : plan.plan().instructions) {
     CAPTURE(to_text(plan.plan().program.instructions[planned.index]));

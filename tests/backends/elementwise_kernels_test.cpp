@@ -61,6 +61,7 @@ TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN"
         at::Tensor a = x["a"] + 1.5;
         a.narrow(1, 3, 5).add_(x["b"].narrow(1, 1, 5));
         a.sub_(x["b"]).mul_(x["b"]).mul_(x["c"]).mul_(0.3);
+        at::relu_(a);
         return std::vector{a};
       },
       [](int step) {
@@ -68,7 +69,7 @@ TEST_CASE("element-wise operators, with zeros of both signs, infinities and NaN"
                      {"b", random({13, 11}, step + 100)},
                      {"c", random({}, step + 200)}};
       },
-      6);
+      7);
   check_same(
       "a tensor of one number, of another dtype too",
       [](const Batch& x) {

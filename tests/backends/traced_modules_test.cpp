@@ -131,6 +131,7 @@ TEST_CASE("convolutions whose channels fill blocks, one of them with a way aroun
     torch::nn::Conv2d first{torch::nn::Conv2dOptions(1, 16, 3).padding(1)};
     torch::nn::BatchNorm2d norm{16};
     torch::nn::Conv2d around{torch::nn::Conv2dOptions(16, 16, 3).padding(1)};
+    torch::nn::BatchNorm2d inner{16};
     torch::nn::Conv2d second{torch::nn::Conv2dOptions(16, 32, 3).stride(2).bias(false)};
     torch::nn::Linear linear{128, 3};
 
@@ -138,13 +139,14 @@ TEST_CASE("convolutions whose channels fill blocks, one of them with a way aroun
       register_module("first", first);
       register_module("norm", norm);
       register_module("around", around);
+      register_module("inner", inner);
       register_module("second", second);
       register_module("linear", linear);
     }
 
     at::Tensor forward(at::Tensor x) {
       x = torch::max_pool2d(torch::relu(norm->forward(first->forward(x))), 2);
-      x = x + torch::relu(around->forward(x));
+      x = x + inner->forward(around->forward(x)).relu_();
       return linear->forward(torch::relu(second->forward(x)).flatten(1));
     }
   };

@@ -3,7 +3,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "backends/plan/kernels/batch_statistics.h"
+#include "backends/plan/kernels/batch_norm.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
 #include "core/vector_loop.h"
@@ -42,13 +42,8 @@ class BatchNormKernel final : public Kernel {
   Operand y_;
 };
 
-// (input, weight, bias, running_mean, running_var, training, momentum, eps)
 bool accepts(const StepProgram& program, const Instruction& instruction) {
-  return are_plain_floats(program, instruction.arguments, {0, 1, 2, 3, 4}) &&
-         are_plain_floats(program, instruction.results, {0, 1, 2}) &&
-         is_constant(instruction.arguments[5], 1.0) &&
-         slot_at(program, instruction.arguments, 0)->sizes.size() >= 3 &&
-         numel(*slot_at(program, instruction.arguments, 0)) > 0;
+  return is_batch_norm(program, instruction);
 }
 
 bool accepts_in_lanes(const StepProgram& program, const Instruction& instruction) {
@@ -59,29 +54,43 @@ template <class AnyKernel>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
                              const PlanMemory& memory) {
-  const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
-  const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
-  return std::make_unique<AnyKernel>(
-      BatchNormOperands{image_shape(*slot_at(program, instruction.arguments, 0)),
-                        static_cast<float>(instruction.arguments[6].constant.toDouble()),
-                        instruction.arguments[7].constant.toDouble(),
-                        argument(0),
-                        argument(1),
-                        argument(2),
-                        argument(3),
-                        argument(4),
-                        result(1),
-                        result(2)},
-      result(0));
+  const ImageShape shape = image_shape(*slot_at(program, instruction.arguments, 0));
+  return std::make_unique<AnyKernel>(batch_norm_operands(shape, instruction, memory),
+                                     memory.operand(id_at(instruction.results, 0)));
 }
 
 }  // namespace
 
+bool is_batch_norm(const StepProgram& program, const Instruction& instruction) {
+  return are_plain_floats(program, instruction.arguments, {0, 1, 2, 3, 4}) &&
+         are_plain_floats(program, instruction.results, {0, 1, 2}) &&
+         is_constant(instruction.arguments[5], 1.0) &&
+         slot_at(program, instruction.arguments, 0)->sizes.size() >= 3 &&
+         numel(*slot_at(program, instruction.arguments, 0)) > 0;
+}
+
+BatchNormOperands batch_norm_operands(const ImageShape& shape,
+                                      const Instruction& instruction,
+                                      const PlanMemory& memory) {
+  const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
+  const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
+  return {shape,
+          static_cast<float>(instruction.arguments[6].constant.toDouble()),
+          instruction.arguments[7].constant.toDouble(),
+          argument(0),
+          argument(1),
+          argument(2),
+          argument(3),
+          argument(4),
+          result(1),
+          result(2)};
+}
+
 std::vector<OwnKernel> batch_norm_kernels() {
   constexpr int kUlps = 64;
-  return {
-      {"aten::native_batch_norm", accepts_in_lanes, make<BatchNormKernel<collect_in_lanes>>, kUlps},
-      {"aten::native_batch_norm", accepts, make<BatchNormKernel<collect>>}};
+  const char* const op = "aten::native_batch_norm";
+  return {{op, accepts_in_lanes, make<BatchNormKernel<collect_in_lanes>>, kUlps},
+          {op, accepts, make<BatchNormKernel<collect>>}};
 }
 
 }  // namespace rondo

@@ -3,7 +3,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "backends/plan/kernels/batch_norm_gradient.h"
+#include "backends/plan/kernels/batch_norm.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
 
@@ -11,28 +11,18 @@ namespace rondo {
 
 namespace {
 
-/// Arguments and results.
-struct Tensors {
-  Operand dy;
-  Operand x;
-  Operand weight;
-  Operand mean;
-  Operand inverse_deviation;
-  Operand dx;
-  Operand dweight;
-  Operand dbias;
-};
-
 template <ProductSum kSum>
 class BatchNormBackwardKernel final : public Kernel {
  public:
-  BatchNormBackwardKernel(const Tensors& tensors, const ImageShape& shape)
-      : t_(tensors), shape_(shape) {}
+  BatchNormBackwardKernel(Operand dy,
+                          const BatchNormGradientOperands& tensors,
+                          const ImageShape& shape)
+      : dy_(dy), t_(tensors), shape_(shape) {}
 
   void run() override {
     at::parallel_for(0, shape_.channels, 1, [this](int64_t begin, int64_t end) {
       const BatchNormGradient gradient = {shape_,
-                                          t_.dy.as<float>(),
+                                          dy_.as<float>(),
                                           t_.x.as<float>(),
                                           t_.weight.as<float>(),
                                           t_.mean.as<float>(),
@@ -47,46 +37,48 @@ class BatchNormBackwardKernel final : public Kernel {
   }
 
  private:
-  Tensors t_;
+  Operand dy_;
+  BatchNormGradientOperands t_;
   ImageShape shape_;
 };
 
-// (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, mask)
 bool accepts(const StepProgram& program, const Instruction& instruction) {
-  if (!are_plain_floats(program, instruction.arguments, {0, 1, 2, 5, 6}) ||
-      !are_plain_floats(program, instruction.results, {0, 1, 2})) {
-    return false;
-  }
-  const Slot& x = *slot_at(program, instruction.arguments, 1);
-  return widest_instruction_set() == InstructionSet::Avx2 &&
-         is_constant(instruction.arguments[7], 1.0) && x.sizes.size() >= 3 && numel(x) > 0 &&
-         image_shape(x).image >= kLanes;
+  return is_batch_norm_backward(program, instruction) &&
+         image_shape(*slot_at(program, instruction.arguments, 1)).image >= kLanes;
 }
 
 template <ProductSum kSum>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
                              const PlanMemory& memory) {
-  const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
-  const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
-  const Slot& x = *slot_at(program, instruction.arguments, 1);
-  using Made = BatchNormBackwardKernel<kSum>;
-  return std::make_unique<Made>(Tensors{argument(0),
-                                        argument(1),
-                                        argument(2),
-                                        argument(5),
-                                        argument(6),
-                                        result(0),
-                                        result(1),
-                                        result(2)},
-                                image_shape(x));
+  return std::make_unique<BatchNormBackwardKernel<kSum>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      batch_norm_gradient_operands(instruction, memory),
+      image_shape(*slot_at(program, instruction.arguments, 1)));
 }
 
 }  // namespace
 
+bool is_batch_norm_backward(const StepProgram& program, const Instruction& instruction) {
+  if (!are_plain_floats(program, instruction.arguments, {0, 1, 2, 5, 6}) ||
+      !are_plain_floats(program, instruction.results, {0, 1, 2})) {
+    return false;
+  }
+  const Slot& x = *slot_at(program, instruction.arguments, 1);
+  return widest_instruction_set() == InstructionSet::Avx2 &&
+         is_constant(instruction.arguments[7], 1.0) && x.sizes.size() >= 3 && numel(x) > 0;
+}
+
+BatchNormGradientOperands batch_norm_gradient_operands(const Instruction& instruction,
+                                                       const PlanMemory& memory) {
+  const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
+  const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
+  return {argument(1), argument(2), argument(5), argument(6), result(0), result(1), result(2)};
+}
+
 std::vector<OwnKernel> batch_norm_backward_kernels() {
-  return {{"aten::native_batch_norm_backward", accepts, make<ProductSum::Fused>},
-          {"aten::native_batch_norm_backward", accepts, make<ProductSum::Rounded>}};
+  const char* const op = "aten::native_batch_norm_backward";
+  return {{op, accepts, make<ProductSum::Fused>}, {op, accepts, make<ProductSum::Rounded>}};
 }
 
 }  // namespace rondo

@@ -15,7 +15,18 @@ namespace rondo {
 // the order of each and do not wait.
 // Source: batch_norm_cpu_backward_contiguous_impl, ATen/native/cpu/batch_norm_kernel.cpp.
 
-/// Arguments and results. `dx` may be `dy`.
+/// Arguments and results, but for the gradient of what was normalised.
+struct BatchNormGradientOperands {
+  Operand x;
+  Operand weight;
+  Operand mean;
+  Operand inverse_deviation;
+  Operand dx;
+  Operand dweight;
+  Operand dbias;
+};
+
+/// What it is computed of, and where to. `dx` may be `dy`.
 struct BatchNormGradient {
   ImageShape shape;  ///< of dy, x and dx; an image has a vector's width at least
   const float* dy;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/plan/kernels/batch_norm_gradient.h"
 #include "backends/plan/kernels/batch_statistics.h"
 #include "backends/plan/kernels/lanes.h"
 #include "backends/plan/kernels/pair_pooling.h"
@@ -28,13 +29,7 @@ BatchNormReluPoolOperands batch_norm_relu_pool_operands(const StepProgram& progr
 struct BatchNormReluPoolGradients {
   Operand gradient;
   Operand routes;
-  Operand x;
-  Operand weight;
-  Operand mean;
-  Operand inverse_deviation;
-  Operand dx;
-  Operand dweight;
-  Operand dbias;
+  BatchNormGradientOperands norm;
 };
 
 BatchNormReluPoolGradients batch_norm_relu_pool_gradients(const Instruction& instruction,

@@ -22,16 +22,16 @@ class BatchNormReluPoolBackwardKernel final : public Kernel {
 
   void run() override {
     at::parallel_for(0, shape_.channels, 1, [this](int64_t begin, int64_t end) {
-      float* const dx = t_.dx.as<float>();
+      float* const dx = t_.norm.dx.as<float>();
       const BatchNormGradient gradient = {shape_,
                                           /*dy=*/dx,
-                                          t_.x.as<float>(),
-                                          t_.weight.as<float>(),
-                                          t_.mean.as<float>(),
-                                          t_.inverse_deviation.as<float>(),
+                                          t_.norm.x.as<float>(),
+                                          t_.norm.weight.as<float>(),
+                                          t_.norm.mean.as<float>(),
+                                          t_.norm.inverse_deviation.as<float>(),
                                           dx,
-                                          t_.dweight.as<float>(),
-                                          t_.dbias.as<float>()};
+                                          t_.norm.dweight.as<float>(),
+                                          t_.norm.dbias.as<float>()};
       for (int64_t channel = begin; channel < end; ++channel) {
         compute_channel<kSum>(gradient, channel, [this](int64_t plane) { spread_plane(plane); });
       }
@@ -43,7 +43,7 @@ class BatchNormReluPoolBackwardKernel final : public Kernel {
     spread(plane_,
            t_.gradient.as<float>() + plane * plane_.windows(),
            t_.routes.as<uint8_t>() + plane * plane_.windows(),
-           t_.dx.as<float>() + plane * plane_.size());
+           t_.norm.dx.as<float>() + plane * plane_.size());
   }
 
   BatchNormReluPoolGradients t_;
@@ -84,13 +84,7 @@ BatchNormReluPoolGradients batch_norm_relu_pool_gradients(const Instruction& ins
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   return {argument(0),
           argument(1),
-          argument(2),
-          argument(3),
-          argument(4),
-          argument(5),
-          result(0),
-          result(1),
-          result(2)};
+          {argument(2), argument(3), argument(4), argument(5), result(0), result(1), result(2)}};
 }
 
 std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels() {

@@ -269,6 +269,7 @@ std::vector<OwnKernel> elementwise_kernels() {
   constexpr bool kInPlace = true;
   return {
       {"aten::relu", accepts_one, make_unary<Relu>, 0, kInPlace},
+      {"aten::relu_", accepts_one, make_unary<Relu>},
       {"aten::threshold_backward", accepts_relu_backward, make_binary<ReluBackward>, 0, kInPlace},
       {"aten::neg", accepts_one, make_unary<Negate>, 0, kInPlace},
       {"aten::reciprocal", accepts_one, make_unary<Reciprocal>, 0, kInPlace},

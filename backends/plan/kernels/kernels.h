@@ -16,6 +16,7 @@ std::vector<OwnKernel> nll_loss_kernels();
 std::vector<OwnKernel> max_pool_kernels();
 std::vector<OwnKernel> batch_norm_kernels();
 std::vector<OwnKernel> batch_norm_backward_kernels();
+std::vector<OwnKernel> batch_norm_blocks_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_blocks_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels();

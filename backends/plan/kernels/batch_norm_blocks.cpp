@@ -1,0 +1,145 @@
+// Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
+
+#include <ATen/Parallel.h>
+
+#include "backends/plan/kernels/batch_norm.h"
+#include "backends/plan/kernels/batch_norm_gradient_blocks.h"
+#include "backends/plan/kernels/kernels.h"
+#include "backends/program/arguments.h"
+
+namespace rondo {
+
+namespace {
+
+// See batch_norm.cpp and batch_norm_backward.cpp: the same of images whose channels lie side by
+// side in blocks.
+
+/// \tparam kBundles  vectors that a block takes
+template <int64_t kBundles>
+class BatchNormBlocksKernel final : public Kernel {
+ public:
+  BatchNormBlocksKernel(const BatchNormOperands& norm, Operand y) : norm_(norm), y_(y) {}
+
+  void run() override {
+    collect_in_blocks(norm_.statistics(), kBlock);
+    at::parallel_for(0, norm_.shape.planes() / kBlock, 1, [this](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        normalise(plane);
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kBlock = kBundles * kLanes;
+
+  RONDO_AVX2 void normalise(int64_t plane) const {
+    const int64_t first = plane % (norm_.shape.channels / kBlock) * kBlock;
+    Lanes scales[kBundles];
+    Lanes shifts[kBundles];
+    for (int64_t i = 0; i < kBlock; ++i) {
+      const Normalisation n = norm_.normalisation(first + i);
+      scales[i / kLanes][i % kLanes] = n.scale;
+      shifts[i / kLanes][i % kLanes] = n.shift;
+    }
+    const float* x = norm_.x.as<float>() + plane * norm_.shape.image * kBlock;
+    float* y = y_.as<float>() + plane * norm_.shape.image * kBlock;
+    for (int64_t i = 0; i < norm_.shape.image; ++i, x += kBlock, y += kBlock) {
+      for (int64_t b = 0; b < kBundles; ++b) {
+        const Lanes normal = fused(load(x + b * kLanes), scales[b], shifts[b]);
+        std::memcpy(y + b * kLanes, &normal, sizeof normal);
+      }
+    }
+  }
+
+  BatchNormOperands norm_;
+  Operand y_;
+};
+
+/// A gradient that lies in memory as the image does.
+template <int64_t kBundles>
+class WrittenGradient {
+ public:
+  WrittenGradient(Operand dy, int64_t pixels) : dy_(dy), pixels_(pixels) {}
+
+  int64_t rows() const { return 1; }
+
+  int64_t width() const { return pixels_; }
+
+  template <class Treat>
+  RONDO_AVX2 RONDO_INLINE void each_element(int64_t plane, int64_t, Treat treat) const {
+    const float* dy = dy_.as<float>() + plane * pixels_ * kBundles * kLanes;
+    for (int64_t i = 0; i < pixels_; ++i) {
+      for (int64_t b = 0; b < kBundles; ++b, dy += kLanes) {
+        treat(i, b, load(dy));
+      }
+    }
+  }
+
+ private:
+  Operand dy_;
+  int64_t pixels_;
+};
+
+/// Whether they are images of the same size in blocks of so many vectors.
+template <int64_t kBundles>
+bool are_in_blocks(const Slot& image, const Slot& other) {
+  return block_of(image) == kBundles * kLanes && other.sizes == image.sizes;
+}
+
+template <int64_t kBundles>
+bool accepts(const StepProgram& program, const Instruction& instruction) {
+  return widest_instruction_set() == InstructionSet::Avx2 && is_batch_norm(program, instruction) &&
+         are_in_blocks<kBundles>(*slot_at(program, instruction.arguments, 0),
+                                 *slot_at(program, instruction.results, 0));
+}
+
+template <int64_t kBundles>
+std::unique_ptr<Kernel> make(const StepProgram& program,
+                             const Instruction& instruction,
+                             const PlanMemory& memory) {
+  const ImageShape shape = shape_of(image_sizes(*slot_at(program, instruction.arguments, 0)));
+  return std::make_unique<BatchNormBlocksKernel<kBundles>>(
+      batch_norm_operands(shape, instruction, memory),
+      memory.operand(id_at(instruction.results, 0)));
+}
+
+template <int64_t kBundles>
+bool accepts_backward(const StepProgram& program, const Instruction& instruction) {
+  if (!is_batch_norm_backward(program, instruction)) {
+    return false;
+  }
+  const Slot& x = *slot_at(program, instruction.arguments, 1);
+  return are_in_blocks<kBundles>(x, *slot_at(program, instruction.arguments, 0)) &&
+         are_in_blocks<kBundles>(x, *slot_at(program, instruction.results, 0)) &&
+         image_sizes(x).pixels() >= kLanes;
+}
+
+template <ProductSum kSum, int64_t kBundles>
+std::unique_ptr<Kernel> make_backward(const StepProgram& program,
+                                      const Instruction& instruction,
+                                      const PlanMemory& memory) {
+  using Source = WrittenGradient<kBundles>;
+  const ImageShape shape = shape_of(image_sizes(*slot_at(program, instruction.arguments, 1)));
+  return std::make_unique<BatchNormGradientBlocksKernel<Source, kSum, kBundles>>(
+      batch_norm_gradient_operands(instruction, memory),
+      shape,
+      Source(memory.operand(id_at(instruction.arguments, 0)), shape.image));
+}
+
+template <ProductSum kSum, int64_t kBundles>
+OwnKernel backward() {
+  return {"rondo::batch_norm_backward", accepts_backward<kBundles>, make_backward<kSum, kBundles>};
+}
+
+}  // namespace
+
+std::vector<OwnKernel> batch_norm_blocks_kernels() {
+  return {{"rondo::batch_norm", accepts<1>, make<1>},
+          {"rondo::batch_norm", accepts<2>, make<2>},
+          backward<ProductSum::Fused, 1>(),
+          backward<ProductSum::Fused, 2>(),
+          backward<ProductSum::Rounded, 1>(),
+          backward<ProductSum::Rounded, 2>()};
+}
+
+}  // namespace rondo
