@@ -1,6 +1,5 @@
 #include "optim/adam.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/maximum.h>
@@ -8,6 +7,7 @@
 
 #include <cmath>
 
+#include "core/parallel.h"
 #include "core/prepared_operator.h"
 #include "optim/internal/number_rules.h"
 #include "optim/internal/param_lists.h"
@@ -83,7 +83,7 @@ void update_flat(const AdamUpdate& by,
       state.exp_avg.data_ptr<T>(),
       state.exp_avg_sq.data_ptr<T>(),
       state.max_exp_avg_sq.defined() ? state.max_exp_avg_sq.data_ptr<T>() : nullptr};
-  at::parallel_for(0, param.numel(), kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(param.numel(), kElementsOfThread, [&](int64_t begin, int64_t end) {
     adam_loop<T>(numbers,
                  {all.param + begin,
                   all.grad + begin,

@@ -1,6 +1,5 @@
 #include "optim/sgd.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
@@ -10,6 +9,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "core/prepared_operator.h"
 #include "optim/internal/number_rules.h"
 #include "optim/internal/param_lists.h"
@@ -48,7 +48,7 @@ void update_flat(const SgdUpdate& by,
   numbers.is_first = by.is_first;
   const SgdTensors<T> all = {
       param.data_ptr<T>(), grad.data_ptr<T>(), buffer.defined() ? buffer.data_ptr<T>() : nullptr};
-  at::parallel_for(0, param.numel(), kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(param.numel(), kElementsOfThread, [&](int64_t begin, int64_t end) {
     T* const part = all.buffer == nullptr ? nullptr : all.buffer + begin;
     sgd_loop<T>(numbers,
                 {all.param + begin, all.grad + begin, part},

@@ -1,4 +1,4 @@
-#include "backends/onednn/call.h"
+#include "backends/onednn/internal/call.h"
 
 #include <utility>
 

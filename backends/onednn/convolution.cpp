@@ -1,6 +1,6 @@
 #include "backends/onednn/convolution.h"
 
-#include "backends/onednn/call.h"
+#include "backends/onednn/internal/call.h"
 
 namespace rondo {
 

@@ -39,15 +39,22 @@ constexpr Places kBackward = {1, 2, 4};
 /// One number stands for both.
 std::optional<ConvolutionShape::Pair> pair_of(const Argument& argument) {
   const std::vector<int64_t> values = argument.constant.toIntVector();
-  if (values.empty() || values.size() > 2) {
+  constexpr int64_t kMost = int64_t{1} << 31;  // whose products do not overflow
+  const bool are_small =
+      std::all_of(values.begin(), values.end(), [](int64_t v) { return 0 <= v && v < kMost; });
+  if (values.empty() || values.size() > 2 || !are_small) {
     return std::nullopt;
   }
   return ConvolutionShape::Pair{values.front(), values.back()};
 }
 
 bool is_image(const Slot* slot) {
-  return is_plain_float(slot) && numel(*slot) > 0 &&
-         (slot->sizes.size() == 4 || slot->sizes.size() == 5);
+  if (!is_plain_float(slot) || numel(*slot) == 0 || slot->sizes.size() < 4 ||
+      slot->sizes.size() > 5) {
+    return false;
+  }
+  const int64_t block = block_of(*slot);
+  return block == 0 || block == 8 || block == 16;
 }
 
 bool fits_together(const ConvolutionShape& shape) {
@@ -94,8 +101,10 @@ std::optional<ConvolutionShape> shape_of(const StepProgram& program,
                                   *padding,
                                   *dilation,
                                   has_bias};
-  const bool fits = from.batch == to.batch && weight->sizes[0] == to.channels && groups > 0 &&
-                    weight->sizes[1] * groups == from.channels && fits_together(shape);
+  const bool has_groups = groups > 0 && from.channels % groups == 0 &&
+                          weight->sizes[1] == from.channels / groups && to.channels % groups == 0;
+  const bool fits = from.batch == to.batch && weight->sizes[0] == to.channels && has_groups &&
+                    fits_together(shape);
   return fits ? std::optional(shape) : std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 
 #include "backends/passes/passes.h"
 #include "backends/passes/storages.h"
+#include "backends/program/arguments.h"
 #include "core/vector_loop.h"
 
 namespace rondo {
@@ -22,11 +23,6 @@ struct Fusion {
 
 using Indices = std::vector<size_t>;
 
-bool is_number(const Argument& argument, double value) {
-  return argument.kind == Argument::Kind::Constant && argument.constant.isScalar() &&
-         argument.constant.toScalar().toDouble() == value;
-}
-
 // A list of one number stands for both dimensions.
 bool are_numbers(const Argument& argument, int64_t value, bool may_be_empty = false) {
   const std::vector<int64_t> values = argument.constant.toIntVector();
@@ -41,7 +37,7 @@ bool are_pairs(const Instruction& instruction, size_t first) {
   return are_numbers(arguments[first], 2) &&
          are_numbers(arguments[first + 1], 2, /*may_be_empty=*/true) &&
          are_numbers(arguments[first + 2], 0) && are_numbers(arguments[first + 3], 1) &&
-         is_number(arguments[first + 4], 0);
+         is_constant(arguments[first + 4], 0);
 }
 
 bool is_tensor(const Argument& argument) {
@@ -116,20 +112,15 @@ class Finder {
   bool is_norm(size_t index) const {
     const Instruction& norm = at(index);
     return has_name(norm, "aten::native_batch_norm") && are_tensors(norm.arguments, 0, 4) &&
-           is_number(norm.arguments[5], 1) && has_planes(norm.arguments[0]);
+           is_constant(norm.arguments[5], 1) && has_planes(norm.arguments[0]);
   }
 
   // Others are better off with a kernel for each of the operators.
   bool has_planes(const Argument& tensor) const {
     constexpr int64_t kSmallestPlane = 8;  // elements: a vector
     const Slot& x = slot_of(program_, tensor.slots[0]);
-    return is_plain_float(tensor) && x.sizes.size() == 4 && numel(x) > 0 &&
+    return is_plain_float(&x) && x.sizes.size() == 4 && numel(x) > 0 &&
            x.sizes[2] * x.sizes[3] >= kSmallestPlane;
-  }
-
-  bool is_plain_float(const Argument& tensor) const {
-    const Slot& slot = slot_of(program_, tensor.slots[0]);
-    return slot.dtype == at::kFloat && is_contiguous(slot);
   }
 
   bool fits(const Fusion& f) const {
@@ -152,7 +143,7 @@ class Finder {
   bool spreads(const Fusion& f) const {
     const Instruction& spread = at(f.pool_backward);
     return has_name(spread, "aten::max_pool2d_with_indices_backward") && are_pairs(spread, 2) &&
-           is_plain_float(spread.arguments[0]) &&
+           is_plain_float(slot_at(program_, spread.arguments, 0)) &&
            shares_storage(spread.arguments[1], at(f.relu).results[0]) &&
            users_of(spread.results[0]) == Indices{f.pool_backward, f.relu_backward};
   }
@@ -160,7 +151,8 @@ class Finder {
   // (gradient, result, threshold)
   bool is_gradient_of_relu(const Fusion& f) const {
     const Instruction& backward = at(f.relu_backward);
-    return has_name(backward, "aten::threshold_backward") && is_number(backward.arguments[2], 0) &&
+    return has_name(backward, "aten::threshold_backward") &&
+           is_constant(backward.arguments[2], 0) &&
            shares_storage(backward.arguments[0], at(f.pool_backward).results[0]) &&
            shares_storage(backward.arguments[1], at(f.relu).results[0]);
   }
@@ -170,7 +162,7 @@ class Finder {
     const Instruction& backward = at(f.norm_backward);
     const std::vector<Argument>& arguments = backward.arguments;
     return has_name(backward, "aten::native_batch_norm_backward") && is_tensor(arguments[2]) &&
-           are_tensors(backward.results, 0, 2) && is_number(arguments[7], 1) &&
+           are_tensors(backward.results, 0, 2) && is_constant(arguments[7], 1) &&
            shares_storage(arguments[0], at(f.relu_backward).results[0]) &&
            arguments[1].slots == at(f.norm).arguments[0].slots &&
            arguments[5].slots == at(f.norm).results[1].slots &&

@@ -100,9 +100,10 @@ class Choice {
  private:
   void find_candidates(int64_t block) {
     const StorageFacts facts(program_);
+    const std::vector<bool> is_used = used_slots(program_);
     std::vector<int> slots_of(static_cast<size_t>(program_.storages), 0);
-    for (const Slot& slot : program_.slots) {
-      ++slots_of[static_cast<size_t>(slot.storage)];
+    for (size_t i = 0; i < program_.slots.size(); ++i) {
+      slots_of[static_cast<size_t>(program_.slots[i].storage)] += is_used[i] ? 1 : 0;
     }
     for (const Slot& slot : program_.slots) {
       const auto storage = static_cast<size_t>(slot.storage);
@@ -284,9 +285,12 @@ class Rewriter {
 
   // view, permute, clone
   SlotId copied_to_blocks(SlotId image, const Instruction& neighbour) {
-    Slot split = slot_of(program_, image);
-    split.kind = SlotKind::Produced;
-    set_sizes(split, split_sizes(split));
+    const Slot& whole = slot_of(program_, image);  // may be captured
+    Slot split;
+    split.dtype = whole.dtype;
+    split.offset = whole.offset;
+    split.storage = whole.storage;
+    set_sizes(split, split_sizes(whole));
     const SlotId view = add(split);
     append("aten::view", {image, split.sizes}, view, neighbour);
     const SlotId turned = permuted(view, {0, 1, 3, 4, 2}, neighbour);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/passes/storages.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -125,12 +126,15 @@ void run_chain(PlannedInstruction* first) {
     return static_cast<ElementwiseKernel*>(planned.kernel.get());
   };
   const int64_t elements = kernel_of(*first)->elements();
-  for (int64_t begin = 0; begin < elements; begin += kPart) {
-    const int64_t count = std::min(kPart, elements - begin);
-    for (PlannedInstruction* planned = first; planned != end; ++planned) {
-      kernel_of(*planned)->run_part(begin, count);
+  const int64_t parts = (elements + kPart - 1) / kPart;
+  parallel_for(parts, grain_of(kPart), [&](int64_t begin, int64_t end_part) {
+    for (int64_t part = begin; part < end_part; ++part) {
+      const int64_t at = part * kPart;
+      for (PlannedInstruction* planned = first; planned != end; ++planned) {
+        kernel_of(*planned)->run_part(at, std::min(kPart, elements - at));
+      }
     }
-  }
+  });
 }
 
 }  // namespace rondo

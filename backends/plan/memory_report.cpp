@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backends/program/arguments.h"
+#include "backends/program/image.h"
 
 namespace rondo {
 
@@ -31,11 +32,13 @@ std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
 // their results: see recording/fused_operators.cpp. Images in blocks are copied to be computed on.
 int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
   const std::string name = operator_name(instruction.op);
-  const auto bytes_of = [&](const Argument& tensor) {
-    return static_cast<int64_t>(plan.memory->tensor(tensor.slots[0]).nbytes());
+  const auto bytes_of = [&](const Argument& argument) {
+    const Slot* const tensor = slot_at(plan.program, {argument}, 0);
+    return tensor == nullptr ? 0 : numel(*tensor) * int64_t(c10::elementSize(tensor->dtype));
   };
-  const auto copy_of = [&](const Argument& image) {
-    return plan.memory->tensor(image.slots[0]).dim() == 5 ? bytes_of(image) : 0;
+  const auto copy_of = [&](const Argument& argument) {
+    const Slot* const image = slot_at(plan.program, {argument}, 0);
+    return image != nullptr && block_of(*image) > 0 ? bytes_of(argument) : 0;
   };
   const std::vector<Argument>& arguments = instruction.arguments;
   const std::vector<Result>& results = instruction.results;

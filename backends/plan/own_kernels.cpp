@@ -24,6 +24,7 @@ const std::vector<OwnKernel>& own_kernels() {
                                batch_norm_relu_pool_backward_kernels(),
                                batch_norm_relu_pool_backward_blocks_kernels(),
                                layer_norm_kernels(),
+                               layer_norm_backward_kernels(),
                                convolution_kernels(),
                                masked_fill_kernels(),
                                norm_kernels(),

@@ -23,6 +23,16 @@ bool are_plain_floats(const StepProgram& program,
   });
 }
 
+bool have_floats(const StepProgram& program,
+                 const std::vector<Argument>& arguments,
+                 std::initializer_list<size_t> places,
+                 int64_t count) {
+  return std::all_of(places.begin(), places.end(), [&](size_t i) {
+    const Slot* const slot = slot_at(program, arguments, i);
+    return is_plain_float(slot) && numel(*slot) == count;
+  });
+}
+
 bool is_constant(const Argument& argument, double value) {
   return argument.kind == Argument::Kind::Constant && argument.constant.isScalar() &&
          argument.constant.toScalar().toDouble() == value;

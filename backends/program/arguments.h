@@ -26,6 +26,12 @@ bool are_plain_floats(const StepProgram& program,
                       const std::vector<Argument>& arguments,
                       std::initializer_list<size_t> places);
 
+/// float32 without gaps, and of so many elements, at all these places.
+bool have_floats(const StepProgram& program,
+                 const std::vector<Argument>& arguments,
+                 std::initializer_list<size_t> places,
+                 int64_t count);
+
 /// The value of a constant number; false when the argument is not one, or another one.
 bool is_constant(const Argument& argument, double value);
 

@@ -21,7 +21,4 @@ double& number_in(const at::Tensor& tensor);
 /// shape, dtype and order of elements. Undefined ones do not count.
 bool is_flat(const at::Tensor& param, std::initializer_list<const at::Tensor*> others);
 
-/// Elements that are worth a thread: LibTorch's own figure for pointwise work.
-inline constexpr int64_t kGrain = 32768;
-
 }  // namespace rondo::detail

@@ -328,6 +328,37 @@ TEST_CASE("planes smaller than a vector keep LibTorch's gradient of a batch norm
   CHECK(count(program, "rondo::batch_norm_backward") == 0);
 }
 
+TEST_CASE("a gradient from outside of the step is copied, and left as it is") {
+  CapturedState state = statistics_of({});
+  const at::Tensor outside = at::ones({4, 32, 4, 4});  // ones lie in any order
+  state.emplace_back("gradient", outside);
+  check_same_bytes(
+      [](const Batch& batch) {
+        const Pooling pooling(batch, convolve(batch["x"], batch["w1"], {}));
+        const auto [dy, dgamma, dbeta] = pooling.gradients(batch["gradient"]);
+        const auto [dx, dw, db] = gradients_of_convolution(dy, batch["x"], batch["w1"]);
+        return std::vector{pooling.largest, dgamma, dbeta, dx, dw};
+      },
+      [&](int step) {
+        if (step == 3) {  // kernels have been tried
+          at::Tensor(outside).copy_(random({4, 32, 4, 4}, 9));
+        }
+        return batch_of({}, step);
+      },
+      state);
+}
+
+TEST_CASE("a copy that was found needless does not keep an image out of blocks") {
+  const Recorded recorded(
+      [](const Batch& batch) {
+        const at::Tensor y = convolve(batch["x"], batch["w1"], {}).clone();
+        return std::vector{convolve(y, batch["w2"], {})};
+      },
+      batch_of({}, 0));
+  const StepProgram program = clean_up(recorded.program).program;
+  CHECK((count(program, "rondo::convolution") == 2 || !can_call_onednn()));
+}
+
 TEST_CASE("what leaves for other operators is copied as windows") {
   for (const Sizes& sizes : {Sizes{}, Sizes{5, 1, 16, 9, 7}, Sizes{2, 16, 48, 4, 4}}) {
     CAPTURE(sizes.channels);

@@ -1,5 +1,6 @@
 #include "backends/plan/own_kernels.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -317,6 +318,33 @@ TEST_CASE("layer norm over rows of any width that is a multiple of a vector's") 
         },
         1);
   }
+}
+
+TEST_CASE("the gradient of a layer norm over such rows, by one thread and by two") {
+  const int threads_before = at::get_num_threads();
+  for (const int threads : {1, 2}) {
+    at::set_num_threads(threads);
+    CAPTURE(threads);
+    for (const int64_t width : {8, 24, 128, 136, 384, 768, 3000}) {
+      check_same(
+          std::to_string(width),
+          [=](const Batch& x) {
+            const auto [y, mean, deviation] =
+                at::native_layer_norm(x["x"], {width}, x["w"], x["b"], 1e-5);
+            const auto [dx, dw, db] = at::native_layer_norm_backward(
+                x["dy"], x["x"], {width}, mean, deviation, x["w"], x["b"], {true, true, true});
+            return std::vector{dx, dw, db};
+          },
+          [=](int step) {
+            return Batch{{"x", random({3, 7, width}, step) * 3 + 1},
+                         {"dy", random({3, 7, width}, step + 3)},
+                         {"w", random({width}, step + 1)},
+                         {"b", random({width}, step + 2)}};
+          },
+          2);
+    }
+  }
+  at::set_num_threads(threads_before);
 }
 
 TEST_CASE("a masked fill whose mask repeats over the first dimensions") {

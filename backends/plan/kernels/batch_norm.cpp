@@ -1,11 +1,10 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt): what LibTorch's AVX2 build fuses is
 // written as `fma`. See core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include "backends/plan/kernels/batch_norm.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 #include "core/vector_loop.h"
 
 namespace rondo {
@@ -20,11 +19,12 @@ class BatchNormKernel final : public Kernel {
 
   void run() override {
     kCollect(norm_.statistics());
-    at::parallel_for(0, norm_.shape.planes(), 1, [this](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        normalise(plane);
-      }
-    });
+    parallel_for(
+        norm_.shape.planes(), grain_of(norm_.shape.image), [this](int64_t begin, int64_t end) {
+          for (int64_t plane = begin; plane < end; ++plane) {
+            normalise(plane);
+          }
+        });
   }
 
  private:
@@ -43,7 +43,7 @@ class BatchNormKernel final : public Kernel {
 };
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
-  return is_batch_norm(program, instruction);
+  return is_batch_norm(program, instruction, &plain_channels);
 }
 
 bool accepts_in_lanes(const StepProgram& program, const Instruction& instruction) {
@@ -61,12 +61,19 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 
 }  // namespace
 
-bool is_batch_norm(const StepProgram& program, const Instruction& instruction) {
-  return are_plain_floats(program, instruction.arguments, {0, 1, 2, 3, 4}) &&
-         are_plain_floats(program, instruction.results, {0, 1, 2}) &&
-         is_constant(instruction.arguments[5], 1.0) &&
-         slot_at(program, instruction.arguments, 0)->sizes.size() >= 3 &&
-         numel(*slot_at(program, instruction.arguments, 0)) > 0;
+bool is_batch_norm(const StepProgram& program,
+                   const Instruction& instruction,
+                   int64_t (*channels)(const Slot& input)) {
+  if (!are_plain_floats(program, instruction.arguments, {0}) ||
+      !are_plain_floats(program, instruction.results, {0}) ||
+      !is_constant(instruction.arguments[5], 1.0)) {
+    return false;
+  }
+  const Slot& x = *slot_at(program, instruction.arguments, 0);
+  return x.sizes.size() >= 3 && numel(x) > 0 &&
+         slot_at(program, instruction.results, 0)->sizes == x.sizes &&
+         have_floats(program, instruction.arguments, {1, 2, 3, 4}, channels(x)) &&
+         have_floats(program, instruction.results, {1, 2}, channels(x));
 }
 
 BatchNormOperands batch_norm_operands(const ImageShape& shape,

@@ -1,11 +1,10 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt): what LibTorch's AVX2 build fuses is
 // written as `fma`. See core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include "backends/plan/kernels/batch_norm.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -20,20 +19,21 @@ class BatchNormBackwardKernel final : public Kernel {
       : dy_(dy), t_(tensors), shape_(shape) {}
 
   void run() override {
-    at::parallel_for(0, shape_.channels, 1, [this](int64_t begin, int64_t end) {
-      const BatchNormGradient gradient = {shape_,
-                                          dy_.as<float>(),
-                                          t_.x.as<float>(),
-                                          t_.weight.as<float>(),
-                                          t_.mean.as<float>(),
-                                          t_.inverse_deviation.as<float>(),
-                                          t_.dx.as<float>(),
-                                          t_.dweight.as<float>(),
-                                          t_.dbias.as<float>()};
-      for (int64_t channel = begin; channel < end; ++channel) {
-        compute_channel<kSum>(gradient, channel, [](int64_t) {});
-      }
-    });
+    parallel_for(
+        shape_.channels, grain_of(shape_.per_channel()), [this](int64_t begin, int64_t end) {
+          const BatchNormGradient gradient = {shape_,
+                                              dy_.as<float>(),
+                                              t_.x.as<float>(),
+                                              t_.weight.as<float>(),
+                                              t_.mean.as<float>(),
+                                              t_.inverse_deviation.as<float>(),
+                                              t_.dx.as<float>(),
+                                              t_.dweight.as<float>(),
+                                              t_.dbias.as<float>()};
+          for (int64_t channel = begin; channel < end; ++channel) {
+            compute_channel<kSum>(gradient, channel, [](int64_t) {});
+          }
+        });
   }
 
  private:
@@ -43,7 +43,7 @@ class BatchNormBackwardKernel final : public Kernel {
 };
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
-  return is_batch_norm_backward(program, instruction) &&
+  return is_batch_norm_backward(program, instruction, &plain_channels) &&
          image_shape(*slot_at(program, instruction.arguments, 1)).image >= kLanes;
 }
 
@@ -59,14 +59,21 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 
 }  // namespace
 
-bool is_batch_norm_backward(const StepProgram& program, const Instruction& instruction) {
-  if (!are_plain_floats(program, instruction.arguments, {0, 1, 2, 5, 6}) ||
-      !are_plain_floats(program, instruction.results, {0, 1, 2})) {
+bool is_batch_norm_backward(const StepProgram& program,
+                            const Instruction& instruction,
+                            int64_t (*channels)(const Slot& input)) {
+  if (widest_instruction_set() != InstructionSet::Avx2 ||
+      !is_constant(instruction.arguments[7], 1.0) ||
+      !are_plain_floats(program, instruction.arguments, {0, 1}) ||
+      !are_plain_floats(program, instruction.results, {0})) {
     return false;
   }
   const Slot& x = *slot_at(program, instruction.arguments, 1);
-  return widest_instruction_set() == InstructionSet::Avx2 &&
-         is_constant(instruction.arguments[7], 1.0) && x.sizes.size() >= 3 && numel(x) > 0;
+  return x.sizes.size() >= 3 && numel(x) > 0 &&
+         slot_at(program, instruction.arguments, 0)->sizes == x.sizes &&
+         slot_at(program, instruction.results, 0)->sizes == x.sizes &&
+         have_floats(program, instruction.arguments, {2, 5, 6}, channels(x)) &&
+         have_floats(program, instruction.results, {1, 2}, channels(x));
 }
 
 BatchNormGradientOperands batch_norm_gradient_operands(const Instruction& instruction,

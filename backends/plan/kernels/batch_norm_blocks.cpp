@@ -1,11 +1,10 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include "backends/plan/kernels/batch_norm.h"
 #include "backends/plan/kernels/batch_norm_gradient_blocks.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -22,11 +21,13 @@ class BatchNormBlocksKernel final : public Kernel {
 
   void run() override {
     collect_in_blocks(norm_.statistics(), kBlock);
-    at::parallel_for(0, norm_.shape.planes() / kBlock, 1, [this](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        normalise(plane);
-      }
-    });
+    parallel_for(norm_.shape.planes() / kBlock,
+                 grain_of(norm_.shape.image * kBlock),
+                 [this](int64_t begin, int64_t end) {
+                   for (int64_t plane = begin; plane < end; ++plane) {
+                     normalise(plane);
+                   }
+                 });
   }
 
  private:
@@ -80,17 +81,12 @@ class WrittenGradient {
   int64_t pixels_;
 };
 
-/// Whether they are images of the same size in blocks of so many vectors.
-template <int64_t kBundles>
-bool are_in_blocks(const Slot& image, const Slot& other) {
-  return block_of(image) == kBundles * kLanes && other.sizes == image.sizes;
-}
-
 template <int64_t kBundles>
 bool accepts(const StepProgram& program, const Instruction& instruction) {
-  return widest_instruction_set() == InstructionSet::Avx2 && is_batch_norm(program, instruction) &&
-         are_in_blocks<kBundles>(*slot_at(program, instruction.arguments, 0),
-                                 *slot_at(program, instruction.results, 0));
+  const Slot* const x = slot_at(program, instruction.arguments, 0);
+  return widest_instruction_set() == InstructionSet::Avx2 && x != nullptr &&
+         block_of(*x) == kBundles * kLanes &&
+         is_batch_norm(program, instruction, &channels_of_image);
 }
 
 template <int64_t kBundles>
@@ -105,13 +101,9 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 
 template <int64_t kBundles>
 bool accepts_backward(const StepProgram& program, const Instruction& instruction) {
-  if (!is_batch_norm_backward(program, instruction)) {
-    return false;
-  }
-  const Slot& x = *slot_at(program, instruction.arguments, 1);
-  return are_in_blocks<kBundles>(x, *slot_at(program, instruction.arguments, 0)) &&
-         are_in_blocks<kBundles>(x, *slot_at(program, instruction.results, 0)) &&
-         image_sizes(x).pixels() >= kLanes;
+  const Slot* const x = slot_at(program, instruction.arguments, 1);
+  return x != nullptr && block_of(*x) == kBundles * kLanes && image_sizes(*x).pixels() >= kLanes &&
+         is_batch_norm_backward(program, instruction, &channels_of_image);
 }
 
 template <ProductSum kSum, int64_t kBundles>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <ATen/Parallel.h>
-
 #include <array>
 #include <cstring>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "backends/plan/kernel.h"
 #include "backends/plan/kernels/batch_norm_gradient.h"
 #include "backends/plan/kernels/lanes.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -61,11 +60,12 @@ class BatchNormGradientBlocksKernel final : public Kernel {
 
   template <class Treat>
   void each_plane(Treat treat) const {
-    at::parallel_for(0, shape_.batch * blocks(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        treat(plane);
-      }
-    });
+    parallel_for(
+        shape_.batch * blocks(), grain_of(shape_.image * kBlock), [&](int64_t begin, int64_t end) {
+          for (int64_t plane = begin; plane < end; ++plane) {
+            treat(plane);
+          }
+        });
   }
 
   RONDO_AVX2 void add_plane(int64_t plane) {

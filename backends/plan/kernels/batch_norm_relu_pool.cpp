@@ -1,11 +1,10 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include "backends/plan/kernels/batch_norm_relu_pool.h"
 
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -42,11 +41,12 @@ class BatchNormReluPoolKernel final : public Kernel {
 
   void run() override {
     kCollect(norm_.statistics());
-    at::parallel_for(0, norm_.shape.planes(), 1, [this](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        pool(plane);
-      }
-    });
+    parallel_for(
+        norm_.shape.planes(), grain_of(norm_.shape.image), [this](int64_t begin, int64_t end) {
+          for (int64_t plane = begin; plane < end; ++plane) {
+            pool(plane);
+          }
+        });
   }
 
  private:
@@ -89,12 +89,15 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 }  // namespace
 
 bool is_batch_norm_relu_pool(const StepProgram& program, const Instruction& instruction) {
-  return widest_instruction_set() == InstructionSet::Avx2 &&
-         are_plain_floats(program, instruction.arguments, {1, 2, 3, 4}) &&
-         are_plain_floats(program, instruction.results, {2, 3}) &&
-         fit_together(slot_at(program, instruction.arguments, 0),
-                      slot_at(program, instruction.results, 0),
-                      slot_at(program, instruction.results, 1));
+  const Slot* const x = slot_at(program, instruction.arguments, 0);
+  if (widest_instruction_set() != InstructionSet::Avx2 ||
+      !fit_together(
+          x, slot_at(program, instruction.results, 0), slot_at(program, instruction.results, 1))) {
+    return false;
+  }
+  const int64_t channels = image_sizes(*x).channels;
+  return have_floats(program, instruction.arguments, {1, 2, 3, 4}, channels) &&
+         have_floats(program, instruction.results, {2, 3}, channels);
 }
 
 BatchNormReluPoolOperands batch_norm_relu_pool_operands(const StepProgram& program,

@@ -1,11 +1,10 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include "backends/plan/kernels/batch_norm_gradient.h"
 #include "backends/plan/kernels/batch_norm_relu_pool.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -21,21 +20,23 @@ class BatchNormReluPoolBackwardKernel final : public Kernel {
       : t_(tensors), shape_(shape), plane_(plane) {}
 
   void run() override {
-    at::parallel_for(0, shape_.channels, 1, [this](int64_t begin, int64_t end) {
-      float* const dx = t_.norm.dx.as<float>();
-      const BatchNormGradient gradient = {shape_,
-                                          /*dy=*/dx,
-                                          t_.norm.x.as<float>(),
-                                          t_.norm.weight.as<float>(),
-                                          t_.norm.mean.as<float>(),
-                                          t_.norm.inverse_deviation.as<float>(),
-                                          dx,
-                                          t_.norm.dweight.as<float>(),
-                                          t_.norm.dbias.as<float>()};
-      for (int64_t channel = begin; channel < end; ++channel) {
-        compute_channel<kSum>(gradient, channel, [this](int64_t plane) { spread_plane(plane); });
-      }
-    });
+    parallel_for(
+        shape_.channels, grain_of(shape_.per_channel()), [this](int64_t begin, int64_t end) {
+          float* const dx = t_.norm.dx.as<float>();
+          const BatchNormGradient gradient = {shape_,
+                                              /*dy=*/dx,
+                                              t_.norm.x.as<float>(),
+                                              t_.norm.weight.as<float>(),
+                                              t_.norm.mean.as<float>(),
+                                              t_.norm.inverse_deviation.as<float>(),
+                                              dx,
+                                              t_.norm.dweight.as<float>(),
+                                              t_.norm.dbias.as<float>()};
+          for (int64_t channel = begin; channel < end; ++channel) {
+            compute_channel<kSum>(
+                gradient, channel, [this](int64_t plane) { spread_plane(plane); });
+          }
+        });
   }
 
  private:
@@ -68,14 +69,18 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 }  // namespace
 
 bool is_batch_norm_relu_pool_backward(const StepProgram& program, const Instruction& instruction) {
-  return widest_instruction_set() == InstructionSet::Avx2 &&
-         are_plain_floats(program, instruction.arguments, {3, 4, 5}) &&
-         are_plain_floats(program, instruction.results, {0, 1, 2}) &&
-         fit_together(slot_at(program, instruction.arguments, 2),
-                      slot_at(program, instruction.arguments, 0),
-                      slot_at(program, instruction.arguments, 1)) &&
-         slot_at(program, instruction.results, 0)->sizes ==
-             slot_at(program, instruction.arguments, 2)->sizes;
+  const Slot* const x = slot_at(program, instruction.arguments, 2);
+  if (widest_instruction_set() != InstructionSet::Avx2 ||
+      !fit_together(x,
+                    slot_at(program, instruction.arguments, 0),
+                    slot_at(program, instruction.arguments, 1)) ||
+      !are_plain_floats(program, instruction.results, {0})) {
+    return false;
+  }
+  const int64_t channels = image_sizes(*x).channels;
+  return have_floats(program, instruction.arguments, {3, 4, 5}, channels) &&
+         have_floats(program, instruction.results, {1, 2}, channels) &&
+         slot_at(program, instruction.results, 0)->sizes == x->sizes;
 }
 
 BatchNormReluPoolGradients batch_norm_relu_pool_gradients(const Instruction& instruction,

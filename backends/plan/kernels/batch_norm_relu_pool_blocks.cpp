@@ -1,10 +1,9 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include "backends/plan/kernels/batch_norm_relu_pool.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -22,11 +21,13 @@ class BatchNormReluPoolBlocksKernel final : public Kernel {
 
   void run() override {
     collect_in_blocks(norm_.statistics(), kBlock);
-    at::parallel_for(0, norm_.shape.planes() / kBlock, 1, [this](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        pool(plane);
-      }
-    });
+    parallel_for(norm_.shape.planes() / kBlock,
+                 grain_of(norm_.shape.image * kBlock),
+                 [this](int64_t begin, int64_t end) {
+                   for (int64_t plane = begin; plane < end; ++plane) {
+                     pool(plane);
+                   }
+                 });
   }
 
  private:

@@ -3,12 +3,11 @@
 
 #include "backends/plan/kernels/batch_statistics.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "backends/plan/kernels/lanes.h"
+#include "core/parallel.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -242,22 +241,25 @@ ImageShape image_shape(const Slot& x) {
 void collect(const BatchStatistics& s) {
   const bool has_vectors = widest_instruction_set() == InstructionSet::Avx2;
   const int64_t channels = s.shape.channels;
-  at::parallel_for(0, (channels + kChains - 1) / kChains, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t first = begin * kChains; first < std::min(end * kChains, channels);
-         first += kChains) {
-      if (has_vectors && first + kChains <= channels) {
-        collect_bundle(s, first);
-        continue;
-      }
-      for (int64_t channel = first; channel < std::min(first + kChains, channels); ++channel) {
-        collect_channel(s, channel);
-      }
-    }
-  });
+  parallel_for((channels + kChains - 1) / kChains,
+               grain_of(kChains * s.shape.per_channel()),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t first = begin * kChains; first < std::min(end * kChains, channels);
+                      first += kChains) {
+                   if (has_vectors && first + kChains <= channels) {
+                     collect_bundle(s, first);
+                     continue;
+                   }
+                   for (int64_t channel = first; channel < std::min(first + kChains, channels);
+                        ++channel) {
+                     collect_channel(s, channel);
+                   }
+                 }
+               });
 }
 
 void collect_in_lanes(const BatchStatistics& s) {
-  at::parallel_for(0, s.shape.channels, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(s.shape.channels, grain_of(s.shape.per_channel()), [&](int64_t begin, int64_t end) {
     for (int64_t channel = begin; channel < end; ++channel) {
       const float mean =
           mean_of(sum_in_lanes(s, channel, 0.0F, /*squares=*/false), s.shape.per_channel());
@@ -269,18 +271,20 @@ void collect_in_lanes(const BatchStatistics& s) {
 
 void collect_in_blocks(const BatchStatistics& s, int64_t block) {
   const BundlesInBlocks bundles = {s.shape, block};
-  at::parallel_for(0, s.shape.channels / kChains, 1, [&](int64_t begin, int64_t end) {
-    int64_t bundle = begin;
-    for (; bundle + 4 <= end; bundle += 4) {
-      collect_bundles<4>(s, bundles, bundle);
-    }
-    for (; bundle + 2 <= end; bundle += 2) {
-      collect_bundles<2>(s, bundles, bundle);
-    }
-    for (; bundle < end; ++bundle) {
-      collect_bundles<1>(s, bundles, bundle);
-    }
-  });
+  parallel_for(s.shape.channels / kChains,
+               grain_of(kChains * s.shape.per_channel()),
+               [&](int64_t begin, int64_t end) {
+                 int64_t bundle = begin;
+                 for (; bundle + 4 <= end; bundle += 4) {
+                   collect_bundles<4>(s, bundles, bundle);
+                 }
+                 for (; bundle + 2 <= end; bundle += 2) {
+                   collect_bundles<2>(s, bundles, bundle);
+                 }
+                 for (; bundle < end; ++bundle) {
+                   collect_bundles<1>(s, bundles, bundle);
+                 }
+               });
 }
 
 BatchStatistics BatchNormOperands::statistics() const {

@@ -1,5 +1,6 @@
 #include <ATen/Parallel.h>
 
+#include <exception>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -14,11 +15,12 @@ namespace rondo {
 
 namespace {
 
+using Prepare = std::function<std::unique_ptr<PreparedCall>()>;
+
 /// A call that is prepared anew when the number of threads changes.
 class CallForThreads {
  public:
-  explicit CallForThreads(std::function<std::unique_ptr<PreparedCall>()> prepare)
-      : prepare_(std::move(prepare)) {
+  explicit CallForThreads(Prepare prepare) : prepare_(std::move(prepare)) {
     prepare_for(at::get_num_threads());
   }
 
@@ -37,7 +39,7 @@ class CallForThreads {
     threads_ = threads;
   }
 
-  std::function<std::unique_ptr<PreparedCall>()> prepare_;
+  Prepare prepare_;
   std::unique_ptr<PreparedCall> call_;
   int threads_ = 0;
 };
@@ -103,72 +105,127 @@ class ConvolutionBackwardKernel final : public Kernel {
   std::optional<CallForThreads> of_weight_;
 };
 
+/// Absent, or a tensor. A file may give anything else.
+bool is_tensor_or_none(const StepProgram& program,
+                       const std::vector<Argument>& arguments,
+                       size_t i) {
+  return is_none(arguments[i]) || slot_at(program, arguments, i) != nullptr;
+}
+
 /// Absent, or one number for each channel.
 bool is_for_channels(const Slot* slot, int64_t channels) {
   return slot == nullptr || (is_plain_float(slot) && numel(*slot) == channels);
 }
 
+ImageLayout layout_at(const StepProgram& program,
+                      const std::vector<Argument>& arguments,
+                      size_t i) {
+  return {block_of(*slot_at(program, arguments, i))};
+}
+
+/// Whether oneDNN has what is prepared. Nothing to prepare is fine.
+bool can_prepare(const Prepare& prepare) {
+  try {
+    return prepare == nullptr || prepare() != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 // (input, weight, bias, …)
+Prepare forward_call(const StepProgram& program, const Instruction& instruction) {
+  return
+      [shape = *shape_of_convolution(program, instruction),
+       x = layout_at(program, instruction.arguments, 0),
+       y = layout_at(program, instruction.results, 0)] { return prepare_convolution(shape, x, y); };
+}
+
 bool accepts_forward(const StepProgram& program, const Instruction& instruction) {
   const auto shape = shape_of_convolution(program, instruction);
-  return shape && is_for_channels(slot_at(program, instruction.arguments, 2), shape->out);
+  return shape && is_tensor_or_none(program, instruction.arguments, 2) &&
+         is_for_channels(slot_at(program, instruction.arguments, 2), shape->out) &&
+         can_prepare(forward_call(program, instruction));
+}
+
+std::unique_ptr<Kernel> make_forward(const StepProgram& program,
+                                     const Instruction& instruction,
+                                     const PlanMemory& memory) {
+  const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
+  const bool has_bias = !is_none(instruction.arguments[2]);
+  return std::make_unique<ConvolutionKernel>(CallForThreads(forward_call(program, instruction)),
+                                             argument(0),
+                                             argument(1),
+                                             has_bias ? argument(2) : Operand(),
+                                             has_bias,
+                                             memory.operand(id_at(instruction.results, 0)));
+}
+
+/// Of the gradient of the input, or of weight and bias; null where it is not asked for.
+struct BackwardCalls {
+  Prepare of_input;
+  Prepare of_weight;
+};
+
+// (gradient, input, weight, …)
+BackwardCalls backward_calls(const StepProgram& program, const Instruction& instruction) {
+  const ConvolutionShape shape = *shape_of_convolution_backward(program, instruction);
+  const ImageLayout x = layout_at(program, instruction.arguments, 1);
+  const ImageLayout y = layout_at(program, instruction.arguments, 0);
+  BackwardCalls calls;
+  if (!is_none(instruction.results[0])) {
+    calls.of_input = [=] { return prepare_gradient_of_input(shape, x, y); };
+  }
+  if (!is_none(instruction.results[1])) {
+    calls.of_weight = [=] { return prepare_gradient_of_weight(shape, x, y); };
+  }
+  return calls;
 }
 
 bool is_like(const Slot* gradient, const Slot& of) {
   return gradient == nullptr || (is_plain_float(gradient) && gradient->sizes == of.sizes);
 }
 
-// (gradient, input, weight, …)
 bool accepts_backward(const StepProgram& program, const Instruction& instruction) {
   const auto shape = shape_of_convolution_backward(program, instruction);
   const Slot* const dweight = slot_at(program, instruction.results, 1);
   const Slot* const dbias = slot_at(program, instruction.results, 2);
-  return shape && is_for_channels(dbias, shape->out) && (dweight != nullptr || dbias == nullptr) &&
-         is_like(slot_at(program, instruction.results, 0),
-                 *slot_at(program, instruction.arguments, 1)) &&
-         is_like(dweight, *slot_at(program, instruction.arguments, 2));
-}
-
-std::unique_ptr<Kernel> make_forward(const StepProgram& program,
-                                     const Instruction& instruction,
-                                     const PlanMemory& memory) {
-  const ConvolutionShape shape = *shape_of_convolution(program, instruction);
-  const ImageLayout x = {block_of(*slot_at(program, instruction.arguments, 0))};
-  const ImageLayout y = {block_of(*slot_at(program, instruction.results, 0))};
-  const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
-  return std::make_unique<ConvolutionKernel>(
-      CallForThreads([=] { return prepare_convolution(shape, x, y); }),
-      argument(0),
-      argument(1),
-      shape.has_bias ? argument(2) : Operand(),
-      shape.has_bias,
-      memory.operand(id_at(instruction.results, 0)));
+  const bool fits = shape && is_tensor_or_none(program, instruction.results, 0) &&
+                    is_tensor_or_none(program, instruction.results, 1) &&
+                    is_tensor_or_none(program, instruction.results, 2) &&
+                    is_for_channels(dbias, shape->out) &&
+                    (dweight != nullptr || dbias == nullptr) &&
+                    is_like(slot_at(program, instruction.results, 0),
+                            *slot_at(program, instruction.arguments, 1)) &&
+                    is_like(dweight, *slot_at(program, instruction.arguments, 2));
+  if (!fits) {
+    return false;
+  }
+  const BackwardCalls calls = backward_calls(program, instruction);
+  return can_prepare(calls.of_input) && can_prepare(calls.of_weight);
 }
 
 std::unique_ptr<Kernel> make_backward(const StepProgram& program,
                                       const Instruction& instruction,
                                       const PlanMemory& memory) {
-  const ConvolutionShape shape = *shape_of_convolution_backward(program, instruction);
-  const ImageLayout x = {block_of(*slot_at(program, instruction.arguments, 1))};
-  const ImageLayout y = {block_of(*slot_at(program, instruction.arguments, 0))};
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) {
     const Result& tensor = instruction.results[i];
     return is_none(tensor) ? Operand() : memory.operand(tensor.slots[0]);
   };
-  std::optional<CallForThreads> of_x;
-  if (!is_none(instruction.results[0])) {
-    of_x.emplace([=] { return prepare_gradient_of_input(shape, x, y); });
-  }
-  std::optional<CallForThreads> of_weight;
-  if (!is_none(instruction.results[1])) {
-    of_weight.emplace([=] { return prepare_gradient_of_weight(shape, x, y); });
-  }
+  const auto call_of = [](const Prepare& prepare) {
+    return prepare == nullptr ? std::nullopt : std::optional(CallForThreads(prepare));
+  };
+  const BackwardCalls calls = backward_calls(program, instruction);
   return std::make_unique<ConvolutionBackwardKernel>(
-      ConvolutionBackwardKernel::Tensors{
-          argument(0), argument(1), argument(2), result(0), result(1), result(2), shape.has_bias},
-      std::move(of_x),
-      std::move(of_weight));
+      ConvolutionBackwardKernel::Tensors{argument(0),
+                                         argument(1),
+                                         argument(2),
+                                         result(0),
+                                         result(1),
+                                         result(2),
+                                         !is_none(instruction.results[2])},
+      call_of(calls.of_input),
+      call_of(calls.of_weight));
 }
 
 }  // namespace

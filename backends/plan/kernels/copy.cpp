@@ -1,5 +1,3 @@
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -8,6 +6,7 @@
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lanes.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -15,8 +14,6 @@ namespace {
 
 // Copies from one order of elements to another, such as what attention does to its heads: rows that
 // lie side by side in both are copied whole, others are turned in tiles of eight by eight.
-
-constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
 
 /// Elements that are `to` apart in the copy and `from` apart in the original.
 struct Dimension {
@@ -88,7 +85,7 @@ std::optional<Tiles> tiles_of(const Slot& copy, const Slot& original) {
     --rows;
   }
   if (rows == dimensions.end()) {
-    return tiles.columns.size < kGrain ? std::optional(tiles) : std::nullopt;
+    return tiles.columns.size < kElementsOfThread ? std::optional(tiles) : std::nullopt;
   }
   tiles.rows = *rows;
   dimensions.erase(rows);
@@ -103,8 +100,8 @@ class CopyKernel final : public Kernel {
 
   void run() override {
     const int64_t blocks = (tiles_.rows.size + kRowsOfBlock - 1) / kRowsOfBlock;
-    const int64_t grain = std::max<int64_t>(kGrain / (kRowsOfBlock * tiles_.columns.size), 1);
-    at::parallel_for(0, tiles_.count() * blocks, grain, [&](int64_t begin, int64_t end) {
+    const int64_t grain = grain_of(kRowsOfBlock * tiles_.columns.size);
+    parallel_for(tiles_.count() * blocks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         copy_block(i / blocks, i % blocks * kRowsOfBlock);
       }

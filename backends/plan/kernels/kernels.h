@@ -22,6 +22,7 @@ std::vector<OwnKernel> batch_norm_relu_pool_blocks_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_backward_kernels();
 std::vector<OwnKernel> batch_norm_relu_pool_backward_blocks_kernels();
 std::vector<OwnKernel> layer_norm_kernels();
+std::vector<OwnKernel> layer_norm_backward_kernels();
 std::vector<OwnKernel> convolution_kernels();
 std::vector<OwnKernel> masked_fill_kernels();
 std::vector<OwnKernel> norm_kernels();

@@ -1,13 +1,12 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt): what LibTorch's AVX2 build fuses is
 // written as `fma`. See core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lanes.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -178,7 +177,7 @@ class LayerNormKernel final : public Kernel {
       : t_(tensors), rows_(rows), eps_(eps) {}
 
   void run() override {
-    at::parallel_for(0, rows_.count, 1, [this](int64_t begin, int64_t end) {
+    parallel_for(rows_.count, grain_of(rows_.width), [this](int64_t begin, int64_t end) {
       int64_t row = begin;
       for (; row + kRows <= end; row += kRows) {
         run_rows<kRows>(row);

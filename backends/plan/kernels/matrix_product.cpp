@@ -1,5 +1,3 @@
-#include <ATen/Parallel.h>
-
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/product_shape.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -184,7 +183,7 @@ class BatchedProductKernel final : public Kernel {
     const float* const a = a_.first.as<float>();
     const float* const b = b_.first.as<float>();
     float* const result = result_.first.as<float>();
-    at::parallel_for(0, count_, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(count_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         gemm_.run(b + i * b_.stride, a + i * a_.stride, result + i * result_.stride);
       }

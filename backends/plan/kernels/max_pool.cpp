@@ -1,12 +1,11 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
-#include <ATen/Parallel.h>
-
 #include <limits>
 
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/pair_pooling.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -29,7 +28,7 @@ class MaxPoolKernel final : public Kernel {
       : p_(pooling), input_(input), result_(result), indices_(indices) {}
 
   void run() override {
-    at::parallel_for(0, p_.planes, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(p_.planes, grain_of(p_.height * p_.width), [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {
         pool(input_.as<float>() + plane * p_.height * p_.width,
              result_.as<float>() + plane * p_.out_height * p_.out_width,
@@ -109,7 +108,7 @@ class PairPoolKernel final : public Kernel {
         indices_(indices) {}
 
   void run() override {
-    at::parallel_for(0, planes_, 1, [this](int64_t begin, int64_t end) {
+    parallel_for(planes_, grain_of(plane_.size()), [this](int64_t begin, int64_t end) {
       const PairPooling pooling(plane_, Itself(), PlacesInPlane{plane_.width});
       for (int64_t i = begin; i < end; ++i) {
         pooling.pool(input_.as<float>() + i * plane_.size(),

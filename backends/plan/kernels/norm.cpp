@@ -55,7 +55,8 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
   return widest_instruction_set() == InstructionSet::Avx2 &&
          are_plain_floats(program, instruction.arguments, {0}) &&
          are_plain_floats(program, instruction.results, {0}) &&
-         is_constant(instruction.arguments[1], 2.0);
+         is_constant(instruction.arguments[1], 2.0) &&
+         numel(*slot_at(program, instruction.results, 0)) == 1;
 }
 
 template <ProductSum kSum, bool kHasFours>

@@ -38,7 +38,7 @@ RONDO_AVX2 RONDO_INLINE void store_routes(LaneInts routes, uint8_t* to) {
 }
 
 /// Whether `largest` and `routes` have an element for each window of `x`, in the same layout (see
-/// channel_blocks.h), all of them without gaps.
+/// program/image.h), all of them without gaps.
 bool fit_together(const Slot* x, const Slot* largest, const Slot* routes);
 
 /// Of `x`.

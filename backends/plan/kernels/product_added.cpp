@@ -2,14 +2,13 @@
 // its blocks of k to the sum, LibTorch the finished product. Here one tile of the product at a time
 // is finished on the stack and then added, so that the product is never whole in memory.
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "backends/plan/kernels/blas.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/product_shape.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -67,7 +66,7 @@ class AddedProductKernel final : public Kernel {
       : tiles_(tiles_of(shape)), ldc_(shape.ldc), first_(first), second_(second), result_(result) {}
 
   void run() override {
-    at::parallel_for(0, static_cast<int64_t>(tiles_.size()), 1, [&](int64_t begin, int64_t end) {
+    parallel_for(static_cast<int64_t>(tiles_.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         add(tiles_[static_cast<size_t>(i)]);
       }

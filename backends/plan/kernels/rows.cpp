@@ -85,6 +85,15 @@ std::vector<Dimension> merged(const std::vector<Dimension>& dimensions) {
 
 }  // namespace
 
+void run_parts_at_once(ElementwiseKernel& kernel) {
+  constexpr int64_t kPart = 4096;  // elements
+  const int64_t elements = kernel.elements();
+  const int64_t parts = (elements + kPart - 1) / kPart;
+  parallel_for(parts, grain_of(kPart), [&](int64_t begin, int64_t end) {
+    kernel.run_part(begin * kPart, std::min(end * kPart, elements) - begin * kPart);
+  });
+}
+
 std::optional<Rows> common_rows(const std::vector<const Slot*>& tensors) {
   const auto dimensions = dimensions_of(tensors);
   if (!dimensions) {

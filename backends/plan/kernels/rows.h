@@ -5,7 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "backends/plan/kernel.h"
 #include "backends/program/step_program.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -41,6 +43,19 @@ void for_each_row(const Rows& rows, Use use) {
     }
   }
 }
+
+/// The same, several rows at a time on LibTorch's threads.
+template <class Use>
+void for_each_row_at_once(const Rows& rows, Use use) {
+  parallel_for(rows.planes * rows.count, grain_of(rows.width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      use(i / rows.count, i % rows.count);
+    }
+  });
+}
+
+/// Runs a kernel whose elements lie side by side part by part, several at a time.
+void run_parts_at_once(ElementwiseKernel& kernel);
 
 /// The order of dimensions that suits the first tensor, and the fewest rows that suit all; none
 /// where its elements are never side by side, there are more than three dimensions that do not

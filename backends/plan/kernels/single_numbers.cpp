@@ -62,6 +62,7 @@ class StackKernel final : public Kernel {
 bool accepts_stack(const StepProgram& program, const Instruction& instruction) {
   const std::vector<SlotId>& numbers = instruction.arguments[0].slots;
   return are_plain_floats(program, instruction.results, {0}) &&
+         numel(*slot_at(program, instruction.results, 0)) == static_cast<int64_t>(numbers.size()) &&
          std::all_of(numbers.begin(), numbers.end(), [&](SlotId id) {
            return id != kNoTensor && program.slots[static_cast<size_t>(id)].sizes.empty() &&
                   program.slots[static_cast<size_t>(id)].dtype == at::kFloat;

@@ -6,7 +6,6 @@
 
 #if defined(__x86_64__)
 
-#include <ATen/Parallel.h>
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "backends/plan/kernels/lanes.h"
 #include "backends/plan/kernels/sleef.h"
 #include "backends/program/arguments.h"
+#include "core/parallel.h"
 #include "core/torch_compat.h"
 
 namespace rondo {
@@ -25,8 +25,7 @@ namespace {
 constexpr int kUlps = 4;
 
 constexpr int64_t kWidth = 16;
-constexpr int64_t kBlock = 2048;         // elements that are worked on at a time: they stay in L1
-constexpr int64_t kGrain = 16 * kBlock;  // elements for a thread, at least
+constexpr int64_t kBlock = 2048;  // elements that are worked on at a time: they stay in L1
 
 SleefFunction exponential() {
   static const SleefFunction found = find_sleef("Sleef_expf16_u10");
@@ -241,8 +240,7 @@ class RowsKernel final : public Kernel {
 
   void run() override {
     std::atomic<bool> is_odd{false};
-    const int64_t grain = std::max<int64_t>(kGrain / rows_.width, 1);
-    at::parallel_for(0, rows_.count, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(rows_.count, grain_of(rows_.width), [&](int64_t begin, int64_t end) {
       if (run_rows(begin, end)) {
         is_odd = true;
       }
