@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
@@ -188,4 +189,25 @@ TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat 
     }
     CHECK(recorded.kernels_of_own(plan.plan()) == before);
   }
+}
+
+TEST_CASE("large tensors, which several threads share") {
+  const int threads_before = at::get_num_threads();
+  at::set_num_threads(3);
+  check_same(
+      "side by side, and in a chain",
+      [](const Batch& x) {
+        const at::Tensor sum = x["a"] + x["b"];
+        return std::vector{at::relu(sum * x["a"]), sum};
+      },
+      pairs({700, 801}, {700, 801}),
+      3);
+  check_same(
+      "rows that lie apart",
+      [](const Batch& x) {
+        return std::vector{x["a"].narrow(1, 3, 700) * x["b"].narrow(1, 0, 700)};
+      },
+      pairs({900, 801}, {900, 801}),
+      1);
+  at::set_num_threads(threads_before);
 }
