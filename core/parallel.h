@@ -39,4 +39,15 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
       &body);
 }
 
+/// Calls `body(i)` for each of `count` items of so many elements, several at a time where that is
+/// worth it.
+template <class Body>
+void parallel_for_each(int64_t count, int64_t elements_of_item, const Body& body) {
+  parallel_for(count, grain_of(elements_of_item), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      body(i);
+    }
+  });
+}
+
 }  // namespace rondo

@@ -1,5 +1,7 @@
 #include "backends/onednn/convolution.h"
 
+#include <tuple>
+
 #include "backends/onednn/internal/call.h"
 
 namespace rondo {
@@ -13,10 +15,17 @@ memory::dims dims_of(const ConvolutionShape::Pair& pair) {
   return {pair[0], pair[1]};
 }
 
-/// oneDNN counts what lies between two taps.
-memory::dims gaps_of(const ConvolutionShape::Pair& dilation) {
-  return {dilation[0] - 1, dilation[1] - 1};
-}
+/// Where the taps of a convolution lie.
+struct Taps {
+  memory::dims stride;
+  memory::dims gaps;  ///< between two taps
+  memory::dims padding;
+
+  explicit Taps(const ConvolutionShape& shape)
+      : stride(dims_of(shape.stride)),
+        gaps({shape.dilation[0] - 1, shape.dilation[1] - 1}),
+        padding(dims_of(shape.padding)) {}
+};
 
 memory::desc floats(const memory::dims& sizes, memory::format_tag tag) {
   return {sizes, memory::data_type::f32, tag};
@@ -75,27 +84,30 @@ class Tensors {
   ConvolutionShape shape_;
 };
 
-// Version 2 of oneDNN takes its arguments by way of a descriptor.
-
-template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc describe(const Arguments&... arguments) {
+/// \param first  what a primitive takes before its taps
+/// \param hint   of a gradient: the convolution whose gradient it is
+template <class Primitive, class... First, class... Hint>
+typename Primitive::primitive_desc describe(const Taps& taps,
+                                            const std::tuple<First...>& first,
+                                            const Hint&... hint) {
+  return std::apply(
+      [&](const auto&... tensors) -> typename Primitive::primitive_desc {
 #if DNNL_VERSION_MAJOR >= 3
-  return {onednn::engine(), arguments..., onednn::scratchpad_of_ours()};
+        return {onednn::engine(),
+                tensors...,
+                taps.stride,
+                taps.gaps,
+                taps.padding,
+                taps.padding,
+                hint...,
+                onednn::scratchpad_of_ours()};
 #else
-  return {typename Primitive::desc(arguments...), onednn::scratchpad_of_ours(), onednn::engine()};
+        const typename Primitive::desc description(
+            tensors..., taps.stride, taps.gaps, taps.padding, taps.padding);
+        return {description, onednn::scratchpad_of_ours(), onednn::engine(), hint...};
 #endif
-}
-
-/// \param hint  of the convolution whose gradient it is
-template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc describe_gradient(
-    const dnnl::convolution_forward::primitive_desc& hint, const Arguments&... arguments) {
-#if DNNL_VERSION_MAJOR >= 3
-  return {onednn::engine(), arguments..., hint, onednn::scratchpad_of_ours()};
-#else
-  return {
-      typename Primitive::desc(arguments...), onednn::scratchpad_of_ours(), onednn::engine(), hint};
-#endif
+      },
+      first);
 }
 
 constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
@@ -103,16 +115,13 @@ constexpr auto kAny = memory::format_tag::any;
 
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionShape& shape) {
   const Tensors tensors(shape);
-  return describe<dnnl::convolution_forward>(dnnl::prop_kind::forward_training,
-                                             kAlgorithm,
-                                             tensors.x(kAny),
-                                             tensors.any_weight(),
-                                             tensors.bias(),
-                                             tensors.y(kAny),
-                                             dims_of(shape.stride),
-                                             gaps_of(shape.dilation),
-                                             dims_of(shape.padding),
-                                             dims_of(shape.padding));
+  return describe<dnnl::convolution_forward>(Taps(shape),
+                                             std::tuple(dnnl::prop_kind::forward_training,
+                                                        kAlgorithm,
+                                                        tensors.x(kAny),
+                                                        tensors.any_weight(),
+                                                        tensors.bias(),
+                                                        tensors.y(kAny)));
 }
 
 bool has(dnnl_cpu_isa_t set) {
@@ -148,16 +157,10 @@ std::unique_ptr<PreparedCall> prepare_gradient_of_input(const ConvolutionShape& 
                                                         ImageLayout x,
                                                         ImageLayout y) {
   const Tensors tensors(shape);
-  const auto description =
-      describe_gradient<dnnl::convolution_backward_data>(describe_forward(shape),
-                                                         kAlgorithm,
-                                                         tensors.x(kAny),
-                                                         tensors.any_weight(),
-                                                         tensors.y(kAny),
-                                                         dims_of(shape.stride),
-                                                         gaps_of(shape.dilation),
-                                                         dims_of(shape.padding),
-                                                         dims_of(shape.padding));
+  const auto description = describe<dnnl::convolution_backward_data>(
+      Taps(shape),
+      std::tuple(kAlgorithm, tensors.x(kAny), tensors.any_weight(), tensors.y(kAny)),
+      describe_forward(shape));
   auto call = std::make_unique<Call>(dnnl::convolution_backward_data(description),
                                      description.scratchpad_desc());
   call->read(DNNL_ARG_DIFF_DST, tensors.y(y), description.diff_dst_desc());
@@ -170,17 +173,11 @@ std::unique_ptr<PreparedCall> prepare_gradient_of_weight(const ConvolutionShape&
                                                          ImageLayout x,
                                                          ImageLayout y) {
   const Tensors tensors(shape);
-  const auto description =
-      describe_gradient<dnnl::convolution_backward_weights>(describe_forward(shape),
-                                                            kAlgorithm,
-                                                            tensors.x(kAny),
-                                                            tensors.any_weight(),
-                                                            tensors.bias(),
-                                                            tensors.y(kAny),
-                                                            dims_of(shape.stride),
-                                                            gaps_of(shape.dilation),
-                                                            dims_of(shape.padding),
-                                                            dims_of(shape.padding));
+  const auto description = describe<dnnl::convolution_backward_weights>(
+      Taps(shape),
+      std::tuple(
+          kAlgorithm, tensors.x(kAny), tensors.any_weight(), tensors.bias(), tensors.y(kAny)),
+      describe_forward(shape));
   auto call = std::make_unique<Call>(dnnl::convolution_backward_weights(description),
                                      description.scratchpad_desc());
   call->read(DNNL_ARG_DIFF_DST, tensors.y(y), description.diff_dst_desc());

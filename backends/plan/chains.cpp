@@ -127,12 +127,10 @@ void run_chain(PlannedInstruction* first) {
   };
   const int64_t elements = kernel_of(*first)->elements();
   const int64_t parts = (elements + kPart - 1) / kPart;
-  parallel_for(parts, grain_of(kPart), [&](int64_t begin, int64_t end_part) {
-    for (int64_t part = begin; part < end_part; ++part) {
-      const int64_t at = part * kPart;
-      for (PlannedInstruction* planned = first; planned != end; ++planned) {
-        kernel_of(*planned)->run_part(at, std::min(kPart, elements - at));
-      }
+  parallel_for_each(parts, kPart, [&](int64_t part) {
+    const int64_t begin = part * kPart;
+    for (PlannedInstruction* planned = first; planned != end; ++planned) {
+      kernel_of(*planned)->run_part(begin, std::min(kPart, elements - begin));
     }
   });
 }

@@ -8,10 +8,11 @@ namespace rondo {
 ///
 /// - `mm_to_`: a matrix product that is copied, or added, to a tensor.
 /// - `gradients_of_parts`: the gradient of a tensor of which parts were used.
-/// - `convolution` (result with `block` channels side by side) and `convolution_backward`:
-/// LibTorch's
-///   own, but that any image may be in blocks of channels: [batch, channels / block, height, width,
-///   block]. A gradient lies as what it is the gradient of.
+/// - `convolution`, `convolution_backward`, `batch_norm`, `batch_norm_backward`: LibTorch's own,
+/// but
+///   that any image may be in blocks of channels: [batch, channels / block, height, width, block].
+///   A convolution says in `block` how many channels of its result lie side by side (0: none);
+///   other images lie as what they are made of, or are the gradient of.
 /// - `batch_norm_relu_pool`: a batch norm in training, ReLU, and the largest of each window of two
 ///   by two. Instead of indices it returns routes (uint8, one a window): which of its four elements
 ///   a window's gradient belongs to, row by row, or 4 where ReLU let none through.

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
-#include <algorithm>
 #include <functional>
 #include <limits>
 #include <string>
@@ -83,12 +82,6 @@ Batch batch_of(int64_t channels, int64_t height, int64_t width, int step) {
   return batch;
 }
 
-int64_t count(const StepProgram& program, const std::string& op) {
-  return std::count_if(program.instructions.begin(),
-                       program.instructions.end(),
-                       [&](const auto& i) { return i.op.schema().name() == op; });
-}
-
 int64_t fusions(const StepProgram& program) {
   const int64_t forward = count(program, "rondo::batch_norm_relu_pool");
   CHECK(forward == count(program, "rondo::batch_norm_relu_pool_backward"));
@@ -99,44 +92,12 @@ bool has_kernels() {
   return widest_instruction_set() == InstructionSet::Avx2;
 }
 
-/// The step after the pass, as a plan and by its operators one by one, against the step as it was
-/// recorded.
 void check_fused(const Layer& layer, const std::function<Batch(int)>& batch, int64_t expected) {
-  Recorded recorded(layer, batch(0), layer.state());
+  const Recorded recorded(layer, batch(0), layer.state());
   const StepProgram passed = fuse_batch_norm_relu_pool(recorded.program);
   CHECK((fusions(passed) == expected || !has_kernels()));
-  PlannedExecutor plan(passed, TextLog(LogLevel::Error));
-  JitExecutor by_operators(passed);
-  JitExecutor interpreter(recorded.program);
-  for (int step = 0; step < 5; ++step) {
-    CAPTURE(step);
-    const at::Tensor mean = layer.running_mean.clone();
-    const at::Tensor var = layer.running_var.clone();
-    const auto run = [&](Executor& executor) {
-      layer.running_mean.copy_(mean);
-      layer.running_var.copy_(var);
-      std::vector<at::Tensor> results;
-      for (const at::Tensor& result : executor.run(batch(step), kAlwaysDue)) {
-        results.push_back(result.clone());
-      }
-      results.push_back(layer.running_mean.clone());
-      results.push_back(layer.running_var.clone());
-      return results;
-    };
-    const std::vector<at::Tensor> wanted = run(interpreter);
-    for (Executor* const executor :
-         {static_cast<Executor*>(&plan), static_cast<Executor*>(&by_operators)}) {
-      const std::vector<at::Tensor> got = run(*executor);
-      REQUIRE(got.size() == wanted.size());
-      for (size_t i = 0; i < got.size(); ++i) {
-        CAPTURE(i);
-        CHECK(equal_bytes(got[i], wanted[i]));
-      }
-    }
-  }
-  const bool is_own = !has_kernels() || !uses_all_kernels() || expected == 0 ||
-                      recorded.kernels_of_own(plan.plan()) >= 2;
-  CHECK(is_own);
+  const int own = check_passed(recorded, passed, batch);
+  CHECK((own >= 2 || expected == 0 || !has_kernels() || !uses_all_kernels()));
 }
 
 void check_refused(const Layer& layer) {

@@ -1,9 +1,6 @@
-#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
-#include <algorithm>
-#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +9,7 @@
 #include "backends/onednn/convolution.h"
 #include "backends/passes/passes.h"
 #include "core/vector_loop.h"
+#include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("backends/channel_blocks");
 
@@ -119,12 +117,6 @@ Body with(const CapturedState& state, const Body& body) {
   };
 }
 
-int64_t count(const StepProgram& program, const std::string& op) {
-  return std::count_if(program.instructions.begin(),
-                       program.instructions.end(),
-                       [&](const auto& i) { return i.op.schema().name() == op; });
-}
-
 bool can_call_onednn() {
   return channel_block() > 0 && widest_instruction_set() == InstructionSet::Avx2;
 }
@@ -133,46 +125,13 @@ StepProgram passed(const StepProgram& program) {
   return put_channels_in_blocks(fuse_batch_norm_relu_pool(program));
 }
 
-/// The step after the pass, as a plan and by its operators one by one, against the step as it was
-/// recorded. \return the program after the pass
+/// \return the step after the pass
 StepProgram check_same_bytes(const Body& body,
                              const std::function<Batch(int)>& batch,
                              const CapturedState& state = {}) {
-  Recorded recorded(with(state, body), batch(0), state);
+  const Recorded recorded(with(state, body), batch(0), state);
   const StepProgram program = passed(recorded.program);
-  PlannedExecutor plan(program, TextLog(LogLevel::Error));
-  JitExecutor by_operators(program);
-  JitExecutor interpreter(recorded.program);
-  for (int step = 0; step < 5; ++step) {
-    CAPTURE(step);
-    std::vector<at::Tensor> before;
-    for (const auto& entry : state) {
-      before.push_back(entry.second.clone());
-    }
-    const auto run = [&](Executor& executor) {
-      std::vector<at::Tensor> results;
-      for (size_t i = 0; i < state.size(); ++i) {
-        at::Tensor(state[i].second).copy_(before[i]);
-      }
-      for (const at::Tensor& result : executor.run(batch(step), kAlwaysDue)) {
-        results.push_back(result.clone());
-      }
-      for (const auto& entry : state) {
-        results.push_back(entry.second.clone());
-      }
-      return results;
-    };
-    const std::vector<at::Tensor> wanted = run(interpreter);
-    for (Executor* const executor :
-         {static_cast<Executor*>(&plan), static_cast<Executor*>(&by_operators)}) {
-      const std::vector<at::Tensor> got = run(*executor);
-      REQUIRE(got.size() == wanted.size());
-      for (size_t i = 0; i < got.size(); ++i) {
-        CAPTURE(i);
-        CHECK(equal_bytes(got[i], wanted[i]));
-      }
-    }
-  }
+  check_passed(recorded, program, batch);
   return program;
 }
 
@@ -267,21 +226,6 @@ std::vector<at::Tensor> classifier(const Batch& batch) {
   const auto [dx, dw, db] = gradients_of_convolution(dy, batch["x"], batch["w1"]);
   return {logits, dgamma, dbeta, dx, dw, db};
 }
-
-class WithThreads {
- public:
-  explicit WithThreads(int threads) : before_(at::get_num_threads()) {
-    at::set_num_threads(threads);
-  }
-
-  WithThreads(const WithThreads&) = delete;
-  WithThreads& operator=(const WithThreads&) = delete;
-
-  ~WithThreads() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
 
 }  // namespace
 
@@ -462,79 +406,6 @@ TEST_CASE("what somebody else sees stays as it was") {
   }
   SUBCASE("an image small enough for LibTorch to do without oneDNN") {
     check_left_alone(&residual_net, {1, 3, 32, 8, 8});
-  }
-}
-
-TEST_CASE("convolutions of any shape have the bytes of LibTorch's") {
-  struct Shape {
-    int64_t in, out, groups;
-    std::array<int64_t, 2> kernel, stride, padding, dilation;
-    bool has_bias;
-  };
-
-  for (const Shape& shape : {Shape{1, 16, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true},
-                             Shape{3, 8, 1, {5, 5}, {2, 2}, {2, 2}, {1, 1}, false},
-                             Shape{16, 32, 1, {3, 3}, {2, 1}, {0, 1}, {1, 2}, true},
-                             Shape{7, 5, 1, {3, 2}, {1, 1}, {1, 0}, {1, 1}, true},
-                             Shape{32, 32, 32, {3, 3}, {1, 1}, {1, 1}, {1, 1}, false},
-                             Shape{32, 16, 2, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true},
-                             Shape{32, 48, 1, {1, 1}, {1, 1}, {0, 0}, {1, 1}, true}}) {
-    for (const bool with_x : {true, false}) {
-      const Body body = [=](const Batch& x) {
-        const at::Tensor bias = shape.has_bias ? x["b"] : at::Tensor();
-        const std::vector<int64_t> bias_sizes = {shape.out};
-        const at::Tensor y = at::convolution(x["x"],
-                                             x["w"],
-                                             bias,
-                                             shape.stride,
-                                             shape.padding,
-                                             shape.dilation,
-                                             false,
-                                             kZeros,
-                                             shape.groups);
-        const auto [dx, dw, db] = at::convolution_backward(
-            x["dy"].narrow(2, 0, y.size(2)).narrow(3, 0, y.size(3)).contiguous(),
-            x["x"],
-            x["w"],
-            bias_sizes,
-            shape.stride,
-            shape.padding,
-            shape.dilation,
-            false,
-            kZeros,
-            shape.groups,
-            {with_x, true, shape.has_bias});
-        std::vector<at::Tensor> results = {y, dw};
-        if (with_x) {
-          results.push_back(dx);
-        }
-        if (shape.has_bias) {
-          results.push_back(db);
-        }
-        return results;
-      };
-      const auto batch = [=](int step) {
-        return Batch{{"x", random({17, shape.in, 9, 11}, step)},
-                     {"w",
-                      random({shape.out, shape.in / shape.groups, shape.kernel[0], shape.kernel[1]},
-                             step + 1)},
-                     {"b", random({shape.out}, step + 2)},
-                     {"dy", random({17, shape.out, 11, 13}, step + 3)}};
-      };
-      Recorded recorded(body, batch(0));
-      PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
-      for (int step = 0; step < 4; ++step) {
-        CAPTURE(shape.in);
-        CAPTURE(step);
-        const std::vector<at::Tensor> expected = body(batch(step));
-        const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
-        for (size_t i = 0; i < expected.size(); ++i) {
-          CHECK(equal_bytes(got[i], expected[i]));
-        }
-      }
-      const int own = recorded.kernels_of_own(plan.plan());
-      CHECK((own >= 2 || !can_call_onednn() || !uses_all_kernels()));
-    }
   }
 }
 

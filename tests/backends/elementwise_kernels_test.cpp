@@ -1,4 +1,3 @@
-#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
@@ -7,6 +6,7 @@
 
 #include "backends/kernel_checks.h"
 #include "backends/plan/own_kernels.h"
+#include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("backends/elementwise_kernels");
 
@@ -192,8 +192,7 @@ TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat 
 }
 
 TEST_CASE("large tensors, which several threads share") {
-  const int threads_before = at::get_num_threads();
-  at::set_num_threads(3);
+  const WithThreads three(3);
   check_same(
       "side by side, and in a chain",
       [](const Batch& x) {
@@ -209,5 +208,4 @@ TEST_CASE("large tensors, which several threads share") {
       },
       pairs({900, 801}, {900, 801}),
       1);
-  at::set_num_threads(threads_before);
 }

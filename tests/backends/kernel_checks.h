@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/instruction_count.h"
 #include "backends/interpreter/jit_executor.h"
 #include "backends/numeric_environment.h"
 #include "backends/plan/planned_executor.h"
@@ -58,6 +59,47 @@ struct Recorded {
   }
 };
 
+/// What a step returns, and what it makes of its state.
+inline std::vector<at::Tensor> results_of(Executor& executor,
+                                          const Batch& batch,
+                                          const CapturedState& state) {
+  std::vector<at::Tensor> results;
+  for (const at::Tensor& result : executor.run(batch, kAlwaysDue)) {
+    results.push_back(result.clone());
+  }
+  for (const auto& entry : state) {
+    results.push_back(entry.second.clone());
+  }
+  return results;
+}
+
+/// Runs several batches by all executors, each from the same state: all have the bytes of the
+/// first.
+inline void check_same_bytes(const std::vector<Executor*>& executors,
+                             const std::function<Batch(int)>& batch_of,
+                             const CapturedState& state) {
+  for (int step = 0; step < 5; ++step) {
+    CAPTURE(step);
+    std::vector<at::Tensor> before;
+    for (const auto& entry : state) {
+      before.push_back(entry.second.clone());
+    }
+    std::vector<at::Tensor> expected;
+    for (Executor* const executor : executors) {
+      for (size_t i = 0; i < state.size(); ++i) {
+        at::Tensor(state[i].second).copy_(before[i]);
+      }
+      const std::vector<at::Tensor> got = results_of(*executor, batch_of(step), state);
+      expected = expected.empty() ? got : expected;
+      REQUIRE(got.size() == expected.size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        CAPTURE(i);
+        CHECK(equal_bytes(got[i], expected[i]));
+      }
+    }
+  }
+}
+
 /// Runs what `body` does as a plan and by the interpreter on several batches.
 inline void check_same(const std::string& name,
                        const Body& body,
@@ -65,33 +107,26 @@ inline void check_same(const std::string& name,
                        int kernels,
                        CapturedState state = {}) {
   CAPTURE(name);
-  Recorded recorded(body, batch_of(0), std::move(state));
+  const Recorded recorded(body, batch_of(0), std::move(state));
   PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
   JitExecutor interpreter(recorded.program);
   const int used = recorded.kernels_of_own(plan.plan());
   CHECK((used == kernels || !uses_all_kernels()));
-  for (int step = 0; step < 4; ++step) {
-    const Batch batch = batch_of(step);
-    std::vector<at::Tensor> before;
-    for (const auto& entry : recorded.state) {
-      before.push_back(entry.second.clone());
-    }
-    const std::vector<at::Tensor> expected = interpreter.run(batch, kAlwaysDue);
-    std::vector<at::Tensor> expected_state;
-    for (size_t i = 0; i < before.size(); ++i) {
-      expected_state.push_back(recorded.state[i].second.clone());
-      recorded.state[i].second.copy_(before[i]);
-    }
-    const std::vector<at::Tensor>& got = plan.run(batch, kAlwaysDue);
-    REQUIRE(got.size() == expected.size());
-    for (size_t i = 0; i < got.size(); ++i) {
-      CHECK(equal_bytes(got[i], expected[i]));
-    }
-    for (size_t i = 0; i < before.size(); ++i) {
-      CHECK(equal_bytes(recorded.state[i].second, expected_state[i]));
-    }
-  }
+  check_same_bytes({&interpreter, &plan}, batch_of, recorded.state);
   CHECK(recorded.kernels_of_own(plan.plan()) == used);
+}
+
+/// What passes made of a step, as a plan and by its operators one by one, against the step as it
+/// was recorded.
+/// \return kernels of the plan's own
+inline int check_passed(const Recorded& recorded,
+                        const StepProgram& passed,
+                        const std::function<Batch(int)>& batch_of) {
+  JitExecutor interpreter(recorded.program);
+  PlannedExecutor plan(passed, TextLog(LogLevel::Error));
+  JitExecutor by_operators(passed);
+  check_same_bytes({&interpreter, &plan, &by_operators}, batch_of, recorded.state);
+  return recorded.kernels_of_own(plan.plan());
 }
 
 /// The same for a plan that need not be exact: near what `body` gives, and by its own kernels.

@@ -1,6 +1,5 @@
 #include "backends/plan/own_kernels.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "backends/kernel_checks.h"
+#include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("backends/own_kernels");
 
@@ -321,9 +321,8 @@ TEST_CASE("layer norm over rows of any width that is a multiple of a vector's") 
 }
 
 TEST_CASE("the gradient of a layer norm over such rows, by one thread and by two") {
-  const int threads_before = at::get_num_threads();
   for (const int threads : {1, 2}) {
-    at::set_num_threads(threads);
+    const WithThreads some(threads);
     CAPTURE(threads);
     for (const int64_t width : {8, 24, 128, 136, 384, 768, 3000}) {
       check_same(
@@ -344,7 +343,6 @@ TEST_CASE("the gradient of a layer norm over such rows, by one thread and by two
           2);
     }
   }
-  at::set_num_threads(threads_before);
 }
 
 TEST_CASE("a masked fill whose mask repeats over the first dimensions") {

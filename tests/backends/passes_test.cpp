@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/instruction_count.h"
 #include "backends/interpreter/jit_executor.h"
 #include "backends/recording/capture.h"
 #include "core/state_dict.h"
@@ -74,12 +75,6 @@ struct Recorded {
     }
   }
 };
-
-int64_t count(const StepProgram& program, const std::string& op) {
-  return std::count_if(program.instructions.begin(),
-                       program.instructions.end(),
-                       [&](const auto& i) { return i.op.schema().name() == op; });
-}
 
 at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& var) {
   return std::get<0>(at::native_batch_norm(x, {}, {}, mean, var, true, 0.1, 1e-5));

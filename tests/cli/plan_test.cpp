@@ -9,6 +9,7 @@
 #include "core/available_cores.h"
 #include "support/glyphs_run.h"
 #include "support/temp_dir.h"
+#include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("cli/plan");
 
@@ -76,7 +77,7 @@ TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run"
 }
 
 TEST_CASE("what trains a run anew in another directory does so under the run's own threads") {
-  const int before = at::get_num_threads();
+  const WithThreads as_before;
   const int threads = available_cores() + 1;  // which no calibration tries
   const TempDir dir;
   const std::string config = write_run(dir);
@@ -90,5 +91,4 @@ TEST_CASE("what trains a run anew in another directory does so under the run's o
     CHECK(run_here({"debug", run_dir, "--nan"}).code == 1);  // no NaN
   }
   CHECK(at::get_num_threads() == threads);
-  at::set_num_threads(before);
 }

@@ -1,6 +1,5 @@
 #include "core/parallel.h"
 
-#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -10,28 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "support/with_threads.h"
+
 TEST_SUITE_BEGIN("core/parallel");
 
 using namespace rondo;
-
-namespace {
-
-class WithThreads {
- public:
-  explicit WithThreads(int threads) : before_(at::get_num_threads()) {
-    at::set_num_threads(threads);
-  }
-
-  WithThreads(const WithThreads&) = delete;
-  WithThreads& operator=(const WithThreads&) = delete;
-
-  ~WithThreads() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
-}  // namespace
+using rondo::test::WithThreads;
 
 TEST_CASE("each item is done once, by no part smaller than the grain") {
   for (const int threads : {1, 2, 3}) {
@@ -85,6 +68,15 @@ TEST_CASE("what a part throws reaches the caller") {
                                  }
                                }),
                   std::out_of_range);
+}
+
+TEST_CASE("items one by one") {
+  const WithThreads two(2);
+  std::vector<std::atomic<int>> times(7);
+  parallel_for_each(7, kElementsOfThread, [&](int64_t i) { ++times[static_cast<size_t>(i)]; });
+  for (const auto& item : times) {
+    CHECK(item == 1);
+  }
 }
 
 TEST_CASE("items with many elements are worth a thread each") {

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "parameters.h"
+#include "support/with_threads.h"
 
 using namespace rondo;
 using namespace rondo::test;
@@ -112,8 +113,7 @@ TEST_CASE("a number that moves between updates is the one that counts, as in tor
 TEST_CASE("a tensor that is shared out among threads is updated whole") {
   const NamedTensors ours = parameters(1, at::kFloat, {{100003}});
   const NamedTensors theirs = parameters(1, at::kFloat, {{100003}});
-  const int threads = at::get_num_threads();
-  at::set_num_threads(2);
+  const WithThreads two(2);
   AdamW adam({1e-3});
   adam.attach(ours);
   torch::optim::AdamW reference(tensors(theirs), torch::optim::AdamWOptions(1e-3));
@@ -122,7 +122,6 @@ TEST_CASE("a tensor that is shared out among threads is updated whole") {
     adam.step();
     reference.step();
   }
-  at::set_num_threads(threads);
   CHECK(first_different(ours, theirs) == "");
 }
 

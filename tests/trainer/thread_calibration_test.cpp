@@ -19,6 +19,7 @@
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
+#include "support/with_threads.h"
 #include "trainer/trainer.h"
 
 TEST_SUITE_BEGIN("trainer/thread_calibration");
@@ -27,15 +28,6 @@ using namespace rondo;
 using namespace rondo::test;
 
 namespace {
-
-/// Gives the process its threads back.
-class ThreadsScope {
- public:
-  ~ThreadsScope() { at::set_num_threads(before_); }
-
- private:
-  int before_ = at::get_num_threads();
-};
 
 TrainerOptions options_in(const TempDir& dir, int threads) {
   TrainerOptions options = tiny_options(dir.path());
@@ -58,7 +50,7 @@ void set_record(const TempDir& dir, int threads) {
 }  // namespace
 
 TEST_CASE("the fastest number of threads is found once, recorded, and used again") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   {
     Trainer trainer(options_in(dir, 0), quiet_log());
@@ -76,7 +68,7 @@ TEST_CASE("the fastest number of threads is found once, recorded, and used again
 }
 
 TEST_CASE("finding the threads leaves no trace in the run") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   const TempDir other;
   Trainer found(options_in(dir, 0), quiet_log());
@@ -87,7 +79,7 @@ TEST_CASE("finding the threads leaves no trace in the run") {
 }
 
 TEST_CASE("a record from other circumstances, or one that is broken, is not used") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   const Trainer trainer(options_in(dir, 0), quiet_log());
   for (const char* text :
@@ -98,7 +90,7 @@ TEST_CASE("a record from other circumstances, or one that is broken, is not used
 }
 
 TEST_CASE("a record holds for the step: the length of the run and its logs may change") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   const auto recorded = [&](const std::string& text) {
     TrainerOptions options = options_in(dir, 0);
@@ -118,7 +110,7 @@ TEST_CASE("a record holds for the step: the length of the run and its logs may c
 }
 
 TEST_CASE("the threads of a checkpoint go before those that would be found, and before a record") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   // More than are ever tried here: nothing but the checkpoint can give them.
   const int threads = available_cores() + 1;
@@ -147,7 +139,7 @@ TEST_CASE("the threads of a checkpoint go before those that would be found, and 
 }
 
 TEST_CASE("who ends the run does not end what is timed before") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   TrainerOptions options = options_in(dir, 0);
   ProbeCallback::Options probe;
@@ -164,7 +156,7 @@ TEST_CASE("who ends the run does not end what is timed before") {
 }
 
 TEST_CASE("what goes wrong while updates are timed never ends the run") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   TrainerOptions options = options_in(dir, 0);
   options.loop.max_steps = 1;
@@ -191,7 +183,7 @@ TEST_CASE("what goes wrong while updates are timed never ends the run") {
 }
 
 TEST_CASE("times that were taken before something went wrong are used") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   ProbeCallback::Options probe;
   probe.train_batch_start = [](Trainer& trainer, const Batch&) {
@@ -207,7 +199,7 @@ TEST_CASE("times that were taken before something went wrong are used") {
 }
 
 TEST_CASE("a request to stop is heard while updates are timed, and the run ends as it would") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   Trainer* run = nullptr;
   int batches = 0;
@@ -232,7 +224,7 @@ TEST_CASE("a request to stop is heard while updates are timed, and the run ends 
 }
 
 TEST_CASE("updates are timed from what the run has loaded") {
-  const ThreadsScope scope;
+  const WithThreads as_before;
   const TempDir dir;
   TrainerOptions first = options_in(dir, 1);
   first.checkpoint.steps = 6;

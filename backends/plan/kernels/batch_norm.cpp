@@ -19,12 +19,8 @@ class BatchNormKernel final : public Kernel {
 
   void run() override {
     kCollect(norm_.statistics());
-    parallel_for(
-        norm_.shape.planes(), grain_of(norm_.shape.image), [this](int64_t begin, int64_t end) {
-          for (int64_t plane = begin; plane < end; ++plane) {
-            normalise(plane);
-          }
-        });
+    parallel_for_each(
+        norm_.shape.planes(), norm_.shape.image, [this](int64_t plane) { normalise(plane); });
   }
 
  private:

@@ -19,21 +19,10 @@ class BatchNormBackwardKernel final : public Kernel {
       : dy_(dy), t_(tensors), shape_(shape) {}
 
   void run() override {
-    parallel_for(
-        shape_.channels, grain_of(shape_.per_channel()), [this](int64_t begin, int64_t end) {
-          const BatchNormGradient gradient = {shape_,
-                                              dy_.as<float>(),
-                                              t_.x.as<float>(),
-                                              t_.weight.as<float>(),
-                                              t_.mean.as<float>(),
-                                              t_.inverse_deviation.as<float>(),
-                                              t_.dx.as<float>(),
-                                              t_.dweight.as<float>(),
-                                              t_.dbias.as<float>()};
-          for (int64_t channel = begin; channel < end; ++channel) {
-            compute_channel<kSum>(gradient, channel, [](int64_t) {});
-          }
-        });
+    const BatchNormGradient gradient = t_.with(shape_, dy_.as<float>());
+    parallel_for_each(shape_.channels, shape_.per_channel(), [&](int64_t channel) {
+      compute_channel<kSum>(gradient, channel, [](int64_t) {});
+    });
   }
 
  private:

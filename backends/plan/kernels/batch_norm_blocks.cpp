@@ -2,9 +2,9 @@
 
 #include "backends/plan/kernels/batch_norm.h"
 #include "backends/plan/kernels/batch_norm_gradient_blocks.h"
+#include "backends/plan/kernels/block_normalisation.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
-#include "core/parallel.h"
 
 namespace rondo {
 
@@ -20,33 +20,19 @@ class BatchNormBlocksKernel final : public Kernel {
   BatchNormBlocksKernel(const BatchNormOperands& norm, Operand y) : norm_(norm), y_(y) {}
 
   void run() override {
-    collect_in_blocks(norm_.statistics(), kBlock);
-    parallel_for(norm_.shape.planes() / kBlock,
-                 grain_of(norm_.shape.image * kBlock),
-                 [this](int64_t begin, int64_t end) {
-                   for (int64_t plane = begin; plane < end; ++plane) {
-                     normalise(plane);
-                   }
-                 });
+    normalise_blocks<kBundles>(norm_, [this](int64_t plane) { normalise(plane); });
   }
 
  private:
   static constexpr int64_t kBlock = kBundles * kLanes;
 
   RONDO_AVX2 void normalise(int64_t plane) const {
-    const int64_t first = plane % (norm_.shape.channels / kBlock) * kBlock;
-    Lanes scales[kBundles];
-    Lanes shifts[kBundles];
-    for (int64_t i = 0; i < kBlock; ++i) {
-      const Normalisation n = norm_.normalisation(first + i);
-      scales[i / kLanes][i % kLanes] = n.scale;
-      shifts[i / kLanes][i % kLanes] = n.shift;
-    }
+    const BlockNormalisation<kBundles> of(norm_, plane);
     const float* x = norm_.x.as<float>() + plane * norm_.shape.image * kBlock;
     float* y = y_.as<float>() + plane * norm_.shape.image * kBlock;
     for (int64_t i = 0; i < norm_.shape.image; ++i, x += kBlock, y += kBlock) {
       for (int64_t b = 0; b < kBundles; ++b) {
-        const Lanes normal = fused(load(x + b * kLanes), scales[b], shifts[b]);
+        const Lanes normal = fused(load(x + b * kLanes), of.scales[b], of.shifts[b]);
         std::memcpy(y + b * kLanes, &normal, sizeof normal);
       }
     }

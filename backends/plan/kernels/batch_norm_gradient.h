@@ -15,17 +15,6 @@ namespace rondo {
 // the order of each and do not wait.
 // Source: batch_norm_cpu_backward_contiguous_impl, ATen/native/cpu/batch_norm_kernel.cpp.
 
-/// Arguments and results, but for the gradient of what was normalised.
-struct BatchNormGradientOperands {
-  Operand x;
-  Operand weight;
-  Operand mean;
-  Operand inverse_deviation;
-  Operand dx;
-  Operand dweight;
-  Operand dbias;
-};
-
 /// What it is computed of, and where to. `dx` may be `dy`.
 struct BatchNormGradient {
   ImageShape shape;  ///< of dy, x and dx; an image has a vector's width at least
@@ -37,6 +26,29 @@ struct BatchNormGradient {
   float* dx;
   float* dweight;
   float* dbias;
+};
+
+/// Arguments and results, but for the gradient of what was normalised.
+struct BatchNormGradientOperands {
+  Operand x;
+  Operand weight;
+  Operand mean;
+  Operand inverse_deviation;
+  Operand dx;
+  Operand dweight;
+  Operand dbias;
+
+  BatchNormGradient with(const ImageShape& shape, const float* dy) const {
+    return {shape,
+            dy,
+            x.as<float>(),
+            weight.as<float>(),
+            mean.as<float>(),
+            inverse_deviation.as<float>(),
+            dx.as<float>(),
+            dweight.as<float>(),
+            dbias.as<float>()};
+  }
 };
 
 /// What the gradients of one channel are made of.

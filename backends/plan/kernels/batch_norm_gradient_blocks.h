@@ -15,10 +15,9 @@ namespace rondo {
 // the elements of a plane in eight lanes, by their place in it (batch_norm_gradient.h); here they
 // are eight sums, and the lanes are channels.
 
-/// \tparam Source    where dy comes from: `rows()` and `width()` of a plane; `each_element(plane,
-/// y,
-///                   treat)` calls `treat(i, bundle, dy)` with the elements of a row, in order. It
-///                   is asked twice for each.
+/// \tparam Source    where dy comes from: `rows()` and `width()` of a plane;
+///                   `each_element(plane, y, treat)` calls `treat(i, bundle, dy)` with the elements
+///                   of a row, in order. It is asked twice for each.
 /// \tparam kBundles  vectors that a block takes
 template <class Source, ProductSum kSum, int64_t kBundles>
 class BatchNormGradientBlocksKernel final : public Kernel {
@@ -60,12 +59,7 @@ class BatchNormGradientBlocksKernel final : public Kernel {
 
   template <class Treat>
   void each_plane(Treat treat) const {
-    parallel_for(
-        shape_.batch * blocks(), grain_of(shape_.image * kBlock), [&](int64_t begin, int64_t end) {
-          for (int64_t plane = begin; plane < end; ++plane) {
-            treat(plane);
-          }
-        });
+    parallel_for_each(shape_.batch * blocks(), shape_.image * kBlock, treat);
   }
 
   RONDO_AVX2 void add_plane(int64_t plane) {
@@ -113,17 +107,7 @@ class BatchNormGradientBlocksKernel final : public Kernel {
       sums.gradient += static_cast<double>(plane.gradients[channel % kBlock]);
       sums.product += static_cast<double>(plane.products[channel % kBlock]);
     }
-    return finish({shape_,
-                   /*dy=*/nullptr,
-                   t_.x.as<float>(),
-                   t_.weight.as<float>(),
-                   t_.mean.as<float>(),
-                   t_.inverse_deviation.as<float>(),
-                   t_.dx.as<float>(),
-                   t_.dweight.as<float>(),
-                   t_.dbias.as<float>()},
-                  channel,
-                  sums);
+    return finish(t_.with(shape_, /*dy=*/nullptr), channel, sums);
   }
 
   RONDO_AVX2 void compute_plane(int64_t plane) const {

@@ -20,23 +20,10 @@ class BatchNormReluPoolBackwardKernel final : public Kernel {
       : t_(tensors), shape_(shape), plane_(plane) {}
 
   void run() override {
-    parallel_for(
-        shape_.channels, grain_of(shape_.per_channel()), [this](int64_t begin, int64_t end) {
-          float* const dx = t_.norm.dx.as<float>();
-          const BatchNormGradient gradient = {shape_,
-                                              /*dy=*/dx,
-                                              t_.norm.x.as<float>(),
-                                              t_.norm.weight.as<float>(),
-                                              t_.norm.mean.as<float>(),
-                                              t_.norm.inverse_deviation.as<float>(),
-                                              dx,
-                                              t_.norm.dweight.as<float>(),
-                                              t_.norm.dbias.as<float>()};
-          for (int64_t channel = begin; channel < end; ++channel) {
-            compute_channel<kSum>(
-                gradient, channel, [this](int64_t plane) { spread_plane(plane); });
-          }
-        });
+    const BatchNormGradient gradient = t_.norm.with(shape_, /*dy=*/t_.norm.dx.as<float>());
+    parallel_for_each(shape_.channels, shape_.per_channel(), [&](int64_t channel) {
+      compute_channel<kSum>(gradient, channel, [this](int64_t plane) { spread_plane(plane); });
+    });
   }
 
  private:

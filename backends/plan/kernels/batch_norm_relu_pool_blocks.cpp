@@ -1,9 +1,9 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
 #include "backends/plan/kernels/batch_norm_relu_pool.h"
+#include "backends/plan/kernels/block_normalisation.h"
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
-#include "core/parallel.h"
 
 namespace rondo {
 
@@ -20,43 +20,22 @@ class BatchNormReluPoolBlocksKernel final : public Kernel {
       : norm_(operands.norm), largest_(operands.largest), routes_(operands.routes), plane_(plane) {}
 
   void run() override {
-    collect_in_blocks(norm_.statistics(), kBlock);
-    parallel_for(norm_.shape.planes() / kBlock,
-                 grain_of(norm_.shape.image * kBlock),
-                 [this](int64_t begin, int64_t end) {
-                   for (int64_t plane = begin; plane < end; ++plane) {
-                     pool(plane);
-                   }
-                 });
+    normalise_blocks<kBundles>(norm_, [this](int64_t plane) { pool(plane); });
   }
 
  private:
   static constexpr int64_t kBlock = kBundles * kLanes;
 
-  /// Of the channels of a block.
-  struct Normalisations {
-    float scales[kBlock];
-    float shifts[kBlock];
-    bool are_finite = true;
-  };
-
-  void pool(int64_t plane) const {
-    const int64_t first = plane % (norm_.shape.channels / kBlock) * kBlock;
-    Normalisations all;
-    for (int64_t i = 0; i < kBlock; ++i) {
-      const Normalisation n = norm_.normalisation(first + i);
-      all.scales[i] = n.scale;
-      all.shifts[i] = n.shift;
-      all.are_finite = all.are_finite && n.is_finite();
-    }
-    all.are_finite ? pool</*kWithNaN=*/false>(plane, all) : pool</*kWithNaN=*/true>(plane, all);
+  RONDO_AVX2 void pool(int64_t plane) const {
+    const BlockNormalisation<kBundles> of(norm_, plane);
+    of.is_finite ? pool</*kWithNaN=*/false>(plane, of) : pool</*kWithNaN=*/true>(plane, of);
   }
 
   template <bool kWithNaN>
-  RONDO_AVX2 void pool(int64_t plane, const Normalisations& all) const {
+  RONDO_AVX2 void pool(int64_t plane, const BlockNormalisation<kBundles>& of) const {
     NormalisedRelu<kWithNaN, Lanes> read[kBundles];
     for (int64_t b = 0; b < kBundles; ++b) {
-      read[b] = {load(all.scales + b * kLanes), load(all.shifts + b * kLanes)};
+      read[b] = {of.scales[b], of.shifts[b]};
     }
     const float* const x = norm_.x.as<float>() + plane * plane_.size() * kBlock;
     float* largest = largest_.as<float>() + plane * plane_.windows() * kBlock;

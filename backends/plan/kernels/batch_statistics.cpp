@@ -241,31 +241,24 @@ ImageShape image_shape(const Slot& x) {
 void collect(const BatchStatistics& s) {
   const bool has_vectors = widest_instruction_set() == InstructionSet::Avx2;
   const int64_t channels = s.shape.channels;
-  parallel_for((channels + kChains - 1) / kChains,
-               grain_of(kChains * s.shape.per_channel()),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t first = begin * kChains; first < std::min(end * kChains, channels);
-                      first += kChains) {
-                   if (has_vectors && first + kChains <= channels) {
-                     collect_bundle(s, first);
-                     continue;
-                   }
-                   for (int64_t channel = first; channel < std::min(first + kChains, channels);
-                        ++channel) {
-                     collect_channel(s, channel);
-                   }
-                 }
-               });
+  const int64_t bundles = (channels + kChains - 1) / kChains;
+  parallel_for_each(bundles, kChains * s.shape.per_channel(), [&](int64_t bundle) {
+    const int64_t first = bundle * kChains;
+    if (has_vectors && first + kChains <= channels) {
+      collect_bundle(s, first);
+      return;
+    }
+    for (int64_t channel = first; channel < std::min(first + kChains, channels); ++channel) {
+      collect_channel(s, channel);
+    }
+  });
 }
 
 void collect_in_lanes(const BatchStatistics& s) {
-  parallel_for(s.shape.channels, grain_of(s.shape.per_channel()), [&](int64_t begin, int64_t end) {
-    for (int64_t channel = begin; channel < end; ++channel) {
-      const float mean =
-          mean_of(sum_in_lanes(s, channel, 0.0F, /*squares=*/false), s.shape.per_channel());
-      finish(
-          s, channel, mean, static_cast<float>(sum_in_lanes(s, channel, mean, /*squares=*/true)));
-    }
+  parallel_for_each(s.shape.channels, s.shape.per_channel(), [&](int64_t channel) {
+    const float mean =
+        mean_of(sum_in_lanes(s, channel, 0.0F, /*squares=*/false), s.shape.per_channel());
+    finish(s, channel, mean, static_cast<float>(sum_in_lanes(s, channel, mean, /*squares=*/true)));
   });
 }
 

@@ -100,11 +100,9 @@ class CopyKernel final : public Kernel {
 
   void run() override {
     const int64_t blocks = (tiles_.rows.size + kRowsOfBlock - 1) / kRowsOfBlock;
-    const int64_t grain = grain_of(kRowsOfBlock * tiles_.columns.size);
-    parallel_for(tiles_.count() * blocks, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        copy_block(i / blocks, i % blocks * kRowsOfBlock);
-      }
+    const int64_t elements = kRowsOfBlock * tiles_.columns.size;
+    parallel_for_each(tiles_.count() * blocks, elements, [&](int64_t i) {
+      copy_block(i / blocks, i % blocks * kRowsOfBlock);
     });
   }
 

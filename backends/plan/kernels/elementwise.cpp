@@ -120,11 +120,7 @@ class FillKernel final : public ElementwiseKernel {
       : number_(number), result_(result), rows_(rows) {}
 
   void run() override {
-    if (elements() > 0) {
-      run_parts_at_once(*this);
-      return;
-    }
-    for_each_row_at_once(rows_, [this](int64_t plane, int64_t row) {
+    run_in_parts_or_rows(*this, rows_, [this](int64_t plane, int64_t row) {
       loop(rows_.offset(0, plane, row), rows_.width);
     });
   }

@@ -28,12 +28,10 @@ class MaxPoolKernel final : public Kernel {
       : p_(pooling), input_(input), result_(result), indices_(indices) {}
 
   void run() override {
-    parallel_for(p_.planes, grain_of(p_.height * p_.width), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        pool(input_.as<float>() + plane * p_.height * p_.width,
-             result_.as<float>() + plane * p_.out_height * p_.out_width,
-             indices_.as<int64_t>() + plane * p_.out_height * p_.out_width);
-      }
+    parallel_for_each(p_.planes, p_.height * p_.width, [this](int64_t plane) {
+      pool(input_.as<float>() + plane * p_.height * p_.width,
+           result_.as<float>() + plane * p_.out_height * p_.out_width,
+           indices_.as<int64_t>() + plane * p_.out_height * p_.out_width);
     });
   }
 
@@ -108,13 +106,11 @@ class PairPoolKernel final : public Kernel {
         indices_(indices) {}
 
   void run() override {
-    parallel_for(planes_, grain_of(plane_.size()), [this](int64_t begin, int64_t end) {
-      const PairPooling pooling(plane_, Itself(), PlacesInPlane{plane_.width});
-      for (int64_t i = begin; i < end; ++i) {
-        pooling.pool(input_.as<float>() + i * plane_.size(),
-                     result_.as<float>() + i * plane_.windows(),
-                     indices_.as<int64_t>() + i * plane_.windows());
-      }
+    const PairPooling pooling(plane_, Itself(), PlacesInPlane{plane_.width});
+    parallel_for_each(planes_, plane_.size(), [&](int64_t i) {
+      pooling.pool(input_.as<float>() + i * plane_.size(),
+                   result_.as<float>() + i * plane_.windows(),
+                   indices_.as<int64_t>() + i * plane_.windows());
     });
   }
 

@@ -85,7 +85,7 @@ std::vector<Dimension> merged(const std::vector<Dimension>& dimensions) {
 
 }  // namespace
 
-void run_parts_at_once(ElementwiseKernel& kernel) {
+void run_in_parts(ElementwiseKernel& kernel) {
   constexpr int64_t kPart = 4096;  // elements
   const int64_t elements = kernel.elements();
   const int64_t parts = (elements + kPart - 1) / kPart;

@@ -44,18 +44,21 @@ void for_each_row(const Rows& rows, Use use) {
   }
 }
 
-/// The same, several rows at a time on LibTorch's threads.
-template <class Use>
-void for_each_row_at_once(const Rows& rows, Use use) {
-  parallel_for(rows.planes * rows.count, grain_of(rows.width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      use(i / rows.count, i % rows.count);
-    }
+/// Runs a kernel whose elements lie side by side, on LibTorch's threads.
+void run_in_parts(ElementwiseKernel& kernel);
+
+/// Runs a kernel on LibTorch's threads: in parts where its elements lie side by side, else by
+/// `run_row(plane, row)`.
+template <class RunRow>
+void run_in_parts_or_rows(ElementwiseKernel& kernel, const Rows& rows, RunRow run_row) {
+  if (kernel.elements() > 0) {
+    run_in_parts(kernel);
+    return;
+  }
+  parallel_for_each(rows.planes * rows.count, rows.width, [&](int64_t i) {
+    run_row(i / rows.count, i % rows.count);
   });
 }
-
-/// Runs a kernel whose elements lie side by side part by part, several at a time.
-void run_parts_at_once(ElementwiseKernel& kernel);
 
 /// The order of dimensions that suits the first tensor, and the fewest rows that suit all; none
 /// where its elements are never side by side, there are more than three dimensions that do not

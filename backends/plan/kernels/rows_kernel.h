@@ -15,11 +15,7 @@ class UnaryKernel final : public ElementwiseKernel {
       : input_(input), result_(result), rows_(rows), loop_(loop) {}
 
   void run() override {
-    if (elements() > 0) {
-      run_parts_at_once(*this);
-      return;
-    }
-    for_each_row_at_once(rows_, [this](int64_t plane, int64_t row) {
+    run_in_parts_or_rows(*this, rows_, [this](int64_t plane, int64_t row) {
       run_row(rows_.offset(0, plane, row), rows_.offset(1, plane, row), rows_.width);
     });
   }
@@ -47,11 +43,7 @@ class BinaryKernel final : public ElementwiseKernel {
       : a_(a), b_(b), result_(result), rows_(rows), loop_(loop) {}
 
   void run() override {
-    if (elements() > 0) {
-      run_parts_at_once(*this);
-      return;
-    }
-    for_each_row_at_once(rows_, [this](int64_t plane, int64_t row) {
+    run_in_parts_or_rows(*this, rows_, [this](int64_t plane, int64_t row) {
       run_row(rows_.offset(0, plane, row),
               rows_.offset(1, plane, row),
               rows_.offset(2, plane, row),
