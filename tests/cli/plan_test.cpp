@@ -18,6 +18,7 @@ using rondo::test::Answer;
 using rondo::test::glyphs_toml;
 using rondo::test::run_here;
 using rondo::test::TempDir;
+using rondo::test::WithThreads;
 
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "core/config_value.h"
 
@@ -60,7 +61,7 @@ inline bool same_value(const ConfigValue& a, const ConfigValue& b) {
 }
 
 /// The value at `key`, which must be there.
-inline const ConfigValue& value_at(const ConfigValue& table, const std::string& key) {
+inline const ConfigValue& value_at(const ConfigValue& table, std::string_view key) {
   return *table.get_if<ConfigTable>()->find(key);
 }
 
