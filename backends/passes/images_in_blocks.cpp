@@ -24,8 +24,8 @@ struct Taker {
   const char* op;
   const char* in_blocks;  ///< what it is called then
   std::vector<Group> groups;
-  bool is_led = false;  ///< the second group lies in blocks only where the first one does
   bool (*is_fit)(const StepProgram&, const Instruction&) = nullptr;  ///< null: all are
+  bool is_led = false;  ///< the second group lies in blocks only where the first one does
 };
 
 bool are_there(const std::vector<Argument>& tensors, const Places& places) {
@@ -60,24 +60,18 @@ const std::vector<Taker>& takers() {
   const Group one = {{0}, {0}};
   const Group two = {{0, 1}, {0}};
   static const std::vector<Taker> all = {
-      {"aten::convolution",
-       "rondo::convolution",
-       {{{0}, {}}, {{}, {0}}},
-       false,
-       &is_fit_convolution},
+      {"aten::convolution", "rondo::convolution", {{{0}, {}}, {{}, {0}}}, &is_fit_convolution},
       {"aten::convolution_backward",
        "rondo::convolution_backward",
        {{{0}, {}}, {{1}, {0}}},
-       false,
        &is_fit_convolution_backward},
-      {"aten::native_batch_norm", "rondo::batch_norm", {one}, false, &is_fit_batch_norm},
+      {"aten::native_batch_norm", "rondo::batch_norm", {one}, &is_fit_batch_norm},
       {"aten::native_batch_norm_backward",
        "rondo::batch_norm_backward",
        {two},
-       false,
        &is_fit_batch_norm_backward},
-      {kPool, kPool, {{{0}, {}}, {{}, {0}}}, true},
-      {kPoolBackward, kPoolBackward, {{{2}, {0}}, {{0}, {}}}, true},
+      {kPool, kPool, {{{0}, {}}, {{}, {0}}}, nullptr, true},
+      {kPoolBackward, kPoolBackward, {{{2}, {0}}, {{0}, {}}}, nullptr, true},
       {"aten::relu", "aten::relu", {one}},
       {"aten::relu_", "aten::relu_", {one}},
       {"aten::threshold_backward", "aten::threshold_backward", {two}},

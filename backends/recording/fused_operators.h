@@ -8,9 +8,8 @@ namespace rondo {
 ///
 /// - `mm_to_`: a matrix product that is copied, or added, to a tensor.
 /// - `gradients_of_parts`: the gradient of a tensor of which parts were used.
-/// - `convolution`, `convolution_backward`, `batch_norm`, `batch_norm_backward`: LibTorch's own,
-/// but
-///   that any image may be in blocks of channels: [batch, channels / block, height, width, block].
+/// - `convolution`, `convolution_backward`, `batch_norm`, `batch_norm_backward`: those of LibTorch
+///   for images that may be in blocks of channels: [batch, channels / block, height, width, block].
 ///   A convolution says in `block` how many channels of its result lie side by side (0: none);
 ///   other images lie as what they are made of, or are the gradient of.
 /// - `batch_norm_relu_pool`: a batch norm in training, ReLU, and the largest of each window of two

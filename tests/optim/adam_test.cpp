@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "parameters.h"
 #include "support/with_threads.h"
 
@@ -111,8 +112,8 @@ TEST_CASE("a number that moves between updates is the one that counts, as in tor
 }
 
 TEST_CASE("a tensor that is shared out among threads is updated whole") {
-  const NamedTensors ours = parameters(1, at::kFloat, {{100003}});
-  const NamedTensors theirs = parameters(1, at::kFloat, {{100003}});
+  const NamedTensors ours = parameters(1, at::kFloat, {{2 * kElementsOfThread + 3}});
+  const NamedTensors theirs = parameters(1, at::kFloat, {{2 * kElementsOfThread + 3}});
   const WithThreads two(2);
   AdamW adam({1e-3});
   adam.attach(ours);
