@@ -271,9 +271,6 @@ class Step final : public Contender {
       optimizer_->keep_grads();
       return Outputs{{"loss", loss}};
     }
-    if (w_.clip_norm > 0.0) {
-      clip_by_norm_(optimizer_->grads(), w_.clip_norm);
-    }
     if (w_.is_scheduled) {
       backend_->host_call("schedule",
                           {optimizer_->groups()[0]["lr"]},
@@ -284,6 +281,10 @@ class Step final : public Contender {
           {{loss},
            [this](const std::vector<at::Tensor>& tensors) { logged_ = tensors[0].item<double>(); },
            {}});
+    }
+    // As a Trainer has it: no host code between clipping and the update.
+    if (w_.clip_norm > 0.0) {
+      clip_by_norm_(optimizer_->grads(), w_.clip_norm);
     }
     optimizer_->step();
     optimizer_->zero_grad();

@@ -7,12 +7,11 @@
 
 #include <cmath>
 
-#include "core/parallel.h"
 #include "core/prepared_operator.h"
 #include "optim/internal/number_rules.h"
 #include "optim/internal/param_lists.h"
-#include "optim/internal/update_loops.h"
 #include "optim/internal/update_operators.h"
+#include "optim/internal/update_parts.h"
 #include "optim/operators.h"
 #include "optim/param_group_option.h"
 #include "optim/register.h"
@@ -75,6 +74,7 @@ template <class T>
 void update_flat(const AdamUpdate& by,
                  const at::Tensor& param,
                  const at::Tensor& grad,
+                 const at::Tensor& grad_scale,
                  const AdamState& state) {
   const AdamNumbers<T> numbers = rounded<T>(by);
   const AdamTensors<T> all = {
@@ -83,7 +83,7 @@ void update_flat(const AdamUpdate& by,
       state.exp_avg.data_ptr<T>(),
       state.exp_avg_sq.data_ptr<T>(),
       state.max_exp_avg_sq.defined() ? state.max_exp_avg_sq.data_ptr<T>() : nullptr};
-  parallel_for(param.numel(), kElementsOfThread, [&](int64_t begin, int64_t end) {
+  update_in_parts<T>(grad, grad_scale, [&](int64_t begin, int64_t end) {
     adam_loop<T>(numbers,
                  {all.param + begin,
                   all.grad + begin,
@@ -101,8 +101,10 @@ void update_flat(const AdamUpdate& by,
 void update_by_operators(const AdamUpdate& by,
                          const at::Tensor& param,
                          at::Tensor grad,
+                         const at::Tensor& grad_scale,
                          const AdamState& state) {
   const at::NoGradGuard no_grad;
+  scale_by_operator(grad, grad_scale);
   if (by.shrinks()) {
     param.mul_(by.shrink());
   }
@@ -140,8 +142,12 @@ class AdamCall {
     at::Tensor weight_decay;
   };
 
-  AdamCall(Lists lists, NumberTensors numbers, bool is_decoupled)
-      : lists_(std::move(lists)), numbers_(std::move(numbers)), is_decoupled_(is_decoupled) {
+  /// \param grad_scale  what gradients are multiplied by first; undefined for nothing
+  AdamCall(Lists lists, NumberTensors numbers, bool is_decoupled, at::Tensor grad_scale = {})
+      : lists_(std::move(lists)),
+        numbers_(std::move(numbers)),
+        is_decoupled_(is_decoupled),
+        grad_scale_(std::move(grad_scale)) {
     const size_t count = lists_.params.size();
     TORCH_CHECK(lists_.grads.size() == count && lists_.exp_avgs.size() == count &&
                     lists_.exp_avg_sqs.size() == count && lists_.steps.size() == count &&
@@ -153,7 +159,8 @@ class AdamCall {
                                  {&lists_.grads[i],
                                   &lists_.exp_avgs[i],
                                   &lists_.exp_avg_sqs[i],
-                                  &lists_.max_exp_avg_sqs[i]}));
+                                  &lists_.max_exp_avg_sqs[i]}) &&
+                         is_number_like(grad_scale_, lists_.params[i]));
     }
   }
 
@@ -177,17 +184,18 @@ class AdamCall {
     const at::Tensor& grad = lists_.grads[i];
     const AdamState state = {lists_.exp_avgs[i], lists_.exp_avg_sqs[i], lists_.max_exp_avg_sqs[i]};
     if (!is_flat_[i]) {
-      update_by_operators(by, param, grad, state);
+      update_by_operators(by, param, grad, grad_scale_, state);
     } else if (param.scalar_type() == at::kFloat) {
-      update_flat<float>(by, param, grad, state);
+      update_flat<float>(by, param, grad, grad_scale_, state);
     } else {
-      update_flat<double>(by, param, grad, state);
+      update_flat<double>(by, param, grad, grad_scale_, state);
     }
   }
 
   Lists lists_;
   NumberTensors numbers_;
   bool is_decoupled_;
+  at::Tensor grad_scale_;
   std::vector<bool> is_flat_;
 };
 
@@ -225,7 +233,8 @@ PreparedCall prepare_adam(const std::vector<c10::IValue>& arguments) {
                    arguments[8].toTensor(),
                    arguments[9].toTensor(),
                    arguments[10].toTensor()},
-                  arguments[11].toBool());
+                  arguments[11].toBool(),
+                  arguments.size() > 12 ? arguments[12].toTensor() : at::Tensor());
 }
 
 template <class Options>
@@ -316,6 +325,16 @@ void detail::define_adam_operator(torch::Library& library) {
       "Tensor eps, Tensor weight_decay, bool decoupled_weight_decay) -> ()");
   library.impl("adam_", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(adam_)));
   register_prepared_operator("rondo::adam_", prepare_adam);
+  library.def(
+      "adam_.scaled(Tensor(a!)[] params, Tensor(f!)[] grads, Tensor(b!)[] exp_avgs, "
+      "Tensor(c!)[] exp_avg_sqs, Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, Tensor lr, "
+      "Tensor beta1, Tensor beta2, Tensor eps, Tensor weight_decay, bool decoupled_weight_decay, "
+      "Tensor grad_scale) -> ()");
+  library.impl("adam_.scaled",
+               torch::dispatch(
+                   c10::DispatchKey::CPU,
+                   torch::CppFunction::makeFromBoxedFunction<&prepare_and_call<&prepare_adam>>()));
+  register_prepared_operator("rondo::adam_.scaled", prepare_adam);
 }
 
 Adam::Adam(const Options& options)

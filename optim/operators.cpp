@@ -53,6 +53,17 @@ bool is_flat(const at::Tensor& param, std::initializer_list<const at::Tensor*> o
   return true;
 }
 
+bool is_number_like(const at::Tensor& scale, const at::Tensor& param) {
+  return !scale.defined() ||
+         (scale.numel() == 1 && scale.is_cpu() && scale.scalar_type() == param.scalar_type());
+}
+
+void scale_by_operator(const at::Tensor& grad, const at::Tensor& scale) {
+  if (scale.defined()) {
+    grad.mul_(scale);
+  }
+}
+
 }  // namespace detail
 
 }  // namespace rondo

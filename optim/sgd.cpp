@@ -9,12 +9,11 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/parallel.h"
 #include "core/prepared_operator.h"
 #include "optim/internal/number_rules.h"
 #include "optim/internal/param_lists.h"
-#include "optim/internal/update_loops.h"
 #include "optim/internal/update_operators.h"
+#include "optim/internal/update_parts.h"
 #include "optim/operators.h"
 #include "optim/param_group_option.h"
 #include "optim/register.h"
@@ -38,6 +37,7 @@ template <class T>
 void update_flat(const SgdUpdate& by,
                  const at::Tensor& param,
                  const at::Tensor& grad,
+                 const at::Tensor& grad_scale,
                  const at::Tensor& buffer) {
   SgdNumbers<T> numbers;
   numbers.minus_lr = static_cast<T>(-by.lr);
@@ -48,7 +48,7 @@ void update_flat(const SgdUpdate& by,
   numbers.is_first = by.is_first;
   const SgdTensors<T> all = {
       param.data_ptr<T>(), grad.data_ptr<T>(), buffer.defined() ? buffer.data_ptr<T>() : nullptr};
-  parallel_for(param.numel(), kElementsOfThread, [&](int64_t begin, int64_t end) {
+  update_in_parts<T>(grad, grad_scale, [&](int64_t begin, int64_t end) {
     T* const part = all.buffer == nullptr ? nullptr : all.buffer + begin;
     sgd_loop<T>(numbers,
                 {all.param + begin, all.grad + begin, part},
@@ -63,8 +63,10 @@ void update_flat(const SgdUpdate& by,
 void update_by_operators(const SgdUpdate& by,
                          const at::Tensor& param,
                          const at::Tensor& grad,
+                         const at::Tensor& grad_scale,
                          const at::Tensor& buffer) {
   const at::NoGradGuard no_grad;
+  scale_by_operator(grad, grad_scale);
   at::Tensor step = by.weight_decay != 0 ? grad.add(param, by.weight_decay) : grad;
   if (buffer.defined()) {
     if (by.is_first) {
@@ -94,8 +96,12 @@ class SgdCall {
     at::Tensor weight_decay;
   };
 
-  SgdCall(Lists lists, NumberTensors numbers, bool nesterov)
-      : lists_(std::move(lists)), numbers_(std::move(numbers)), nesterov_(nesterov) {
+  /// \param grad_scale  what gradients are multiplied by first; undefined for nothing
+  SgdCall(Lists lists, NumberTensors numbers, bool nesterov, at::Tensor grad_scale = {})
+      : lists_(std::move(lists)),
+        numbers_(std::move(numbers)),
+        nesterov_(nesterov),
+        grad_scale_(std::move(grad_scale)) {
     const size_t count = lists_.params.size();
     TORCH_CHECK(lists_.grads.size() == count,
                 "rondo::sgd_: expected a gradient for each parameter");
@@ -105,7 +111,8 @@ class SgdCall {
     lists_.momentum_buffers.resize(count);
     for (size_t i = 0; i < count; ++i) {
       is_flat_.push_back(
-          is_flat(lists_.params[i], {&lists_.grads[i], &lists_.momentum_buffers[i]}));
+          is_flat(lists_.params[i], {&lists_.grads[i], &lists_.momentum_buffers[i]}) &&
+          is_number_like(grad_scale_, lists_.params[i]));
     }
   }
 
@@ -134,17 +141,18 @@ class SgdCall {
     const at::Tensor& grad = lists_.grads[i];
     const at::Tensor& buffer = has_momentum ? lists_.momentum_buffers[i] : none;
     if (!is_flat_[i]) {
-      update_by_operators(by, param, grad, buffer);
+      update_by_operators(by, param, grad, grad_scale_, buffer);
     } else if (param.scalar_type() == at::kFloat) {
-      update_flat<float>(by, param, grad, buffer);
+      update_flat<float>(by, param, grad, grad_scale_, buffer);
     } else {
-      update_flat<double>(by, param, grad, buffer);
+      update_flat<double>(by, param, grad, grad_scale_, buffer);
     }
   }
 
   Lists lists_;
   NumberTensors numbers_;
   bool nesterov_;
+  at::Tensor grad_scale_;
   std::vector<bool> is_flat_;
 };
 
@@ -171,7 +179,8 @@ PreparedCall prepare_sgd(const std::vector<c10::IValue>& arguments) {
                   arguments[5].toTensor(),
                   arguments[6].toTensor(),
                   arguments[7].toTensor()},
-                 arguments[8].toBool());
+                 arguments[8].toBool(),
+                 arguments.size() > 9 ? arguments[9].toTensor() : at::Tensor());
 }
 
 Optimizer::Numbers numbers_of(const Sgd::Options& options) {
@@ -203,6 +212,15 @@ void detail::define_sgd_operator(torch::Library& library) {
       "bool nesterov) -> ()");
   library.impl("sgd_", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(sgd_)));
   register_prepared_operator("rondo::sgd_", prepare_sgd);
+  library.def(
+      "sgd_.scaled(Tensor(a!)[] params, Tensor(d!)[] grads, Tensor(b!)[] momentum_buffers, "
+      "Tensor(c!)[] steps, Tensor lr, Tensor momentum, Tensor dampening, Tensor weight_decay, "
+      "bool nesterov, Tensor grad_scale) -> ()");
+  library.impl("sgd_.scaled",
+               torch::dispatch(
+                   c10::DispatchKey::CPU,
+                   torch::CppFunction::makeFromBoxedFunction<&prepare_and_call<&prepare_sgd>>()));
+  register_prepared_operator("rondo::sgd_.scaled", prepare_sgd);
 }
 
 Sgd::Sgd(const Options& options)

@@ -109,6 +109,14 @@ struct AdamElement {
   }
 };
 
+template <class T>
+struct ScaledElement {
+  T by;
+  T* elements;
+
+  RONDO_INLINE void operator()(int64_t i) const { elements[i] = elements[i] * by; }
+};
+
 }  // namespace
 
 template <class T>
@@ -139,9 +147,16 @@ void adam_loop(const AdamNumbers<T>& numbers,
   }
 }
 
+template <class T>
+void scale_loop(T by, T* elements, int64_t count, InstructionSet set) {
+  vector_loop(ScaledElement<T>{by, elements}, count, set);
+}
+
 template void sgd_loop(const SgdNumbers<float>&, SgdTensors<float>, int64_t, InstructionSet);
 template void sgd_loop(const SgdNumbers<double>&, SgdTensors<double>, int64_t, InstructionSet);
 template void adam_loop(const AdamNumbers<float>&, AdamTensors<float>, int64_t, InstructionSet);
 template void adam_loop(const AdamNumbers<double>&, AdamTensors<double>, int64_t, InstructionSet);
+template void scale_loop(float, float*, int64_t, InstructionSet);
+template void scale_loop(double, double*, int64_t, InstructionSet);
 
 }  // namespace rondo::detail

@@ -14,6 +14,7 @@ const std::vector<Pass>& clean_up_passes() {
       {"constants", &fold_constants},
       {"gradients_of_parts", &write_gradients_of_parts_once},
       {"products_in_place", &put_products_in_place},
+      {"scaled_updates", &scale_gradients_in_updates},
       {"batch_norm_relu_pool", &fuse_batch_norm_relu_pool},
       {"channel_blocks", &put_channels_in_blocks},
   };

@@ -39,6 +39,10 @@ StepProgram put_products_in_place(StepProgram program);
 /// cost its size then, not `n` times that.
 StepProgram write_gradients_of_parts_once(StepProgram program);
 
+/// Lets updates multiply their gradients by the scale that clipping found, part by part, where
+/// nothing looks at the gradients in between.
+StepProgram scale_gradients_in_updates(StepProgram program);
+
 /// Makes one instruction of a batch norm in training, ReLU and a pooling of windows of two by two,
 /// and one of their gradients, where nothing else sees what is in between: it is not kept then.
 StepProgram fuse_batch_norm_relu_pool(StepProgram program);

@@ -32,17 +32,6 @@ bool takes_product(const StepProgram& program, const Instruction& instruction) {
          target.strides == source.strides;
 }
 
-bool touches(const StepProgram& program, const Instruction& instruction, const Slot& slot) {
-  bool found = instruction.is_opaque;
-  // Gradients of all parameters may share one storage: what counts is whether they share bytes.
-  const auto look = [&](SlotId other) {
-    found = found || may_share_bytes(slot_of(program, other), slot);
-  };
-  for_each_slot(instruction.arguments, look);
-  for_each_slot(instruction.results, look);
-  return found;
-}
-
 // The one instruction that uses the storage of a product, when it may do so at once.
 std::optional<size_t> taker_of(const StepProgram& program,
                                const StorageFacts& facts,

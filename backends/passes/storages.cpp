@@ -36,6 +36,17 @@ bool StorageFacts::is_written(size_t storage, size_t from, size_t to) const {
   return next != places.end() && *next <= to;
 }
 
+bool touches(const StepProgram& program, const Instruction& instruction, const Slot& slot) {
+  bool found = instruction.is_opaque;
+  // Gradients of all parameters may share one storage: what counts is whether they share bytes.
+  const auto look = [&](SlotId other) {
+    found = found || may_share_bytes(slot_of(program, other), slot);
+  };
+  for_each_slot(instruction.arguments, look);
+  for_each_slot(instruction.results, look);
+  return found;
+}
+
 void replace_slot(StepProgram& program, SlotId from, SlotId to) {
   const int32_t old_storage = slot_of(program, from).storage;
   const int32_t new_storage = slot_of(program, to).storage;

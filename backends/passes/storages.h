@@ -37,6 +37,9 @@ inline bool is_pure(const Instruction& instruction) {
   return instruction.writes.empty() && !instruction.draws_random && !instruction.is_opaque;
 }
 
+/// Whether an instruction may read or write bytes of a slot.
+bool touches(const StepProgram& program, const Instruction& instruction, const Slot& slot);
+
 /// Everything that named `from` names `to`; views of one become views of the other. Both must hold
 /// the same bytes at the same offset.
 void replace_slot(StepProgram& program, SlotId from, SlotId to);

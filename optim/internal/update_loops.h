@@ -67,4 +67,9 @@ void adam_loop(const AdamNumbers<T>& numbers,
                int64_t count,
                InstructionSet set);
 
+/// Multiplies `count` elements by a number, with all of the format's exponents: scaled gradients
+/// stay visible.
+template <class T>
+void scale_loop(T by, T* elements, int64_t count, InstructionSet set);
+
 }  // namespace rondo::detail

@@ -3,6 +3,9 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
+#include <torch/utils.h>
+
+#include "core/state_dict.h"
 
 using namespace rondo;
 
@@ -20,11 +23,19 @@ at::Tensor number(double value) {
   return at::scalar_tensor(value, at::kDouble);
 }
 
-void run_sgd(std::vector<at::Tensor> params, std::vector<at::Tensor> grads, at::Tensor lr) {
+void run_sgd(std::vector<at::Tensor> params,
+             std::vector<at::Tensor> grads,
+             at::Tensor lr,
+             at::Tensor grad_scale = {}) {
   torch::jit::Stack stack;
   const c10::List<at::Tensor> none;
   torch::jit::push(stack, params, grads, none, none, lr, number(0), number(0), number(0), false);
-  c10::Dispatcher::singleton().findSchemaOrThrow("rondo::sgd_", "").callBoxed(&stack);
+  if (grad_scale.defined()) {
+    torch::jit::push(stack, grad_scale);
+  }
+  c10::Dispatcher::singleton()
+      .findSchemaOrThrow("rondo::sgd_", grad_scale.defined() ? "scaled" : "")
+      .callBoxed(&stack);
 }
 
 }  // namespace
@@ -45,6 +56,52 @@ TEST_CASE("the schemas say what is written") {
       const bool is_list = argument.type()->kind() == c10::TypeKind::ListType;
       CAPTURE(argument.name());
       CHECK(writes(argument) == (is_list && argument.name() != "grads"));
+    }
+  }
+}
+
+TEST_CASE("updates that scale gradients write them, and nothing else besides") {
+  register_optimizer_operators();
+  for (const char* name : {"rondo::sgd_", "rondo::adam_"}) {
+    const auto& scaled = c10::Dispatcher::singleton().findSchemaOrThrow(name, "scaled").schema();
+    const size_t count = schema(name).arguments().size();
+    REQUIRE(scaled.arguments().size() == count + 1);
+    for (size_t i = 0; i <= count; ++i) {
+      const c10::Argument& argument = scaled.arguments()[i];
+      const bool is_list = argument.type()->kind() == c10::TypeKind::ListType;
+      CAPTURE(argument.name());
+      CHECK(writes(argument) == is_list);
+      CHECK((i == count || argument.name() == schema(name).arguments()[i].name()));
+    }
+  }
+}
+
+TEST_CASE("scaling within an update has the bits of scaling before it, of denormal numbers too") {
+  register_optimizer_operators();
+  const auto check = [](const at::TensorOptions& options, bool is_strided, double factor) {
+    CAPTURE(is_strided);
+    CAPTURE(factor);
+    torch::manual_seed(3);
+    // More than one part, and one that is cut short.
+    at::Tensor param = torch::randn({3, 2111}, options);
+    at::Tensor grad = torch::randn({2111, 3}, options).t();
+    grad = is_strided ? grad : grad.contiguous();
+    grad.select(1, 7).mul_(1e-38);
+    const at::Tensor same_param = param.clone();
+    const at::Tensor same_grad = grad.clone(at::MemoryFormat::Preserve);
+    const at::Tensor scale = at::scalar_tensor(factor, options);
+
+    run_sgd({param}, {grad}, number(0.1), scale);
+    same_grad.mul_(scale);
+    run_sgd({same_param}, {same_grad}, number(0.1));
+
+    CHECK(equal_bytes(grad, same_grad));
+    CHECK(equal_bytes(param, same_param));
+  };
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const bool is_strided : {false, true}) {
+      check(dtype, is_strided, 0.3);
+      check(dtype, is_strided, -1e-3);
     }
   }
 }
