@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/generator_state.h"
 #include "backends/kernels_only.h"
 #include "backends/plan/arena_layout.h"
 #include "backends/plan/plan_memory.h"
@@ -200,6 +201,7 @@ bool probe(const OwnKernel& own, StepProgram& program) {
   const std::unique_ptr<Kernel> kernel = own.make(program, instruction, *memory);
   Trial trial(instruction, *memory, own.ulps);
   at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
+  const SeededGenerator of_operator(/*seed=*/1);
   const int64_t numbers = std::max<int64_t>(numbers_in_results(program), 1);
   bool agrees = true;
   for (int64_t round = 0, seen = 0; agrees && round < kMostRounds && seen < kEnoughNumbers;

@@ -6,6 +6,8 @@
 #include <exception>
 #include <limits>
 
+#include "backends/generator_state.h"
+#include "backends/passes/storages.h"
 #include "core/state_dict.h"
 
 namespace rondo {
@@ -44,10 +46,30 @@ bool run_quietly(Kernel& kernel) {
   }
 }
 
+/// The random numbers of an operator that draws some, to be drawn a second time.
+class Draws {
+ public:
+  explicit Draws(bool are_some) : before_(are_some ? generator_state() : at::Tensor()) {}
+
+  void rewind() {
+    if (before_.defined()) {
+      after_ = generator_state();
+      set_generator_state(before_);
+    }
+  }
+
+  /// Whether as many were drawn before `rewind` as after it.
+  bool are_same() const { return !before_.defined() || equal_bytes(after_, generator_state()); }
+
+ private:
+  at::Tensor before_;
+  at::Tensor after_;
+};
+
 }  // namespace
 
 Trial::Trial(const Instruction& instruction, const PlanMemory& memory, int ulps)
-    : is_pure_(instruction.writes.empty()), ulps_(ulps) {
+    : is_pure_(is_pure(instruction)), draws_random_(instruction.draws_random), ulps_(ulps) {
   std::vector<SlotId> seen;  // an operator in place returns what it writes
   const auto add = [&](SlotId slot, int copies_at_once) {
     if (slot != kNoTensor && std::find(seen.begin(), seen.end(), slot) == seen.end()) {
@@ -97,13 +119,16 @@ bool Trial::passes_pure(Kernel& kernel) {
 // Undoes what the kernel wrote and lets the operator do the same.
 bool Trial::passes_writing(Kernel& kernel) {
   const std::vector<at::Tensor> before = copies(written_);
+  Draws draws(draws_random_);
   bool agree = run_quietly(kernel);
+  draws.rewind();
   const std::vector<at::Tensor> got = copies(written_);
   for (size_t i = 0; i < written_.size(); ++i) {
     written_[i].copy_(before[i]);
   }
   Kernel& recorded = copying_ != nullptr ? *copying_ : *in_place_;
   recorded.run();
+  agree = agree && draws.are_same();
   for (size_t i = 0; agree && i < written_.size(); ++i) {
     agree = is_close(got[i], written_[i], ulps_);
   }

@@ -9,8 +9,8 @@
 
 namespace rondo {
 
-/// Compares a kernel with the operator that it stands for, on the data of a step. Never for
-/// operators that draw random numbers: they would draw twice.
+/// Compares a kernel with the operator that it stands for, on the data of a step. Both draw the
+/// same random numbers, and as many.
 class Trial {
  public:
   /// \param ulps  how far the kernel's results may be from the operator's, in units in the last
@@ -38,6 +38,7 @@ class Trial {
   std::unique_ptr<Kernel> in_place_;      // where there are none
   std::vector<at::Tensor> written_;       // results and written arguments
   bool is_pure_;
+  bool draws_random_;
   int ulps_;
   int64_t bytes_ = 0;
 };

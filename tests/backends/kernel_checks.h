@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/generator_state.h"
 #include "backends/instruction_count.h"
 #include "backends/interpreter/jit_executor.h"
 #include "backends/numeric_environment.h"
@@ -73,8 +74,8 @@ inline std::vector<at::Tensor> results_of(Executor& executor,
   return results;
 }
 
-/// Runs several batches by all executors, each from the same state: all have the bytes of the
-/// first.
+/// Runs several batches by all executors, each from the same state and with the same random
+/// numbers: all have the bytes of the first, and have drawn as many.
 inline void check_same_bytes(const std::vector<Executor*>& executors,
                              const std::function<Batch(int)>& batch_of,
                              const CapturedState& state) {
@@ -89,7 +90,9 @@ inline void check_same_bytes(const std::vector<Executor*>& executors,
       for (size_t i = 0; i < state.size(); ++i) {
         at::Tensor(state[i].second).copy_(before[i]);
       }
-      const std::vector<at::Tensor> got = results_of(*executor, batch_of(step), state);
+      const SeededGenerator numbers(static_cast<uint64_t>(step));
+      std::vector<at::Tensor> got = results_of(*executor, batch_of(step), state);
+      got.push_back(generator_state());
       expected = expected.empty() ? got : expected;
       REQUIRE(got.size() == expected.size());
       for (size_t i = 0; i < got.size(); ++i) {

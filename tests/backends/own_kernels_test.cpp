@@ -113,6 +113,28 @@ TEST_CASE("sums of columns keep LibTorch's order, however many rows and columns 
   }
 }
 
+TEST_CASE("sums over several first dimensions are those of columns") {
+  const auto batch = [](int step) { return Batch{{"a", random({6, 37, 45}, step)}}; };
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{0}, {0, 1}}) {
+    CAPTURE(dims.size());
+    for (const bool keeps : {false, true}) {
+      check_same(
+          keeps ? "kept as ones" : "left out",
+          [&](const Batch& x) { return std::vector{x["a"].sum(dims, keeps)}; },
+          batch,
+          1);
+    }
+  }
+  check_same(
+      "others are left to LibTorch",
+      [](const Batch& x) {
+        const auto sum = [&](const std::vector<int64_t>& dims) { return x["a"].sum(dims); };
+        return std::vector{sum({1}), sum({0, 2}), sum({1, 0})};
+      },
+      batch,
+      0);
+}
+
 TEST_CASE("sums of less columns than a vector has lanes are left to LibTorch") {
   check_same(
       "four columns",
@@ -225,6 +247,78 @@ TEST_CASE("a label out of bounds is an error that names the row") {
     plan.run(batch(label), kAlwaysDue);
   }
   CHECK_THROWS_WITH_AS(plan.run(batch(3), kAlwaysDue), doctest::Contains("row 1"), c10::IndexError);
+}
+
+TEST_CASE("embeddings and their gradients, of rows that come often, never and as padding") {
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{50}, {7, 9}, {0}}) {
+    CAPTURE(sizes.size());
+    check_same(
+        "embedding",
+        [](const Batch& x) {
+          const at::Tensor rows = at::embedding(x["table"], x["numbers"]);
+          return std::vector{rows,
+                             at::embedding_dense_backward(rows, x["numbers"], 12, -1, false),
+                             at::embedding_dense_backward(rows, x["numbers"], 12, 3, false)};
+        },
+        [&](int step) {
+          const at::Generator generator = at::detail::createCPUGenerator(step + 1);
+          return Batch{{"table", random({12, 19}, step)},
+                       {"numbers", at::randint(10, sizes, generator, at::kLong)}};
+        },
+        3);
+  }
+}
+
+TEST_CASE("gradients of embeddings by frequency are left to LibTorch") {
+  check_same(
+      "gradient",
+      [](const Batch& x) {
+        return std::vector{at::embedding_dense_backward(x["grad"], x["numbers"], 5, -1, true)};
+      },
+      [](int step) {
+        return Batch{{"grad", random({3, 8}, step)},
+                     {"numbers", torch::tensor({int64_t{1}, int64_t{1}, int64_t{4}})}};
+      },
+      0);
+}
+
+TEST_CASE("a row that an embedding lacks is an error that names its position") {
+  const auto batch = [](int64_t number) {
+    return Batch{{"table", random({3, 8}, 1)}, {"numbers", torch::tensor({int64_t{0}, number})}};
+  };
+  const Recorded recorded(
+      [](const Batch& x) { return std::vector{at::embedding(x["table"], x["numbers"])}; },
+      batch(1));
+  PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));
+  for (const int64_t number : {0, 1, 2}) {
+    plan.run(batch(number), kAlwaysDue);
+  }
+  for (const int64_t number : {int64_t{-1}, int64_t{3}, int64_t{1} << 40}) {
+    CHECK_THROWS_WITH_AS(
+        plan.run(batch(number), kAlwaysDue), doctest::Contains("position 1"), c10::IndexError);
+  }
+}
+
+TEST_CASE("gradients of slices, of any dimension and part") {
+  const auto batch = [](int step) { return Batch{{"grad", random({4, 3, 5}, step)}}; };
+  check_same(
+      "slices",
+      [](const Batch& x) {
+        return std::vector{at::slice_backward(x["grad"], {4, 3, 5}, 0, 0, 4, 1),
+                           at::slice_backward(x["grad"], {9, 3, 5}, 0, 2, 6, 1),
+                           at::slice_backward(x["grad"], {4, 7, 5}, 1, 4, 7, 1),
+                           at::slice_backward(x["grad"], {4, 3, 6}, 2, 0, 5, 1)};
+      },
+      batch,
+      4);
+  check_same(
+      "with steps, or counted from the end",
+      [](const Batch& x) {
+        return std::vector{at::slice_backward(x["grad"], {7, 3, 5}, 0, 0, 7, 2),
+                           at::slice_backward(x["grad"], {9, 3, 5}, 0, -4, 9, 1)};
+      },
+      batch,
+      0);
 }
 
 TEST_CASE("max pooling of any window, with NaN") {

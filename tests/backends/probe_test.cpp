@@ -5,6 +5,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
+
 #include "backends/find_instruction.h"
 #include "backends/recording/capture.h"
 
@@ -71,6 +73,21 @@ std::unique_ptr<Kernel> make_negation(const StepProgram&,
   return negation;
 }
 
+/// Writes ones, without drawing the numbers that tell where.
+std::unique_ptr<Kernel> make_ones(const StepProgram&,
+                                  const Instruction& instruction,
+                                  const PlanMemory& memory) {
+  struct Ones final : Kernel {
+    Operand numbers;
+
+    void run() override { std::fill_n(numbers.as<float>(), 8, 1.0F); }
+  };
+
+  auto ones = std::make_unique<Ones>();
+  ones->numbers = memory.operand(instruction.arguments[0].slots[0]);
+  return ones;
+}
+
 }  // namespace
 
 TEST_CASE("another order of summation is found out, whatever the batch holds") {
@@ -105,18 +122,28 @@ TEST_CASE("a kernel that writes its argument must write all of it, and does not 
   CHECK(x.equal(torch::ones({8})));
 }
 
+TEST_CASE("a kernel that draws less random numbers than its operator is found out") {
+  const StepProgram program = capture(
+      [](const Batch& batch) {
+        return Outputs{{"y", batch["x"].clone().bernoulli_(1.0)}};
+      },
+      {{"x", torch::zeros({8})}});
+  const Instruction& mask = find(program, "aten::bernoulli_.float");
+  CHECK_FALSE(
+      agrees_on_random_numbers({"aten::bernoulli_.float", takes_all, make_ones}, program, mask));
+}
+
 TEST_CASE("the global generator is left alone") {
   const StepProgram program = capture(
       [](const Batch& batch) {
-        return Outputs{{"y", batch["x"].sum(0, true)}};
+        return Outputs{{"y", batch["x"].clone().bernoulli_(0.5)}};
       },
-      {{"x", torch::zeros({8, 3})}});
+      {{"x", torch::zeros({8})}});
   torch::manual_seed(3);
   const at::Tensor expected = torch::rand({4});
   torch::manual_seed(3);
-  agrees_on_random_numbers({"aten::sum.dim_IntList", takes_all, make_sum<false>},
-                           program,
-                           find(program, "aten::sum.dim_IntList"));
+  const Instruction& mask = find(program, "aten::bernoulli_.float");
+  CHECK(find_own_kernel(program, mask) != nullptr);
   CHECK(torch::rand({4}).equal(expected));
 }
 

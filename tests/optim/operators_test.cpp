@@ -63,7 +63,8 @@ TEST_CASE("the schemas say what is written") {
 TEST_CASE("updates that scale gradients write them, and nothing else besides") {
   register_optimizer_operators();
   for (const char* name : {"rondo::sgd_", "rondo::adam_"}) {
-    const auto& scaled = c10::Dispatcher::singleton().findSchemaOrThrow(name, "scaled").schema();
+    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "scaled");
+    const c10::FunctionSchema& scaled = op.schema();
     const size_t count = schema(name).arguments().size();
     REQUIRE(scaled.arguments().size() == count + 1);
     for (size_t i = 0; i <= count; ++i) {

@@ -6,6 +6,7 @@
 #include <torch/version.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "backends/onednn/convolution.h"
@@ -36,6 +37,11 @@ struct Counter {
 
 thread_local Counter counter;
 
+/// LibTorch's GELU is oneDNN's, which it puts its tensors into wrappers for.
+bool is_around_onednn(const char* function) {
+  return function != nullptr && std::strstr(function, "gelu") != nullptr;
+}
+
 /// The innermost of the libraries that are known: oneDNN and BLAS allocate for themselves,
 /// operators of LibTorch that have no kernel of rondo's own allocate in LibTorch.
 Owner owner_of_this_call() {
@@ -48,7 +54,8 @@ Owner owner_of_this_call() {
       continue;
     }
     const std::string file = info.dli_fname;
-    if (file.find("libdnnl") != std::string::npos || file.find("blas") != std::string::npos) {
+    if (file.find("libdnnl") != std::string::npos || file.find("blas") != std::string::npos ||
+        is_around_onednn(info.dli_sname)) {
       return Owner::MathLibrary;
     }
     is_of_libtorch = is_of_libtorch || file.find("libtorch") != std::string::npos;
@@ -141,9 +148,9 @@ TEST_CASE("around a replayed step nothing is allocated, what LibTorch's operator
     CAPTURE(counted.of[static_cast<int>(Owner::LibTorch)]);
     CAPTURE(counted.of[static_cast<int>(Owner::MathLibrary)]);
     CHECK(counted.of[static_cast<int>(Owner::Rondo)] == 0);
-    // Of the convolutional recipe, all operators have kernels of rondo's own.
-    const bool has_own = std::string(name) == "mnist_cnn.toml" && channel_block() > 0;
-    CHECK((!has_own || counted.of[static_cast<int>(Owner::LibTorch)] <= kOfLogSoftmax * kSteps));
+    // All other operators have kernels of rondo's own.
+    CHECK((channel_block() == 0 ||
+           counted.of[static_cast<int>(Owner::LibTorch)] <= kOfLogSoftmax * kSteps));
   }
 }
 

@@ -1,6 +1,9 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <vector>
 
 #include "backends/plan/kernels/kernels.h"
 #include "backends/program/arguments.h"
@@ -88,13 +91,14 @@ RONDO_INLINE float strand_sum(const Matrix& matrix, int64_t column, int64_t powe
 
 class ColumnSumKernel final : public Kernel {
  public:
-  ColumnSumKernel(Operand input, Operand result, int64_t rows, int64_t columns)
+  /// \param shape  of the input
+  ColumnSumKernel(Operand input, Operand result, const Matrix& shape)
       : input_(input),
         result_(result),
-        rows_(rows),
-        columns_(columns),
-        power_(level_power(rows)),
-        strand_power_(level_power(rows / kStrands)) {}
+        rows_(shape.rows),
+        columns_(shape.columns),
+        power_(level_power(shape.rows)),
+        strand_power_(level_power(shape.rows / kStrands)) {}
 
   void run() override {
     const Matrix matrix = {input_.as<float>(), rows_, columns_};
@@ -118,27 +122,41 @@ class ColumnSumKernel final : public Kernel {
   int64_t strand_power_;
 };
 
-bool is_list_of_zero(const Argument& argument) {
-  return argument.kind == Argument::Kind::Constant && argument.constant.isIntList() &&
-         argument.constant.toIntVector() == std::vector<int64_t>{0};
+/// The tensor that is summed over its first dimensions, as a matrix; none of its data yet.
+std::optional<Matrix> summed(const StepProgram& program, const Instruction& instruction) {
+  const Slot* const input = slot_at(program, instruction.arguments, 0);
+  const Argument& list = instruction.arguments[1];
+  if (!is_plain_float(input) || list.kind != Argument::Kind::Constant ||
+      !list.constant.isIntList()) {
+    return std::nullopt;
+  }
+  const std::vector<int64_t> dims = list.constant.toIntVector();
+  std::vector<int64_t> first(dims.size());
+  std::iota(first.begin(), first.end(), 0);
+  if (dims.empty() || dims != first || dims.size() >= input->sizes.size()) {
+    return std::nullopt;
+  }
+  Matrix matrix = {nullptr, 1, 1};
+  for (size_t d = 0; d < input->sizes.size(); ++d) {
+    (d < dims.size() ? matrix.rows : matrix.columns) *= input->sizes[d];
+  }
+  return matrix;
 }
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
-  const Slot* const input = slot_at(program, instruction.arguments, 0);
+  const std::optional<Matrix> matrix = summed(program, instruction);
   // Fewer columns than a vector has lanes are summed in yet another order.
-  return is_plain_float(input) && input->sizes.size() == 2 && input->sizes[1] >= kLanes &&
-         is_plain_float(slot_at(program, instruction.results, 0)) &&
-         is_list_of_zero(instruction.arguments[1]) && is_none(instruction.arguments[3]);
+  return matrix && matrix->columns >= kLanes &&
+         have_floats(program, instruction.results, {0}, matrix->columns) &&
+         is_none(instruction.arguments[3]);
 }
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
                              const PlanMemory& memory) {
-  const Slot& input = *slot_at(program, instruction.arguments, 0);
   return std::make_unique<ColumnSumKernel>(memory.operand(id_at(instruction.arguments, 0)),
                                            memory.operand(id_at(instruction.results, 0)),
-                                           input.sizes[0],
-                                           input.sizes[1]);
+                                           *summed(program, instruction));
 }
 
 }  // namespace
