@@ -34,7 +34,8 @@ const std::vector<OwnKernel>& own_kernels() {
                                single_number_kernels(),
                                copy_kernels(),
                                gradients_of_parts_kernels(),
-                               transcendental_kernels()}) {
+                               transcendental_kernels(),
+                               gelu_kernels()}) {
       kernels.insert(kernels.end(), family.begin(), family.end());
     }
     return kernels;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/kernel_checks.h"
+#include "backends/plan/kernels/avx512.h"
 
 TEST_SUITE_BEGIN("backends/own_kernels");
 
@@ -451,6 +452,23 @@ TEST_CASE("norms of gradients, and what clipping makes of them") {
         return std::vector{at::stack({x["a"], x["b"]})};
       },
       pairs({13}, {13}),
+      0);
+}
+
+TEST_CASE("the gradient of GELU, in whole vectors") {
+  if (!has_avx512()) {
+    MESSAGE("skipped: this machine has no AVX-512");
+    return;
+  }
+  const Body body = [](const Batch& x) {
+    return std::vector{at::gelu_backward(x["b"], x["a"] * 3), at::gelu_backward(x["a"], x["b"])};
+  };
+  check_same("whole", body, pairs({64, 96}, {64, 96}), 3);
+  check_same("some left over", body, pairs({7, 9}, {7, 9}), 1);
+  check_same(
+      "by the hyperbolic tangent",
+      [](const Batch& x) { return std::vector{at::gelu_backward(x["b"], x["a"], "tanh")}; },
+      pairs({64}, {64}),
       0);
 }
 

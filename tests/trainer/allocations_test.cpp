@@ -37,7 +37,7 @@ struct Counter {
 
 thread_local Counter counter;
 
-/// LibTorch's GELU is oneDNN's, which it puts its tensors into wrappers for.
+/// LibTorch's GELU is oneDNN's, for which it wraps its tensors.
 bool is_around_onednn(const char* function) {
   return function != nullptr && std::strstr(function, "gelu") != nullptr;
 }

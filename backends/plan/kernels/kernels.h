@@ -33,5 +33,6 @@ std::vector<OwnKernel> single_number_kernels();
 std::vector<OwnKernel> copy_kernels();
 std::vector<OwnKernel> gradients_of_parts_kernels();
 std::vector<OwnKernel> transcendental_kernels();
+std::vector<OwnKernel> gelu_kernels();
 
 }  // namespace rondo

@@ -3,9 +3,8 @@
 #if defined(__x86_64__)
 
 #include <dlfcn.h>
-#include <immintrin.h>
 
-#define RONDO_AVX512 __attribute__((target("avx512f,avx512dq,avx2,fma")))
+#include "backends/plan/kernels/avx512.h"
 
 namespace rondo {
 
@@ -15,9 +14,7 @@ using SleefFunction = __m512 (*)(__m512);
 /// A function of the Sleef that LibTorch was linked with, such as "Sleef_expf16_u10"; null when
 /// LibTorch hides it, or this machine cannot run it.
 inline SleefFunction find_sleef(const char* name) {
-  const bool can_run =
-      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512dq") != 0;
-  return can_run ? reinterpret_cast<SleefFunction>(::dlsym(RTLD_DEFAULT, name)) : nullptr;
+  return has_avx512() ? reinterpret_cast<SleefFunction>(::dlsym(RTLD_DEFAULT, name)) : nullptr;
 }
 
 }  // namespace rondo
