@@ -38,6 +38,10 @@ bool is_constant(const Argument& argument, double value) {
          argument.constant.toScalar().toDouble() == value;
 }
 
+bool is_integer(const Argument& argument) {
+  return argument.kind == Argument::Kind::Constant && argument.constant.isInt();
+}
+
 bool is_none(const Argument& argument) {
   return argument.kind == Argument::Kind::Constant
              ? argument.constant.isNone()

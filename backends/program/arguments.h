@@ -35,6 +35,9 @@ bool have_floats(const StepProgram& program,
 /// The value of a constant number; false when the argument is not one, or another one.
 bool is_constant(const Argument& argument, double value);
 
+/// Whether it is a constant integer.
+bool is_integer(const Argument& argument);
+
 bool is_none(const Argument& argument);
 
 }  // namespace rondo

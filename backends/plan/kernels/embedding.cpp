@@ -122,13 +122,11 @@ std::unique_ptr<Kernel> make_look_up(const StepProgram& program,
 
 // (grad, numbers, rows, padding, scale by frequency)
 bool accepts_gradient(const StepProgram& program, const Instruction& instruction) {
-  const Argument& padding = instruction.arguments[3];
   return are_rows_of(program,
                      instruction,
                      slot_at(program, instruction.results, 0),
                      slot_at(program, instruction.arguments, 0)) &&
-         padding.kind == Argument::Kind::Constant && padding.constant.isInt() &&
-         is_constant(instruction.arguments[4], 0.0);
+         is_integer(instruction.arguments[3]) && is_constant(instruction.arguments[4], 0.0);
 }
 
 std::unique_ptr<Kernel> make_gradient(const StepProgram& program,

@@ -14,6 +14,9 @@ namespace {
 // Where oneDNN has another approximation.
 constexpr int kUlps = 64;
 
+constexpr float kOverSqrtOfTwo = 0x1.6a09e6p-1F;
+constexpr float kOverSqrtOfPi = 0x1.20dd74p-1F;  // oneDNN's, a bit below the nearest float
+
 // Says it to GCC 12, which warns of undefined elements that the functions without a mask ignore.
 constexpr __mmask16 kAll = 0xFFFF;
 
@@ -51,19 +54,20 @@ RONDO_AVX512 inline Floats exponential(Floats x) {
   return _mm512_mul_ps(_mm512_mul_ps(polynomial(kSeries, r), half), all(2.0F));
 }
 
-/// The error function at x / sqrt(2), to 1.5e-7, and what it is made of.
-struct Error {
-  Floats argument;     ///< x / sqrt(2)
-  Floats exponential;  ///< exp(-x^2 / 2)
-  Floats function;
+/// The error function, and what it is made of.
+struct ErrorFunction {
+  Floats argument;
+  Floats exponential;  ///< exp(-argument^2)
+  Floats value;
 };
 
+/// The error function of x / sqrt(2), to 1.5e-7.
 /// Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26.
-RONDO_AVX512 inline Error error_at(Floats x) {
+RONDO_AVX512 inline ErrorFunction error_function_at(Floats x) {
   constexpr float kSeries[] = {
       0.254829592F, -0.284496736F, 1.421413741F, -1.453152027F, 1.061405429F};
   const Floats sign = all(-0.0F);
-  const Floats argument = _mm512_mul_ps(x, all(0x1.6a09e6p-1F));
+  const Floats argument = _mm512_mul_ps(x, all(kOverSqrtOfTwo));
   const Floats falling = exponential(_mm512_xor_ps(_mm512_mul_ps(argument, argument), sign));
   const Floats t = _mm512_div_ps(
       all(1.0F), _mm512_fmadd_ps(all(0.3275911F), _mm512_andnot_ps(sign, argument), all(1.0F)));
@@ -74,17 +78,17 @@ RONDO_AVX512 inline Error error_at(Floats x) {
 
 struct Gelu {
   RONDO_AVX512 static Floats of(Floats x) {
-    return _mm512_mul_ps(x, _mm512_fmadd_ps(error_at(x).function, all(0.5F), all(0.5F)));
+    const Floats integral = _mm512_fmadd_ps(error_function_at(x).value, all(0.5F), all(0.5F));
+    return _mm512_mul_ps(x, integral);
   }
 };
 
 struct GeluBackward {
   RONDO_AVX512 static Floats of(Floats grad, Floats x) {
-    const Error error = error_at(x);
-    const Floats density = _mm512_mul_ps(_mm512_mul_ps(error.argument, all(0x1.20dd74p-1F)),
-                                         error.exponential);  // 1 / sqrt(pi)
-    const Floats slope =
-        _mm512_fmadd_ps(error.function, all(0.5F), _mm512_add_ps(density, all(0.5F)));
+    const ErrorFunction error = error_function_at(x);
+    const Floats density =
+        _mm512_mul_ps(_mm512_mul_ps(error.argument, all(kOverSqrtOfPi)), error.exponential);
+    const Floats slope = _mm512_fmadd_ps(error.value, all(0.5F), _mm512_add_ps(density, all(0.5F)));
     return _mm512_mul_ps(slope, grad);
   }
 };

@@ -22,10 +22,6 @@ class CounterKernel final : public Kernel {
   int64_t step_;
 };
 
-bool is_integer(const Argument& argument) {
-  return argument.kind == Argument::Kind::Constant && argument.constant.isInt();
-}
-
 // (counter, other, alpha)
 bool accepts_counter(const StepProgram& program, const Instruction& instruction) {
   const Slot* const counter = slot_at(program, instruction.arguments, 0);

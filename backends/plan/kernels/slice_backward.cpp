@@ -39,10 +39,6 @@ class SliceBackwardKernel final : public Kernel {
   Parts parts_;
 };
 
-bool is_integer(const Argument& argument) {
-  return argument.kind == Argument::Kind::Constant && argument.constant.isInt();
-}
-
 int64_t product(std::vector<int64_t>::const_iterator begin,
                 std::vector<int64_t>::const_iterator end) {
   return std::accumulate(begin, end, int64_t{1}, std::multiplies<int64_t>());
