@@ -17,9 +17,6 @@ constexpr int kUlps = 64;
 constexpr float kOverSqrtOfTwo = 0x1.6a09e6p-1F;
 constexpr float kOverSqrtOfPi = 0x1.20dd74p-1F;  // oneDNN's, a bit below the nearest float
 
-// Says it to GCC 12, which warns of undefined elements that the functions without a mask ignore.
-constexpr __mmask16 kAll = 0xFFFF;
-
 RONDO_AVX512 inline Floats all(float number) {
   return _mm512_set1_ps(number);
 }

@@ -1,60 +1,49 @@
 #pragma once
 
-#include <cstddef>
-#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "backends/plan/kernels/gemm_shape.h"
 
 namespace rondo {
 
-/// c = op(a) · op(b) + beta · c in single precision, column by column: op(a) is m × k, op(b) is
-/// k × n, a leading dimension is the distance of columns.
-struct GemmShape {
-  bool transpose_a = false;
-  bool transpose_b = false;
-  int m = 0;
-  int n = 0;
-  int k = 0;
-  int lda = 0;
-  int ldb = 0;
-  int ldc = 0;
-  float beta = 0.0F;
-
-  bool operator<(const GemmShape& other) const { return fields() < other.fields(); }
-
- private:
-  std::tuple<bool, bool, int, int, int, int, int, int, float> fields() const {
-    return {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, beta};
-  }
-};
-
-/// One way to compute products of one shape: by BLAS, or by oneDNN, whole or in blocks of k that
-/// are added one after another.
+/// One way to compute products of one shape: by BLAS, or by oneDNN or rondo itself, whole or in
+/// blocks of k that are added one after another.
 class Gemm {
  public:
-  static Gemm by_blas(const GemmShape& shape) { return Gemm(shape, {}); }
+  static Gemm by_blas(const GemmShape& shape) { return Gemm(By::Blas, shape, {}); }
 
   /// \param blocks  they add up to k
   static Gemm by_onednn(const GemmShape& shape, std::vector<int> blocks) {
-    return Gemm(shape, std::move(blocks));
+    return Gemm(By::OneDnn, shape, std::move(blocks));
+  }
+
+  /// \param blocks  such that `can_multiply_panels`
+  static Gemm by_panels(const GemmShape& shape, std::vector<int> blocks) {
+    return Gemm(By::Panels, shape, std::move(blocks));
   }
 
   /// `a`, `b`, `c`: as the shape says; `c` may not overlap the others.
   void run(const float* a, const float* b, float* c) const;
 
-  bool is_blas() const { return blocks_.empty(); }
-
  private:
-  Gemm(const GemmShape& shape, std::vector<int> blocks)
-      : shape_(shape), blocks_(std::move(blocks)) {}
+  enum class By { Blas, OneDnn, Panels };
 
+  Gemm(By by, const GemmShape& shape, std::vector<int> blocks)
+      : by_(by), shape_(shape), blocks_(std::move(blocks)) {}
+
+  void run_blas(const float* a, const float* b, float* c) const;
+  void run_onednn(const float* a, const float* b, float* c) const;
+
+  By by_;
   GemmShape shape_;
-  std::vector<int> blocks_;  // of oneDNN; none: BLAS
+  std::vector<int> blocks_;  // none: BLAS has its own
 };
 
-/// The fastest way that gives the bits of BLAS. Both libraries sum up an element's products in the
-/// order of k, but in blocks of their own; where oneDNN can be given BLAS's blocks, the bits are
-/// the same. That is tried on random numbers and timed once a shape, then remembered.
-/// Must be called under the thread count under which the products run.
+/// The fastest way that gives the bits of BLAS. All sum up an element's products in the order of k,
+/// the libraries in blocks of their own; given BLAS's blocks, rondo's product has the same bits,
+/// and often that of oneDNN. That is tried on random numbers and timed once a shape, then
+/// remembered. Must be called under the thread count under which the products run.
 Gemm exact_gemm(const GemmShape& shape);
 
 /// oneDNN in one go, where there is enough to do: on most machines and shapes the fastest, whatever

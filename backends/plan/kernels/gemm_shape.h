@@ -1,0 +1,28 @@
+#pragma once
+
+#include <tuple>
+
+namespace rondo {
+
+/// c = op(a) · op(b) + beta · c in single precision, column by column: op(a) is m × k, op(b) is
+/// k × n, a leading dimension is the distance of columns.
+struct GemmShape {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  int m = 0;
+  int n = 0;
+  int k = 0;
+  int lda = 0;
+  int ldb = 0;
+  int ldc = 0;
+  float beta = 0.0F;
+
+  bool operator<(const GemmShape& other) const { return fields() < other.fields(); }
+
+ private:
+  std::tuple<bool, bool, int, int, int, int, int, int, float> fields() const {
+    return {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, beta};
+  }
+};
+
+}  // namespace rondo

@@ -1,0 +1,195 @@
+// Compiled with -ffp-contract=off (backends/CMakeLists.txt), like all that has to give equal bits.
+
+#include "backends/plan/kernels/panel_product.h"
+
+#include "backends/plan/kernels/avx512.h"
+
+#if defined(__x86_64__)
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "backends/plan/kernels/square.h"
+#include "core/parallel.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr int kPanel = 2 * kWide;  // rows of the result: two registers
+
+// Columns of a tile: as many as leave registers for two of `a` and one of `b`.
+constexpr int kColumns = 14;
+
+constexpr int kDeepest = 512;  // numbers of a row that are packed: 64 KiB a panel
+
+// Factors of one tile, which is the sum of `depth` outer products: a piece of a column of op(a)
+// times a piece of a row of op(b).
+struct Factors {
+  const float* a;
+  ptrdiff_t next_a;  // from one k to the next
+  const float* b;
+  ptrdiff_t next_b;
+  ptrdiff_t column_of_b;  // from one column to the next
+  int depth;
+};
+
+struct Target {
+  float* first;
+  ptrdiff_t column;  // from one to the next
+  int rows;
+  bool adds;
+};
+
+template <int kRegisters, int kCount>
+RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
+  __mmask16 masks[kRegisters];
+  __mmask16
+      kept[kRegisters];  // of what the result held: no branch, or the sums leave the registers
+  __m512 sums[kCount][kRegisters];
+  RONDO_UNROLLED
+  for (int r = 0; r < kRegisters; ++r) {
+    masks[r] = first_lanes(target.rows - r * kWide);
+    kept[r] = target.adds ? masks[r] : __mmask16{0};
+  }
+  RONDO_UNROLLED
+  for (int j = 0; j < kCount; ++j) {
+    RONDO_UNROLLED
+    for (int r = 0; r < kRegisters; ++r) {
+      sums[j][r] = _mm512_setzero_ps();
+    }
+  }
+  const float* a = factors.a;
+  const float* b = factors.b;
+  for (int k = 0; k < factors.depth; ++k, a += factors.next_a, b += factors.next_b) {
+    __m512 left[kRegisters];
+    RONDO_UNROLLED
+    for (int r = 0; r < kRegisters; ++r) {
+      left[r] = _mm512_maskz_loadu_ps(masks[r], a + r * kWide);
+    }
+    RONDO_UNROLLED
+    for (int j = 0; j < kCount; ++j) {
+      const __m512 right = _mm512_set1_ps(b[j * factors.column_of_b]);
+      RONDO_UNROLLED
+      for (int r = 0; r < kRegisters; ++r) {
+        sums[j][r] = _mm512_fmadd_ps(left[r], right, sums[j][r]);
+      }
+    }
+  }
+  RONDO_UNROLLED
+  for (int j = 0; j < kCount; ++j) {
+    RONDO_UNROLLED
+    for (int r = 0; r < kRegisters; ++r) {
+      float* const to = target.first + j * target.column + r * kWide;
+      const __m512 before = _mm512_maskz_loadu_ps(kept[r], to);
+      _mm512_mask_storeu_ps(to, masks[r], _mm512_add_ps(before, sums[j][r]));
+    }
+  }
+}
+
+using MultiplyTile = void (*)(const Factors&, const Target&);
+
+template <int kRegisters, int... kCounts>
+constexpr std::array<MultiplyTile, kColumns> tiles_of(std::integer_sequence<int, kCounts...>) {
+  return {multiply_tile<kRegisters, kCounts + 1>...};
+}
+
+// For 1, 2, … columns.
+template <int kRegisters>
+constexpr std::array<MultiplyTile, kColumns> kTiles =
+    tiles_of<kRegisters>(std::make_integer_sequence<int, kColumns>());
+
+// A panel of the result: all columns, in tiles of nearly equal width.
+void multiply_panel(Factors factors, Target target, int columns) {
+  const auto& tiles = target.rows > kWide ? kTiles<2> : kTiles<1>;
+  for (int left = (columns + kColumns - 1) / kColumns; left > 0; --left) {
+    const int count = (columns + left - 1) / left;
+    tiles[static_cast<size_t>(count - 1)](factors, target);
+    factors.b += count * factors.column_of_b;
+    target.first += count * target.column;
+    columns -= count;
+  }
+}
+
+// packed[k][i] = rows[i][k]
+RONDO_AVX512 void pack(const float* rows, ptrdiff_t row, int count, int depth, float* packed) {
+  for (int i = 0; i < count; i += kWide, rows += kWide * row) {
+    for (int k = 0; k < depth; k += kWide) {
+      const Square square = transposed(loaded(rows + k, row, count - i, depth - k));
+      for (int j = 0; j < std::min(kWide, depth - k); ++j) {
+        _mm512_store_ps(packed + ptrdiff_t{k + j} * kPanel + i, square.rows[j]);
+      }
+    }
+  }
+}
+
+void multiply_rows(const GemmShape& shape,
+                   const std::vector<int>& blocks,
+                   const float* a,
+                   const float* b,
+                   const Target& target) {
+  alignas(64) float packed[kDeepest * kPanel];
+  const ptrdiff_t next_a = shape.transpose_a ? 1 : shape.lda;
+  const ptrdiff_t next_b = shape.transpose_b ? shape.ldb : 1;
+  const ptrdiff_t column_of_b = shape.transpose_b ? 1 : shape.ldb;
+  bool adds = target.adds;
+  for (const int depth : blocks) {
+    if (shape.transpose_a) {
+      pack(a, shape.lda, target.rows, depth, packed);
+    }
+    const Factors factors{shape.transpose_a ? packed : a,
+                          shape.transpose_a ? kPanel : next_a,
+                          b,
+                          next_b,
+                          column_of_b,
+                          depth};
+    multiply_panel(factors, {target.first, target.column, target.rows, adds}, shape.n);
+    a += depth * next_a;
+    b += depth * next_b;
+    adds = true;
+  }
+}
+
+}  // namespace
+
+bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks) {
+  const bool is_deep =
+      std::any_of(blocks.begin(), blocks.end(), [](int depth) { return depth > kDeepest; });
+  return has_avx512() && !is_deep && (shape.beta == 0.0F || shape.beta == 1.0F);
+}
+
+void multiply_panels(const GemmShape& shape,
+                     const std::vector<int>& blocks,
+                     const float* a,
+                     const float* b,
+                     float* c) {
+  constexpr int64_t kMultiplicationsOfElement = 8;  // that take as long as other work on it
+  const ptrdiff_t row_of_a = shape.transpose_a ? shape.lda : 1;
+  const int64_t panels = (shape.m + kPanel - 1) / kPanel;
+  const int64_t work = int64_t{kPanel} * shape.n * shape.k / kMultiplicationsOfElement;
+  parallel_for_each(panels, work, [&](int64_t panel) {
+    const int i = static_cast<int>(panel) * kPanel;
+    const Target target{c + i, shape.ldc, std::min(kPanel, shape.m - i), shape.beta != 0.0F};
+    multiply_rows(shape, blocks, a + i * row_of_a, b, target);
+  });
+}
+
+}  // namespace rondo
+
+#else
+
+namespace rondo {
+
+bool can_multiply_panels(const GemmShape&, const std::vector<int>&) {
+  return false;
+}
+
+void multiply_panels(
+    const GemmShape&, const std::vector<int>&, const float*, const float*, float*) {}
+
+}  // namespace rondo
+
+#endif

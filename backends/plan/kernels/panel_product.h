@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "backends/plan/kernels/gemm_shape.h"
+
+namespace rondo {
+
+/// Whether `multiply_panels` can compute such a product: `beta` is 0 or 1, no block is longer than
+/// what it packs, and the machine has AVX-512.
+bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks);
+
+/// c = op(a) · op(b) + beta · c, 32 rows of the result at a time. Where the rows of op(a) lie side
+/// by side in memory, it is read where it lies, otherwise 32 of its rows are packed for all of b.
+/// That suits the products of a training step, whose batches are too small to pay for the packing
+/// of both matrices, as libraries do it; large ones are better off with a library.
+/// An element is one chain of fused multiply-adds in the order of k for each of the blocks, the
+/// sums of which are added one after another, whatever the number of threads.
+/// \param blocks  they add up to k
+/// Source: Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication, for the
+/// panels and tiles.
+void multiply_panels(const GemmShape& shape,
+                     const std::vector<int>& blocks,
+                     const float* a,
+                     const float* b,
+                     float* c);
+
+}  // namespace rondo

@@ -1,0 +1,156 @@
+#include "backends/plan/kernels/panel_product.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "support/with_threads.h"
+
+TEST_SUITE_BEGIN("backends/panel_product");
+
+using namespace rondo;
+
+namespace {
+
+std::vector<float> numbers(int count, unsigned seed) {
+  std::minstd_rand engine(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) {
+    value = normal(engine);
+  }
+  return values;
+}
+
+// A product, its factors and what its target holds before.
+struct Product {
+  GemmShape shape;
+  std::vector<int> blocks;
+  std::vector<float> a;
+  std::vector<float> b;
+  std::vector<float> before;
+
+  Product(bool transpose_a, bool transpose_b, int m, int n, std::vector<int> of_k)
+      : blocks(std::move(of_k)) {
+    for (const int block : blocks) {
+      shape.k += block;
+    }
+    shape.transpose_a = transpose_a;
+    shape.transpose_b = transpose_b;
+    shape.m = m;
+    shape.n = n;
+    shape.lda = (transpose_a ? shape.k : m) + 3;  // rows with a gap
+    shape.ldb = (transpose_b ? n : shape.k) + 2;
+    shape.ldc = m + 1;
+    a = numbers(shape.lda * (transpose_a ? m : shape.k), 1);
+    b = numbers(shape.ldb * (transpose_b ? shape.k : n), 2);
+    before = numbers(shape.ldc * n, 3);
+  }
+
+  float left(int i, int k) const {
+    return a[static_cast<size_t>(shape.transpose_a ? i * shape.lda + k : k * shape.lda + i)];
+  }
+
+  float right(int k, int j) const {
+    return b[static_cast<size_t>(shape.transpose_b ? k * shape.ldb + j : j * shape.ldb + k)];
+  }
+
+  std::vector<float> by_panels() const {
+    std::vector<float> c = before;
+    multiply_panels(shape, blocks, a.data(), b.data(), c.data());
+    return c;
+  }
+
+  // One element after the other, as the header promises.
+  std::vector<float> one_by_one() const {
+    std::vector<float> c = before;
+    for (int j = 0; j < shape.n; ++j) {
+      for (int i = 0; i < shape.m; ++i) {
+        float& element = c[static_cast<size_t>(j * shape.ldc + i)];
+        element *= shape.beta;
+        int k = 0;
+        for (const int block : blocks) {
+          float sum = 0.0F;
+          for (const int end = k + block; k < end; ++k) {
+            sum = std::fma(left(i, k), right(k, j), sum);
+          }
+          element += sum;
+        }
+      }
+    }
+    return c;
+  }
+};
+
+bool same_bytes(const std::vector<float>& x, const std::vector<float>& y) {
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+}
+
+bool is_skipped(const Product& product) {
+  if (can_multiply_panels(product.shape, product.blocks)) {
+    return false;
+  }
+  MESSAGE("skipped: this machine has no AVX-512");
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("each element is a chain of fused multiply-adds, block by block") {
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      // One and two registers, whole panels and parts; tiles of all widths up to more than one.
+      for (const int m : {1, 7, 16, 17, 32, 33, 70}) {
+        for (int n = 1; n <= 30; ++n) {
+          Product product(transpose_a, transpose_b, m, n, {1, 16, 21});
+          if (is_skipped(product)) {
+            return;
+          }
+          product.shape.beta = n % 2 == 0 ? 1.0F : 0.0F;
+          CAPTURE(m);
+          CAPTURE(n);
+          CHECK(same_bytes(product.by_panels(), product.one_by_one()));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what the target held is not read when nothing is added to it") {
+  Product product(true, false, 40, 20, {33});
+  if (is_skipped(product)) {
+    return;
+  }
+  for (float& value : product.before) {
+    value = std::numeric_limits<float>::quiet_NaN();
+  }
+  const std::vector<float> c = product.by_panels();
+  for (int j = 0; j < product.shape.n; ++j) {
+    const float* const column = c.data() + j * product.shape.ldc;
+    CHECK(!std::isnan(column[0]));
+    CHECK(!std::isnan(column[product.shape.m - 1]));
+    CHECK(std::isnan(column[product.shape.m]));  // the gap behind a column
+  }
+}
+
+TEST_CASE("threads share the panels, and the bits stay") {
+  const Product product(true, false, 300, 64, {400, 384});
+  if (is_skipped(product)) {
+    return;
+  }
+  const std::vector<float> one = product.by_panels();
+  const test::WithThreads two(2);
+  CHECK(same_bytes(product.by_panels(), one));
+}
+
+TEST_CASE("a block longer than what is packed, and factors of the target, are not taken") {
+  Product product(true, false, 32, 16, {513});
+  CHECK(!can_multiply_panels(product.shape, product.blocks));
+  product.shape.beta = 0.5F;
+  CHECK(!can_multiply_panels(product.shape, {256, 257}));
+}
