@@ -27,6 +27,10 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{1} << 26;      // of an instruction's tensors together
 constexpr int64_t kEnoughNumbers = int64_t{1} << 16;  // results that were compared
 constexpr int kMostRounds = 256;  // sums in another order may agree on most short rows
+// Long ones seldom agree, and drawing their numbers takes long: these rounds do, once so many
+// numbers were drawn.
+constexpr int kFewRounds = 8;
+constexpr int64_t kManyDrawn = int64_t{1} << 22;
 
 /// One instruction as a program of its own, with slots and storages of its own numbers.
 class Excerpt {
@@ -203,11 +207,16 @@ bool probe(const OwnKernel& own, StepProgram& program) {
   at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
   const SeededGenerator of_operator(/*seed=*/1);
   const int64_t numbers = std::max<int64_t>(numbers_in_results(program), 1);
+  int64_t drawn = 0;
+  const auto has_seen_enough = [&](int64_t rounds) {
+    return rounds >= kMostRounds || rounds * numbers >= kEnoughNumbers ||
+           (rounds >= kFewRounds && drawn >= kManyDrawn);
+  };
   bool agrees = true;
-  for (int64_t round = 0, seen = 0; agrees && round < kMostRounds && seen < kEnoughNumbers;
-       ++round, seen += numbers) {
+  for (int64_t round = 0; agrees && !has_seen_enough(round); ++round) {
     for (at::Tensor& argument : memories) {
       fill(argument, generator);
+      drawn += argument.numel();
     }
     try {
       agrees = trial.passes(*kernel);

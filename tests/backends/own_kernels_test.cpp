@@ -1,6 +1,7 @@
 #include "backends/plan/own_kernels.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <torch/types.h>
@@ -13,6 +14,7 @@
 
 #include "backends/kernel_checks.h"
 #include "backends/plan/kernels/avx512.h"
+#include "core/openblas_core.h"
 
 TEST_SUITE_BEGIN("backends/own_kernels");
 
@@ -77,6 +79,9 @@ TEST_CASE("batches of matrix products") {
 
 TEST_CASE("products that are added to a sum, of more terms than a library adds up at once") {
   register_with_dispatcher();
+  // These sum up the last rows of a product in an order of their own: a tile of it has other bits.
+  const std::string core = openblas_core(RTLD_DEFAULT);
+  const bool has_own_last_rows = core == "Haswell" || core == "Zen";
   const auto add_product =
       c10::Dispatcher::singleton()
           .findSchemaOrThrow("rondo::mm_to_", "")
@@ -84,6 +89,7 @@ TEST_CASE("products that are added to a sum, of more terms than a library adds u
   for (const int64_t terms : {64, 400, 1000}) {
     for (const auto& [rows, columns] : {std::pair(5, 9), std::pair(300, 130), std::pair(784, 64)}) {
       const at::Tensor sum = random({rows, columns}, 7);
+      const bool is_in_tiles = terms > 64 && rows > 5;
       check_same(
           fmt::format("{} x {} of {} terms", rows, columns, terms),
           [&, sum = sum](const Batch& x) {
@@ -94,7 +100,7 @@ TEST_CASE("products that are added to a sum, of more terms than a library adds u
             return Batch{{"a", random({terms, rows}, step)},
                          {"b", random({terms, columns}, step + 50)}};
           },
-          2,
+          is_in_tiles && has_own_last_rows ? 1 : 2,
           {{"sum", sum}});
     }
   }

@@ -88,7 +88,49 @@ std::unique_ptr<Kernel> make_ones(const StepProgram&,
   return ones;
 }
 
+/// Sums up as LibTorch does, and counts how often.
+int sums_made = 0;
+
+std::unique_ptr<Kernel> make_counted_sum(const StepProgram& program,
+                                         const Instruction& instruction,
+                                         const PlanMemory& memory) {
+  struct Sum final : Kernel {
+    Operand from;
+    Operand to;
+    int64_t count = 0;
+
+    void run() override {
+      ++sums_made;
+      *to.as<float>() = torch::from_blob(from.as<float>(), {count}).sum().item<float>();
+    }
+  };
+
+  auto sum = std::make_unique<Sum>();
+  const SlotId from = instruction.arguments[0].slots[0];
+  sum->from = memory.operand(from);
+  sum->to = memory.operand(instruction.results[0].slots[0]);
+  sum->count = program.slots[static_cast<size_t>(from)].sizes[0];
+  return sum;
+}
+
+int rounds_of_sum(int64_t count) {
+  const StepProgram program = capture(
+      [](const Batch& batch) {
+        return Outputs{{"y", batch["x"].sum()}};
+      },
+      {{"x", torch::zeros({count})}});
+  sums_made = 0;
+  CHECK(agrees_on_random_numbers(
+      {"aten::sum", takes_all, make_counted_sum}, program, find(program, "aten::sum")));
+  return sums_made;
+}
+
 }  // namespace
+
+TEST_CASE("a long sum is probed in few rounds, a short one in many") {
+  CHECK(rounds_of_sum(8) == 256);
+  CHECK(rounds_of_sum(1 << 20) == 8);
+}
 
 TEST_CASE("another order of summation is found out, whatever the batch holds") {
   // LibTorch adds a column from the front.
