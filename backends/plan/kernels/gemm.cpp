@@ -108,9 +108,15 @@ constexpr Rival kRivals[] = {{can_call_onednn, Gemm::by_onednn},
 
 Gemm find_exact(const GemmShape& shape) {
   const Gemm blas = Gemm::by_blas(shape);
+  const std::vector<std::vector<int>> candidates = candidate_blocks(shape.k);
+  const bool has_rival = std::any_of(candidates.begin(), candidates.end(), [&](const auto& blocks) {
+    return can_call_onednn(shape, blocks) || can_multiply_panels(shape, blocks);
+  });
+  if (!has_rival) {
+    return blas;
+  }
   const Probe probe(shape);
   const std::vector<float> expected = probe.result_of(blas);
-  const std::vector<std::vector<int>> candidates = candidate_blocks(shape.k);
   Gemm best = blas;
   double least = probe.seconds_of(blas);
   for (const Rival& rival : kRivals) {

@@ -47,8 +47,8 @@ struct Target {
 template <int kRegisters, int kCount>
 RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   __mmask16 masks[kRegisters];
-  __mmask16
-      kept[kRegisters];  // of what the result held: no branch, or the sums leave the registers
+  // Of what the result held; a branch instead would drive the sums out of the registers.
+  __mmask16 kept[kRegisters];
   __m512 sums[kCount][kRegisters];
   RONDO_UNROLLED
   for (int r = 0; r < kRegisters; ++r) {
