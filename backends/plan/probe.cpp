@@ -207,16 +207,18 @@ bool probe(const OwnKernel& own, StepProgram& program) {
   at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
   const SeededGenerator of_operator(/*seed=*/1);
   const int64_t numbers = std::max<int64_t>(numbers_in_results(program), 1);
-  int64_t drawn = 0;
+  const int64_t drawn = std::accumulate(
+      memories.begin(), memories.end(), int64_t{0}, [](int64_t sum, const at::Tensor& argument) {
+        return sum + argument.numel();
+      });
   const auto has_seen_enough = [&](int64_t rounds) {
     return rounds >= kMostRounds || rounds * numbers >= kEnoughNumbers ||
-           (rounds >= kFewRounds && drawn >= kManyDrawn);
+           (rounds >= kFewRounds && rounds * drawn >= kManyDrawn);
   };
   bool agrees = true;
   for (int64_t round = 0; agrees && !has_seen_enough(round); ++round) {
     for (at::Tensor& argument : memories) {
       fill(argument, generator);
-      drawn += argument.numel();
     }
     try {
       agrees = trial.passes(*kernel);

@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <cstring>
-#include <random>
 #include <vector>
 
 #include "backends/plan/kernels/blas.h"
 #include "backends/plan/kernels/panel_product.h"
+#include "backends/random_floats.h"
 
 TEST_SUITE_BEGIN("backends/gemm");
 
@@ -42,20 +42,10 @@ std::vector<GemmShape> shapes() {
   return all;
 }
 
-std::vector<float> numbers(int count, unsigned seed) {
-  std::minstd_rand engine(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) {
-    value = normal(engine);
-  }
-  return values;
-}
-
 std::vector<float> result_of(const Gemm& gemm, const GemmShape& shape) {
-  const std::vector<float> a = numbers(shape.m * shape.k, 7);
-  const std::vector<float> b = numbers(shape.k * shape.n, 8);
-  std::vector<float> c = numbers(shape.ldc * shape.n, 9);
+  const std::vector<float> a = test::random_floats(shape.m * shape.k, 7);
+  const std::vector<float> b = test::random_floats(shape.k * shape.n, 8);
+  std::vector<float> c = test::random_floats(shape.ldc * shape.n, 9);
   gemm.run(a.data(), b.data(), c.data());
   return c;
 }

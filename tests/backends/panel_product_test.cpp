@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "backends/random_floats.h"
 #include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("backends/panel_product");
@@ -16,16 +16,6 @@ TEST_SUITE_BEGIN("backends/panel_product");
 using namespace rondo;
 
 namespace {
-
-std::vector<float> numbers(int count, unsigned seed) {
-  std::minstd_rand engine(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) {
-    value = normal(engine);
-  }
-  return values;
-}
 
 // A product, its factors and what its target holds before.
 struct Product {
@@ -47,9 +37,9 @@ struct Product {
     shape.lda = (transpose_a ? shape.k : m) + 3;  // rows with a gap
     shape.ldb = (transpose_b ? n : shape.k) + 2;
     shape.ldc = m + 1;
-    a = numbers(shape.lda * (transpose_a ? m : shape.k), 1);
-    b = numbers(shape.ldb * (transpose_b ? shape.k : n), 2);
-    before = numbers(shape.ldc * n, 3);
+    a = test::random_floats(shape.lda * (transpose_a ? m : shape.k), 1);
+    b = test::random_floats(shape.ldb * (transpose_b ? shape.k : n), 2);
+    before = test::random_floats(shape.ldc * n, 3);
   }
 
   float left(int i, int k) const {

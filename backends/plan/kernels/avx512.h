@@ -11,6 +11,10 @@
 
 namespace rondo {
 
+/// Numbers of a register.
+using Floats = __m512;
+inline constexpr int kWide = 16;
+
 /// All lanes of a register. Said to GCC 12, which warns of undefined elements that the functions
 /// without a mask ignore.
 inline constexpr __mmask16 kAll = 0xFFFF;

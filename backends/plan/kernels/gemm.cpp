@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -91,8 +92,6 @@ bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-using MakeGemm = Gemm (*)(const GemmShape&, std::vector<int>);
-
 bool can_call_onednn(const GemmShape&, const std::vector<int>&) {
   return blas::onednn_sgemm() != nullptr;
 }
@@ -100,7 +99,7 @@ bool can_call_onednn(const GemmShape&, const std::vector<int>&) {
 // What computes in blocks that it is given.
 struct Rival {
   bool (*can)(const GemmShape&, const std::vector<int>& blocks);
-  MakeGemm make;
+  Gemm (*make)(const GemmShape&, std::vector<int> blocks);
 };
 
 constexpr Rival kRivals[] = {{can_call_onednn, Gemm::by_onednn},
@@ -109,10 +108,12 @@ constexpr Rival kRivals[] = {{can_call_onednn, Gemm::by_onednn},
 Gemm find_exact(const GemmShape& shape) {
   const Gemm blas = Gemm::by_blas(shape);
   const std::vector<std::vector<int>> candidates = candidate_blocks(shape.k);
-  const bool has_rival = std::any_of(candidates.begin(), candidates.end(), [&](const auto& blocks) {
-    return can_call_onednn(shape, blocks) || can_multiply_panels(shape, blocks);
-  });
-  if (!has_rival) {
+  const auto can_any = [&](const Rival& rival) {
+    return std::any_of(candidates.begin(), candidates.end(), [&](const std::vector<int>& blocks) {
+      return rival.can(shape, blocks);
+    });
+  };
+  if (std::none_of(std::begin(kRivals), std::end(kRivals), can_any)) {
     return blas;
   }
   const Probe probe(shape);
@@ -203,8 +204,7 @@ Gemm exact_gemm(const GemmShape& shape) {
 Gemm fast_gemm(const GemmShape& shape) {
   // Columns below which libraries pack more than pays, on all machines that were tried.
   constexpr int kFewColumns = 256;
-  constexpr int kLongBlock = 512;
-  std::vector<int> blocks = blocks_of_openblas(shape.k, kLongBlock);
+  std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
   if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
     return Gemm::by_panels(shape, std::move(blocks));
   }

@@ -46,8 +46,8 @@ class Gemm {
 /// remembered. Must be called under the thread count under which the products run.
 Gemm exact_gemm(const GemmShape& shape);
 
-/// oneDNN in one go, where there is enough to do: on most machines and shapes the fastest, whatever
-/// the bits.
+/// Whatever the bits, and without a look at the clock, so that two runs round alike: rondo's
+/// product where `b` has few columns, else oneDNN in one go where there is enough to do, else BLAS.
 Gemm fast_gemm(const GemmShape& shape);
 
 }  // namespace rondo

@@ -24,8 +24,6 @@ constexpr int kPanel = 2 * kWide;  // rows of the result: two registers
 // Columns of a tile: as many as leave registers for two of `a` and one of `b`.
 constexpr int kColumns = 14;
 
-constexpr int kDeepest = 512;  // numbers of a row that are packed: 64 KiB a panel
-
 // Factors of one tile, which is the sum of `depth` outer products: a piece of a column of op(a)
 // times a piece of a row of op(b).
 struct Factors {
@@ -49,7 +47,7 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   __mmask16 masks[kRegisters];
   // Of what the result held; a branch instead would drive the sums out of the registers.
   __mmask16 kept[kRegisters];
-  __m512 sums[kCount][kRegisters];
+  Floats sums[kCount][kRegisters];
   RONDO_UNROLLED
   for (int r = 0; r < kRegisters; ++r) {
     masks[r] = first_lanes(target.rows - r * kWide);
@@ -65,14 +63,14 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   const float* a = factors.a;
   const float* b = factors.b;
   for (int k = 0; k < factors.depth; ++k, a += factors.next_a, b += factors.next_b) {
-    __m512 left[kRegisters];
+    Floats left[kRegisters];
     RONDO_UNROLLED
     for (int r = 0; r < kRegisters; ++r) {
       left[r] = _mm512_maskz_loadu_ps(masks[r], a + r * kWide);
     }
     RONDO_UNROLLED
     for (int j = 0; j < kCount; ++j) {
-      const __m512 right = _mm512_set1_ps(b[j * factors.column_of_b]);
+      const Floats right = _mm512_set1_ps(b[j * factors.column_of_b]);
       RONDO_UNROLLED
       for (int r = 0; r < kRegisters; ++r) {
         sums[j][r] = _mm512_fmadd_ps(left[r], right, sums[j][r]);
@@ -84,7 +82,7 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
     RONDO_UNROLLED
     for (int r = 0; r < kRegisters; ++r) {
       float* const to = target.first + j * target.column + r * kWide;
-      const __m512 before = _mm512_maskz_loadu_ps(kept[r], to);
+      const Floats before = _mm512_maskz_loadu_ps(kept[r], to);
       _mm512_mask_storeu_ps(to, masks[r], _mm512_add_ps(before, sums[j][r]));
     }
   }
@@ -131,7 +129,7 @@ void multiply_rows(const GemmShape& shape,
                    const float* a,
                    const float* b,
                    const Target& target) {
-  alignas(64) float packed[kDeepest * kPanel];
+  alignas(64) float packed[kDeepestPanel * kPanel];
   const ptrdiff_t next_a = shape.transpose_a ? 1 : shape.lda;
   const ptrdiff_t next_b = shape.transpose_b ? shape.ldb : 1;
   const ptrdiff_t column_of_b = shape.transpose_b ? 1 : shape.ldb;
@@ -157,7 +155,7 @@ void multiply_rows(const GemmShape& shape,
 
 bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks) {
   const bool is_deep =
-      std::any_of(blocks.begin(), blocks.end(), [](int depth) { return depth > kDeepest; });
+      std::any_of(blocks.begin(), blocks.end(), [](int depth) { return depth > kDeepestPanel; });
   return has_avx512() && !is_deep && (shape.beta == 0.0F || shape.beta == 1.0F);
 }
 

@@ -6,8 +6,11 @@
 
 namespace rondo {
 
+/// Numbers of a row that are packed at a time: 64 KiB a panel.
+inline constexpr int kDeepestPanel = 512;
+
 /// Whether `multiply_panels` can compute such a product: `beta` is 0 or 1, no block is longer than
-/// what it packs, and the machine has AVX-512.
+/// `kDeepestPanel`, and the machine has AVX-512.
 bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks);
 
 /// c = op(a) · op(b) + beta · c, 32 rows of the result at a time. Where the rows of op(a) lie side

@@ -8,11 +8,9 @@
 
 namespace rondo {
 
-inline constexpr int kWide = 16;  // floats of a register
-
 /// Sixteen rows of sixteen floats, a register each.
 struct Square {
-  __m512 rows[kWide];
+  Floats rows[kWide];
 };
 
 /// The lanes below `count`.
@@ -55,10 +53,10 @@ RONDO_AVX512 inline Square transposed(const Square& square) {
   RONDO_UNROLLED
   for (int i = 0; i < 4; ++i) {
     const __m512* const from = quarters.rows + i;
-    const __m512 even01 = _mm512_maskz_shuffle_f32x4(kAll, from[0], from[4], kEven);
-    const __m512 even23 = _mm512_maskz_shuffle_f32x4(kAll, from[8], from[12], kEven);
-    const __m512 odd01 = _mm512_maskz_shuffle_f32x4(kAll, from[0], from[4], kOdd);
-    const __m512 odd23 = _mm512_maskz_shuffle_f32x4(kAll, from[8], from[12], kOdd);
+    const Floats even01 = _mm512_maskz_shuffle_f32x4(kAll, from[0], from[4], kEven);
+    const Floats even23 = _mm512_maskz_shuffle_f32x4(kAll, from[8], from[12], kEven);
+    const Floats odd01 = _mm512_maskz_shuffle_f32x4(kAll, from[0], from[4], kOdd);
+    const Floats odd23 = _mm512_maskz_shuffle_f32x4(kAll, from[8], from[12], kOdd);
     result.rows[i] = _mm512_maskz_shuffle_f32x4(kAll, even01, even23, kEven);
     result.rows[i + 4] = _mm512_maskz_shuffle_f32x4(kAll, odd01, odd23, kEven);
     result.rows[i + 8] = _mm512_maskz_shuffle_f32x4(kAll, even01, even23, kOdd);

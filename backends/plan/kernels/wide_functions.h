@@ -15,10 +15,6 @@ namespace rondo {
 // Kernels made of functions that give sixteen floats for sixteen of their one or two arguments:
 // `static Floats Function::of(Floats)` or `of(Floats, Floats)`, compiled with RONDO_AVX512.
 
-using Floats = __m512;
-
-inline constexpr int64_t kWide = 16;
-
 /// The loops of a function of one vector, or of two.
 template <class Function>
 struct WideLoop {
