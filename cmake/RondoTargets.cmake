@@ -20,6 +20,10 @@ function(rondo_compile target)
     target_compile_options(${target} PRIVATE
       -fsanitize=${RONDO_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
       -fno-omit-frame-pointer)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # gcc loses track of what is initialised among the checks, and says so of moved variants.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    endif()
     target_link_options(${target} PRIVATE -fsanitize=${RONDO_SANITIZE})
   endif()
 endfunction()
