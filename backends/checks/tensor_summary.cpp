@@ -42,7 +42,7 @@ TensorSummary summary_of(std::string name, const at::Tensor& tensor) {
   summary.type =
       fmt::format("{}[{}]", at::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "));
   summary.count = tensor.numel();
-  if (!tensor.is_floating_point() || tensor.numel() == 0) {
+  if (tensor.is_complex() || tensor.is_quantized()) {
     return summary;
   }
   const KernelsOnly scope;
@@ -51,20 +51,17 @@ TensorSummary summary_of(std::string name, const at::Tensor& tensor) {
   summary.infs = count_of(values.isinf());
   const at::Tensor finite = summary.is_finite() ? values : values.masked_select(values.isfinite());
   if (finite.numel() > 0) {
-    summary.min = finite.min().item<double>();
-    summary.max = finite.max().item<double>();
+    summary.range = ValueRange{finite.min().item<double>(), finite.max().item<double>()};
   }
   return summary;
 }
 
 std::string to_text(const TensorSummary& summary) {
-  return fmt::format("{}: {}, min {:.6g}, max {:.6g}, {} NaN, {} inf",
-                     summary.name,
-                     summary.type,
-                     summary.min,
-                     summary.max,
-                     summary.nans,
-                     summary.infs);
+  std::string text = fmt::format("{}: {}", summary.name, summary.type);
+  if (summary.range) {
+    text += fmt::format(", min {:.6g}, max {:.6g}", summary.range->min, summary.range->max);
+  }
+  return text + fmt::format(", {} NaN, {} inf", summary.nans, summary.infs);
 }
 
 int64_t count_non_finite(const at::Tensor& tensor) {
