@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "backends/plan/kernels/blas.h"
@@ -92,51 +92,70 @@ bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-bool can_call_onednn(const GemmShape&, const std::vector<int>&) {
-  return blas::onednn_sgemm() != nullptr;
+// Ways to compute a product, by who does it: one for each of the blocks that may have the bits.
+std::vector<std::vector<Gemm>> rivals_for(const GemmShape& shape) {
+  std::vector<Gemm> onednn;
+  std::vector<Gemm> panels;
+  for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
+    if (blas::onednn_sgemm() != nullptr) {
+      onednn.push_back(Gemm::by_onednn(shape, blocks));
+    }
+    if (can_multiply_panels(shape, blocks)) {
+      panels.push_back(Gemm::by_panels(shape, blocks));
+    }
+  }
+  return {{Gemm::by_blas(shape)}, std::move(onednn), std::move(panels)};
 }
 
-// What computes in blocks that it is given.
-struct Rival {
-  bool (*can)(const GemmShape&, const std::vector<int>& blocks);
-  Gemm (*make)(const GemmShape&, std::vector<int> blocks);
-};
-
-constexpr Rival kRivals[] = {{can_call_onednn, Gemm::by_onednn},
-                             {can_multiply_panels, Gemm::by_panels}};
-
-Gemm find_exact(const GemmShape& shape) {
-  const Gemm blas = Gemm::by_blas(shape);
-  const std::vector<std::vector<int>> candidates = candidate_blocks(shape.k);
-  const auto can_any = [&](const Rival& rival) {
-    return std::any_of(candidates.begin(), candidates.end(), [&](const std::vector<int>& blocks) {
-      return rival.can(shape, blocks);
-    });
-  };
-  if (std::none_of(std::begin(kRivals), std::end(kRivals), can_any)) {
-    return blas;
+// Of all ways that give the bits of `reference`.
+Gemm find_fastest(const GemmShape& shape, const Gemm& reference) {
+  const std::vector<std::vector<Gemm>> rivals = rivals_for(shape);
+  const auto competes = [](const std::vector<Gemm>& ways) { return !ways.empty(); };
+  if (std::count_if(rivals.begin(), rivals.end(), competes) == 1) {
+    return reference;  // BLAS is alone
   }
   const Probe probe(shape);
-  const std::vector<float> expected = probe.result_of(blas);
-  Gemm best = blas;
-  double least = probe.seconds_of(blas);
-  for (const Rival& rival : kRivals) {
-    const auto fits = [&](const std::vector<int>& blocks) {
-      return rival.can(shape, blocks) &&
-             same_bytes(probe.result_of(rival.make(shape, blocks)), expected);
-    };
-    const auto blocks = std::find_if(candidates.begin(), candidates.end(), fits);
-    if (blocks == candidates.end()) {
+  const std::vector<float> expected = probe.result_of(reference);
+  Gemm best = reference;
+  double least = std::numeric_limits<double>::max();
+  for (const std::vector<Gemm>& ways : rivals) {
+    const auto way = std::find_if(ways.begin(), ways.end(), [&](const Gemm& gemm) {
+      return same_bytes(probe.result_of(gemm), expected);
+    });
+    if (way == ways.end()) {
       continue;
     }
-    const Gemm exact = rival.make(shape, *blocks);
-    const double seconds = probe.seconds_of(exact);
+    const double seconds = probe.seconds_of(*way);
     if (seconds < least) {
-      best = exact;
+      best = *way;
       least = seconds;
     }
   }
   return best;
+}
+
+Gemm fastest(const GemmShape& shape, const Gemm& reference) {
+  static std::mutex mutex;
+  static std::map<std::tuple<int, Gemm::By, GemmShape>, Gemm> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::tuple<int, Gemm::By, GemmShape> key{at::get_num_threads(), reference.by(), shape};
+  const auto found = known.find(key);
+  return found != known.end() ? found->second
+                              : known.emplace(key, find_fastest(shape, reference)).first->second;
+}
+
+// How products are rounded when their bits are free.
+Gemm reference_of_fast(const GemmShape& shape) {
+  // Columns below which libraries pack more than pays, on all machines that were tried.
+  constexpr int kFewColumns = 256;
+  std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
+  if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
+    return Gemm::by_panels(shape, std::move(blocks));
+  }
+  constexpr int64_t kSmall = 1 << 16;  // multiplications; oneDNN takes longer to begin
+  const bool is_small = int64_t{shape.m} * shape.n * shape.k < kSmall;
+  return is_small || blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape)
+                                                     : Gemm::by_onednn(shape, {shape.k});
 }
 
 }  // namespace
@@ -193,25 +212,11 @@ void Gemm::run_onednn(const float* a, const float* b, float* c) const {
 }
 
 Gemm exact_gemm(const GemmShape& shape) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, GemmShape>, Gemm> known;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const std::pair<int, GemmShape> key{at::get_num_threads(), shape};
-  const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, find_exact(shape)).first->second;
+  return fastest(shape, Gemm::by_blas(shape));
 }
 
 Gemm fast_gemm(const GemmShape& shape) {
-  // Columns below which libraries pack more than pays, on all machines that were tried.
-  constexpr int kFewColumns = 256;
-  std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
-  if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
-    return Gemm::by_panels(shape, std::move(blocks));
-  }
-  constexpr int64_t kSmall = 1 << 16;  // multiplications; oneDNN takes longer to begin
-  const bool is_small = int64_t{shape.m} * shape.n * shape.k < kSmall;
-  return is_small || blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape)
-                                                     : Gemm::by_onednn(shape, {shape.k});
+  return fastest(shape, reference_of_fast(shape));
 }
 
 }  // namespace rondo

@@ -11,6 +11,8 @@ namespace rondo {
 /// blocks of k that are added one after another.
 class Gemm {
  public:
+  enum class By { Blas, OneDnn, Panels };
+
   static Gemm by_blas(const GemmShape& shape) { return Gemm(By::Blas, shape, {}); }
 
   /// \param blocks  they add up to k
@@ -23,12 +25,12 @@ class Gemm {
     return Gemm(By::Panels, shape, std::move(blocks));
   }
 
+  By by() const { return by_; }
+
   /// `a`, `b`, `c`: as the shape says; `c` may not overlap the others.
   void run(const float* a, const float* b, float* c) const;
 
  private:
-  enum class By { Blas, OneDnn, Panels };
-
   Gemm(By by, const GemmShape& shape, std::vector<int> blocks)
       : by_(by), shape_(shape), blocks_(std::move(blocks)) {}
 
@@ -46,8 +48,9 @@ class Gemm {
 /// remembered. Must be called under the thread count under which the products run.
 Gemm exact_gemm(const GemmShape& shape);
 
-/// Whatever the bits, and without a look at the clock, so that two runs round alike: rondo's
-/// product where `b` has few columns, else oneDNN in one go where there is enough to do, else BLAS.
+/// The same with bits that are not BLAS's, but follow from the shape and not from the clock, so
+/// that two runs round alike: those of rondo's product where `b` has few columns, else those of
+/// oneDNN in one go where there is enough to do, else BLAS's.
 Gemm fast_gemm(const GemmShape& shape);
 
 }  // namespace rondo
