@@ -7,8 +7,8 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
-#include <tuple>
 #include <utility>
 
 #include "backends/plan/kernels/blas.h"
@@ -93,39 +93,50 @@ bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 // Ways to compute a product, by who does it: one for each of the blocks that may have the bits.
-std::vector<std::vector<Gemm>> rivals_for(const GemmShape& shape) {
-  std::vector<Gemm> onednn;
-  std::vector<Gemm> panels;
-  for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
-    if (blas::onednn_sgemm() != nullptr) {
-      onednn.push_back(Gemm::by_onednn(shape, blocks));
-    }
-    if (can_multiply_panels(shape, blocks)) {
-      panels.push_back(Gemm::by_panels(shape, blocks));
+std::vector<Gemm> ways_of_onednn(const GemmShape& shape) {
+  std::vector<Gemm> ways;
+  if (blas::onednn_sgemm() != nullptr) {
+    for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
+      ways.push_back(Gemm::by_onednn(shape, blocks));
     }
   }
-  return {{Gemm::by_blas(shape)}, std::move(onednn), std::move(panels)};
+  return ways;
+}
+
+std::vector<Gemm> ways_of_panels(const GemmShape& shape) {
+  std::vector<Gemm> ways;
+  for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
+    if (can_multiply_panels(shape, blocks)) {
+      ways.push_back(Gemm::by_panels(shape, blocks));
+    }
+  }
+  return ways;
+}
+
+// Of one who computes, the first way that gives the bits of `reference`, or none.
+std::optional<Gemm> way_like(const Gemm& reference,
+                             const std::vector<Gemm>& ways,
+                             const Probe& probe) {
+  const std::vector<float> expected = probe.result_of(reference);
+  const auto way = std::find_if(ways.begin(), ways.end(), [&](const Gemm& gemm) {
+    return same_bytes(probe.result_of(gemm), expected);
+  });
+  return way != ways.end() ? std::optional<Gemm>(*way) : std::nullopt;
 }
 
 // Of all ways that give the bits of `reference`.
-Gemm find_fastest(const GemmShape& shape, const Gemm& reference) {
-  const std::vector<std::vector<Gemm>> rivals = rivals_for(shape);
-  const auto competes = [](const std::vector<Gemm>& ways) { return !ways.empty(); };
-  if (std::count_if(rivals.begin(), rivals.end(), competes) == 1) {
-    return reference;  // BLAS is alone
+Gemm fastest_like(const Gemm& reference, const GemmShape& shape) {
+  const std::vector<Gemm> onednn = ways_of_onednn(shape);
+  const std::vector<Gemm> panels = ways_of_panels(shape);
+  if (onednn.empty() && panels.empty()) {
+    return reference;
   }
   const Probe probe(shape);
-  const std::vector<float> expected = probe.result_of(reference);
   Gemm best = reference;
   double least = std::numeric_limits<double>::max();
-  for (const std::vector<Gemm>& ways : rivals) {
-    const auto way = std::find_if(ways.begin(), ways.end(), [&](const Gemm& gemm) {
-      return same_bytes(probe.result_of(gemm), expected);
-    });
-    if (way == ways.end()) {
-      continue;
-    }
-    const double seconds = probe.seconds_of(*way);
+  for (const std::vector<Gemm>& ways : {{Gemm::by_blas(shape)}, onednn, panels}) {
+    const std::optional<Gemm> way = way_like(reference, ways, probe);
+    const double seconds = way ? probe.seconds_of(*way) : least;
     if (seconds < least) {
       best = *way;
       least = seconds;
@@ -134,28 +145,40 @@ Gemm find_fastest(const GemmShape& shape, const Gemm& reference) {
   return best;
 }
 
-Gemm fastest(const GemmShape& shape, const Gemm& reference) {
-  static std::mutex mutex;
-  static std::map<std::tuple<int, Gemm::By, GemmShape>, Gemm> known;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const std::tuple<int, Gemm::By, GemmShape> key{at::get_num_threads(), reference.by(), shape};
-  const auto found = known.find(key);
-  return found != known.end() ? found->second
-                              : known.emplace(key, find_fastest(shape, reference)).first->second;
+Gemm find_exact(const GemmShape& shape) {
+  return fastest_like(Gemm::by_blas(shape), shape);
 }
 
-// How products are rounded when their bits are free.
+// Whose bits a product has that may have any.
 Gemm reference_of_fast(const GemmShape& shape) {
-  // Columns below which libraries pack more than pays, on all machines that were tried.
+  // Columns below which libraries pack more than pays.
   constexpr int kFewColumns = 256;
   std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
   if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
-    return Gemm::by_panels(shape, std::move(blocks));
+    const Gemm blas = Gemm::by_blas(shape);
+    // With BLAS's bits, more can compete.
+    return way_like(blas, ways_of_panels(shape), Probe(shape))
+               ? blas
+               : Gemm::by_panels(shape, std::move(blocks));
   }
   constexpr int64_t kSmall = 1 << 16;  // multiplications; oneDNN takes longer to begin
   const bool is_small = int64_t{shape.m} * shape.n * shape.k < kSmall;
   return is_small || blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape)
                                                      : Gemm::by_onednn(shape, {shape.k});
+}
+
+Gemm find_fast(const GemmShape& shape) {
+  return fastest_like(reference_of_fast(shape), shape);
+}
+
+template <Gemm (*find)(const GemmShape&)>
+Gemm remembered(const GemmShape& shape) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, GemmShape>, Gemm> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::pair<int, GemmShape> key{at::get_num_threads(), shape};
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, find(shape)).first->second;
 }
 
 }  // namespace
@@ -212,11 +235,11 @@ void Gemm::run_onednn(const float* a, const float* b, float* c) const {
 }
 
 Gemm exact_gemm(const GemmShape& shape) {
-  return fastest(shape, Gemm::by_blas(shape));
+  return remembered<find_exact>(shape);
 }
 
 Gemm fast_gemm(const GemmShape& shape) {
-  return fastest(shape, reference_of_fast(shape));
+  return remembered<find_fast>(shape);
 }
 
 }  // namespace rondo

@@ -11,8 +11,6 @@ namespace rondo {
 /// blocks of k that are added one after another.
 class Gemm {
  public:
-  enum class By { Blas, OneDnn, Panels };
-
   static Gemm by_blas(const GemmShape& shape) { return Gemm(By::Blas, shape, {}); }
 
   /// \param blocks  they add up to k
@@ -25,12 +23,12 @@ class Gemm {
     return Gemm(By::Panels, shape, std::move(blocks));
   }
 
-  By by() const { return by_; }
-
   /// `a`, `b`, `c`: as the shape says; `c` may not overlap the others.
   void run(const float* a, const float* b, float* c) const;
 
  private:
+  enum class By { Blas, OneDnn, Panels };
+
   Gemm(By by, const GemmShape& shape, std::vector<int> blocks)
       : by_(by), shape_(shape), blocks_(std::move(blocks)) {}
 
@@ -48,9 +46,10 @@ class Gemm {
 /// remembered. Must be called under the thread count under which the products run.
 Gemm exact_gemm(const GemmShape& shape);
 
-/// The same with bits that are not BLAS's, but follow from the shape and not from the clock, so
-/// that two runs round alike: those of rondo's product where `b` has few columns, else those of
-/// oneDNN in one go where there is enough to do, else BLAS's.
+/// The same with bits that need not be BLAS's, but follow from the shape and not from the clock, so
+/// that two runs round alike. Where `b` has few columns they are those of BLAS if rondo's product
+/// can give them, else its own; where it has many, those of oneDNN in one go if there is enough to
+/// do, else BLAS's.
 Gemm fast_gemm(const GemmShape& shape);
 
 }  // namespace rondo
