@@ -8,6 +8,7 @@
 
 namespace rondo {
 
+/// From the least to the greatest of some numbers.
 struct ValueRange {
   double min = 0.0;
   double max = 0.0;

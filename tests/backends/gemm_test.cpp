@@ -42,6 +42,14 @@ std::vector<GemmShape> shapes() {
   return all;
 }
 
+// In which rondo's product sums up where its bits are free.
+std::vector<int> longest_blocks(int k) {
+  if (k == 784) {
+    return {400, 384};
+  }
+  return k == 1000 ? std::vector<int>{512, 488} : std::vector<int>{k};
+}
+
 std::vector<float> result_of(const Gemm& gemm, const GemmShape& shape) {
   const std::vector<float> a = test::random_floats(shape.m * shape.k, 7);
   const std::vector<float> b = test::random_floats(shape.k * shape.n, 8);
@@ -77,15 +85,14 @@ TEST_CASE("the fast product is the same number but for rounding, and touches not
   }
 }
 
-TEST_CASE("the bits of the fast product follow from the shape, whoever is the fastest") {
-  constexpr int kOneBlock = 64;  // for all who compute
+TEST_CASE("the bits of the fast product are BLAS's or rondo's, whoever is the fastest") {
   for (const GemmShape& shape : shapes()) {
     CAPTURE(shape.k);
-    const std::vector<int> whole = {shape.k};
-    if (shape.k <= kOneBlock && can_multiply_panels(shape, whole)) {
-      const std::vector<float> expected = result_of(Gemm::by_panels(shape, whole), shape);
+    const std::vector<int> blocks = longest_blocks(shape.k);
+    if (can_multiply_panels(shape, blocks)) {
       const std::vector<float> got = result_of(fast_gemm(shape), shape);
-      CHECK(std::memcmp(expected.data(), got.data(), got.size() * sizeof(float)) == 0);
+      CHECK((got == result_of(Gemm::by_blas(shape), shape) ||
+             got == result_of(Gemm::by_panels(shape, blocks), shape)));
     }
   }
 }

@@ -113,11 +113,14 @@ std::vector<Gemm> ways_of_panels(const GemmShape& shape) {
   return ways;
 }
 
-// Of one who computes, the first way that gives the bits of `reference`, or none.
-std::optional<Gemm> way_like(const Gemm& reference,
-                             const std::vector<Gemm>& ways,
-                             const Probe& probe) {
-  const std::vector<float> expected = probe.result_of(reference);
+bool has_rivals(const GemmShape& shape) {
+  return !ways_of_onednn(shape).empty() || !ways_of_panels(shape).empty();
+}
+
+// Of one who computes, the first way that gives these bytes, or none.
+std::optional<Gemm> way_to(const std::vector<float>& expected,
+                           const std::vector<Gemm>& ways,
+                           const Probe& probe) {
   const auto way = std::find_if(ways.begin(), ways.end(), [&](const Gemm& gemm) {
     return same_bytes(probe.result_of(gemm), expected);
   });
@@ -125,17 +128,14 @@ std::optional<Gemm> way_like(const Gemm& reference,
 }
 
 // Of all ways that give the bits of `reference`.
-Gemm fastest_like(const Gemm& reference, const GemmShape& shape) {
-  const std::vector<Gemm> onednn = ways_of_onednn(shape);
-  const std::vector<Gemm> panels = ways_of_panels(shape);
-  if (onednn.empty() && panels.empty()) {
-    return reference;
-  }
-  const Probe probe(shape);
+Gemm fastest_like(const Gemm& reference, const GemmShape& shape, const Probe& probe) {
+  const std::vector<std::vector<Gemm>> rivals = {
+      {Gemm::by_blas(shape)}, ways_of_onednn(shape), ways_of_panels(shape)};
+  const std::vector<float> expected = probe.result_of(reference);
   Gemm best = reference;
   double least = std::numeric_limits<double>::max();
-  for (const std::vector<Gemm>& ways : {{Gemm::by_blas(shape)}, onednn, panels}) {
-    const std::optional<Gemm> way = way_like(reference, ways, probe);
+  for (const std::vector<Gemm>& ways : rivals) {
+    const std::optional<Gemm> way = way_to(expected, ways, probe);
     const double seconds = way ? probe.seconds_of(*way) : least;
     if (seconds < least) {
       best = *way;
@@ -145,19 +145,19 @@ Gemm fastest_like(const Gemm& reference, const GemmShape& shape) {
   return best;
 }
 
-Gemm find_exact(const GemmShape& shape) {
-  return fastest_like(Gemm::by_blas(shape), shape);
+Gemm find_exact(const GemmShape& shape, const Probe& probe) {
+  return fastest_like(Gemm::by_blas(shape), shape, probe);
 }
 
 // Whose bits a product has that may have any.
-Gemm reference_of_fast(const GemmShape& shape) {
+Gemm reference_of_fast(const GemmShape& shape, const Probe& probe) {
   // Columns below which libraries pack more than pays.
   constexpr int kFewColumns = 256;
   std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
   if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
     const Gemm blas = Gemm::by_blas(shape);
     // With BLAS's bits, more can compete.
-    return way_like(blas, ways_of_panels(shape), Probe(shape))
+    return way_to(probe.result_of(blas), ways_of_panels(shape), probe)
                ? blas
                : Gemm::by_panels(shape, std::move(blocks));
   }
@@ -167,18 +167,23 @@ Gemm reference_of_fast(const GemmShape& shape) {
                                                      : Gemm::by_onednn(shape, {shape.k});
 }
 
-Gemm find_fast(const GemmShape& shape) {
-  return fastest_like(reference_of_fast(shape), shape);
+Gemm find_fast(const GemmShape& shape, const Probe& probe) {
+  return fastest_like(reference_of_fast(shape, probe), shape, probe);
 }
 
-template <Gemm (*find)(const GemmShape&)>
+// BLAS alone needs no probe.
+template <Gemm (*find)(const GemmShape&, const Probe&)>
 Gemm remembered(const GemmShape& shape) {
   static std::mutex mutex;
   static std::map<std::pair<int, GemmShape>, Gemm> known;
   const std::lock_guard<std::mutex> lock(mutex);
   const std::pair<int, GemmShape> key{at::get_num_threads(), shape};
   const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, find(shape)).first->second;
+  if (found != known.end()) {
+    return found->second;
+  }
+  const Gemm gemm = has_rivals(shape) ? find(shape, Probe(shape)) : Gemm::by_blas(shape);
+  return known.emplace(key, gemm).first->second;
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ RONDO_AVX512 inline Square transposed(const Square& square) {
   Square quarters;
   RONDO_UNROLLED
   for (int i = 0; i < kWide; i += 4) {
-    const __m512* const from = square.rows + i;
+    const Floats* const from = square.rows + i;
     const __m512d low01 = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(kAll, from[0], from[1]));
     const __m512d low23 = _mm512_castps_pd(_mm512_maskz_unpacklo_ps(kAll, from[2], from[3]));
     const __m512d high01 = _mm512_castps_pd(_mm512_maskz_unpackhi_ps(kAll, from[0], from[1]));
@@ -52,7 +52,7 @@ RONDO_AVX512 inline Square transposed(const Square& square) {
   Square result;
   RONDO_UNROLLED
   for (int i = 0; i < 4; ++i) {
-    const __m512* const from = quarters.rows + i;
+    const Floats* const from = quarters.rows + i;
     const Floats even01 = _mm512_maskz_shuffle_f32x4(kAll, from[0], from[4], kEven);
     const Floats even23 = _mm512_maskz_shuffle_f32x4(kAll, from[8], from[12], kEven);
     const Floats odd01 = _mm512_maskz_shuffle_f32x4(kAll, from[0], from[4], kOdd);
