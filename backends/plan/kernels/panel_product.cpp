@@ -21,8 +21,9 @@ namespace {
 
 constexpr int kPanel = 2 * kWide;  // rows of the result: two registers
 
-// Columns of a tile: as many as leave registers for two of `a` and one of `b`.
-constexpr int kColumns = 14;
+// Columns of a tile. Eight sums of two registers each keep both multipliers busy; more gain
+// nothing.
+constexpr int kColumns = 8;
 
 // Factors of one tile, which is the sum of `depth` outer products: a piece of a column of op(a)
 // times a piece of a row of op(b).
@@ -42,7 +43,8 @@ struct Target {
   bool adds;
 };
 
-template <int kRegisters, int kCount>
+/// \tparam kRegisters  as many hold a column of the tile; all their lanes, if it is whole
+template <int kRegisters, bool kIsWhole, int kCount>
 RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   __mmask16 masks[kRegisters];
   // Of what the result held; a branch instead would drive the sums out of the registers.
@@ -50,7 +52,7 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   Floats sums[kCount][kRegisters];
   RONDO_UNROLLED
   for (int r = 0; r < kRegisters; ++r) {
-    masks[r] = first_lanes(target.rows - r * kWide);
+    masks[r] = kIsWhole ? kAll : first_lanes(target.rows - r * kWide);
     kept[r] = target.adds ? masks[r] : __mmask16{0};
   }
   RONDO_UNROLLED
@@ -60,9 +62,13 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
       sums[j][r] = _mm512_setzero_ps();
     }
   }
-  const float* a = factors.a;
-  const float* b = factors.b;
-  for (int k = 0; k < factors.depth; ++k, a += factors.next_a, b += factors.next_b) {
+  // Copies: what is stored below might be part of the arguments, for all that a compiler knows.
+  const auto [first_a, next_a, first_b, next_b, column_of_b, depth] = factors;
+  float* const first = target.first;
+  const ptrdiff_t column = target.column;
+  const float* a = first_a;
+  const float* b = first_b;
+  for (int k = 0; k < depth; ++k, a += next_a, b += next_b) {
     Floats left[kRegisters];
     RONDO_UNROLLED
     for (int r = 0; r < kRegisters; ++r) {
@@ -70,7 +76,7 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
     }
     RONDO_UNROLLED
     for (int j = 0; j < kCount; ++j) {
-      const Floats right = _mm512_set1_ps(b[j * factors.column_of_b]);
+      const Floats right = _mm512_set1_ps(b[j * column_of_b]);
       RONDO_UNROLLED
       for (int r = 0; r < kRegisters; ++r) {
         sums[j][r] = _mm512_fmadd_ps(left[r], right, sums[j][r]);
@@ -81,7 +87,7 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   for (int j = 0; j < kCount; ++j) {
     RONDO_UNROLLED
     for (int r = 0; r < kRegisters; ++r) {
-      float* const to = target.first + j * target.column + r * kWide;
+      float* const to = first + j * column + r * kWide;
       const Floats before = _mm512_maskz_loadu_ps(kept[r], to);
       _mm512_mask_storeu_ps(to, masks[r], _mm512_add_ps(before, sums[j][r]));
     }
@@ -90,19 +96,26 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
 
 using MultiplyTile = void (*)(const Factors&, const Target&);
 
-template <int kRegisters, int... kCounts>
+template <int kRegisters, bool kIsWhole, int... kCounts>
 constexpr std::array<MultiplyTile, kColumns> tiles_of(std::integer_sequence<int, kCounts...>) {
-  return {multiply_tile<kRegisters, kCounts + 1>...};
+  return {multiply_tile<kRegisters, kIsWhole, kCounts + 1>...};
 }
 
 // For 1, 2, … columns.
-template <int kRegisters>
+template <int kRegisters, bool kIsWhole>
 constexpr std::array<MultiplyTile, kColumns> kTiles =
-    tiles_of<kRegisters>(std::make_integer_sequence<int, kColumns>());
+    tiles_of<kRegisters, kIsWhole>(std::make_integer_sequence<int, kColumns>());
+
+const std::array<MultiplyTile, kColumns>& tiles_for(int rows) {
+  if (rows == kPanel) {
+    return kTiles<2, true>;
+  }
+  return rows > kWide ? kTiles<2, false> : kTiles<1, false>;
+}
 
 // A panel of the result: all columns, in tiles of nearly equal width.
 void multiply_panel(Factors factors, Target target, int columns) {
-  const auto& tiles = target.rows > kWide ? kTiles<2> : kTiles<1>;
+  const auto& tiles = tiles_for(target.rows);
   for (int left = (columns + kColumns - 1) / kColumns; left > 0; --left) {
     const int count = (columns + left - 1) / left;
     tiles[static_cast<size_t>(count - 1)](factors, target);
