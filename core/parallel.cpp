@@ -2,7 +2,13 @@
 
 #include <ATen/Parallel.h>
 
-namespace rondo::detail {
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+namespace rondo {
+
+namespace detail {
 
 void parallel_for(int64_t count,
                   int64_t grain,
@@ -11,4 +17,26 @@ void parallel_for(int64_t count,
   at::parallel_for(0, count, grain, [=](int64_t begin, int64_t end) { call(body, begin, end); });
 }
 
-}  // namespace rondo::detail
+}  // namespace detail
+
+#if defined(_OPENMP)
+
+OnThisThread::OnThisThread() : threads_before_(omp_get_max_threads()) {
+  omp_set_num_threads(1);
+}
+
+OnThisThread::~OnThisThread() {
+  omp_set_num_threads(threads_before_);
+}
+
+#else
+
+OnThisThread::OnThisThread() : threads_before_(1) {}
+
+OnThisThread::~OnThisThread() {
+  static_cast<void>(threads_before_);
+}
+
+#endif
+
+}  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "backends/onednn/activation.h"
 #include "backends/onednn/convolution.h"
 
 namespace rondo {
@@ -18,21 +19,27 @@ int64_t channel_block() {
   return 0;
 }
 
-std::unique_ptr<PreparedCall> prepare_convolution(const ConvolutionShape&,
-                                                  ImageLayout,
-                                                  ImageLayout) {
+std::unique_ptr<OneDnnCall> prepare_convolution(const ConvolutionShape&, ImageLayout, ImageLayout) {
   refuse();
 }
 
-std::unique_ptr<PreparedCall> prepare_gradient_of_input(const ConvolutionShape&,
-                                                        ImageLayout,
-                                                        ImageLayout) {
+std::unique_ptr<OneDnnCall> prepare_gradient_of_input(const ConvolutionShape&,
+                                                      ImageLayout,
+                                                      ImageLayout) {
   refuse();
 }
 
-std::unique_ptr<PreparedCall> prepare_gradient_of_weight(const ConvolutionShape&,
-                                                         ImageLayout,
-                                                         ImageLayout) {
+std::unique_ptr<OneDnnCall> prepare_gradient_of_weight(const ConvolutionShape&,
+                                                       ImageLayout,
+                                                       ImageLayout) {
+  refuse();
+}
+
+std::unique_ptr<OneDnnCall> prepare_sigmoid(int64_t) {
+  refuse();
+}
+
+std::unique_ptr<OneDnnCall> prepare_tanh(int64_t) {
   refuse();
 }
 

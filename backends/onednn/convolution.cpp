@@ -137,9 +137,9 @@ int64_t channel_block() {
   return has(dnnl_cpu_isa_avx2) ? 8 : 0;
 }
 
-std::unique_ptr<PreparedCall> prepare_convolution(const ConvolutionShape& shape,
-                                                  ImageLayout x,
-                                                  ImageLayout y) {
+std::unique_ptr<OneDnnCall> prepare_convolution(const ConvolutionShape& shape,
+                                                ImageLayout x,
+                                                ImageLayout y) {
   const Tensors tensors(shape);
   const auto description = describe_forward(shape);
   auto call =
@@ -153,9 +153,9 @@ std::unique_ptr<PreparedCall> prepare_convolution(const ConvolutionShape& shape,
   return call;
 }
 
-std::unique_ptr<PreparedCall> prepare_gradient_of_input(const ConvolutionShape& shape,
-                                                        ImageLayout x,
-                                                        ImageLayout y) {
+std::unique_ptr<OneDnnCall> prepare_gradient_of_input(const ConvolutionShape& shape,
+                                                      ImageLayout x,
+                                                      ImageLayout y) {
   const Tensors tensors(shape);
   const auto description = describe<dnnl::convolution_backward_data>(
       Taps(shape),
@@ -169,9 +169,9 @@ std::unique_ptr<PreparedCall> prepare_gradient_of_input(const ConvolutionShape& 
   return call;
 }
 
-std::unique_ptr<PreparedCall> prepare_gradient_of_weight(const ConvolutionShape& shape,
-                                                         ImageLayout x,
-                                                         ImageLayout y) {
+std::unique_ptr<OneDnnCall> prepare_gradient_of_weight(const ConvolutionShape& shape,
+                                                       ImageLayout x,
+                                                       ImageLayout y) {
   const Tensors tensors(shape);
   const auto description = describe<dnnl::convolution_backward_weights>(
       Taps(shape),

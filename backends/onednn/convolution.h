@@ -2,8 +2,9 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
+
+#include "backends/onednn/onednn_call.h"
 
 namespace rondo {
 
@@ -37,41 +38,24 @@ struct ConvolutionShape {
   bool has_bias;
 };
 
-/// A primitive of oneDNN, compiled for its shapes and the threads of its time. Images in another
-/// layout than it works on are copied inside.
-class PreparedCall {
- public:
-  PreparedCall() = default;
-  PreparedCall(const PreparedCall&) = delete;
-  PreparedCall& operator=(const PreparedCall&) = delete;
-  virtual ~PreparedCall() = default;
-
-  /// \param tensors  addresses, in the order that is said where the call is prepared. A last one
-  ///                 too many is left alone.
-  virtual void run(std::initializer_list<const void*> tensors) = 0;
-
-  /// Memory that it keeps.
-  virtual int64_t bytes() const = 0;
-};
-
 // Each has the bits of LibTorch where that calls oneDNN. They need `channel_block() > 0`, and throw
 // std::exception where oneDNN has no such convolution. Weights are [out, in / groups, height,
 // width], without gaps; \p x is the layout of the input and its gradient, \p y that of the result.
 
 /// Tensors: input, weight, result, and bias where the shape has one.
-std::unique_ptr<PreparedCall> prepare_convolution(const ConvolutionShape& shape,
-                                                  ImageLayout x,
-                                                  ImageLayout y);
+std::unique_ptr<OneDnnCall> prepare_convolution(const ConvolutionShape& shape,
+                                                ImageLayout x,
+                                                ImageLayout y);
 
 /// Tensors: gradient of the result, weight, gradient of the input.
-std::unique_ptr<PreparedCall> prepare_gradient_of_input(const ConvolutionShape& shape,
-                                                        ImageLayout x,
-                                                        ImageLayout y);
+std::unique_ptr<OneDnnCall> prepare_gradient_of_input(const ConvolutionShape& shape,
+                                                      ImageLayout x,
+                                                      ImageLayout y);
 
 /// Tensors: gradient of the result, input, gradient of the weight, and of the bias where the shape
 /// has one.
-std::unique_ptr<PreparedCall> prepare_gradient_of_weight(const ConvolutionShape& shape,
-                                                         ImageLayout x,
-                                                         ImageLayout y);
+std::unique_ptr<OneDnnCall> prepare_gradient_of_weight(const ConvolutionShape& shape,
+                                                       ImageLayout x,
+                                                       ImageLayout y);
 
 }  // namespace rondo

@@ -17,6 +17,7 @@ const std::vector<Pass>& clean_up_passes() {
       {"scaled_updates", &scale_gradients_in_updates},
       {"batch_norm_relu_pool", &fuse_batch_norm_relu_pool},
       {"channel_blocks", &put_channels_in_blocks},
+      {"lstm_layers", &take_own_lstm_layers},
   };
   return passes;
 }

@@ -52,6 +52,10 @@ StepProgram fuse_batch_norm_relu_pool(StepProgram program);
 /// in blocks: convolutions need not copy them then.
 StepProgram put_channels_in_blocks(StepProgram program);
 
+/// Lets rondo's own layers of LSTM run in place of LibTorch's, and their gradients, where the bits
+/// are the same: their weights are packed once for all steps of a sequence.
+StepProgram take_own_lstm_layers(StepProgram program);
+
 struct Pass {
   const char* name;
   StepProgram (*run)(StepProgram);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/plan/kernels/lstm_shape.h"
 #include "backends/program/arguments.h"
 #include "backends/program/image.h"
 
@@ -29,7 +30,8 @@ std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
 }
 
 // What operators that stand for several take from LibTorch's allocator while they run, besides
-// their results: see recording/fused_operators.cpp. Images in blocks are copied to be computed on.
+// their results: see recording/fused_operators.cpp and lstm_operators.cpp. Images in blocks are
+// copied to be computed on.
 int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
   const std::string name = operator_name(instruction.op);
   const auto bytes_of = [&](const Argument& argument) {
@@ -58,6 +60,14 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
     const int64_t index_bytes = 8 * bytes_of(results[1]);
     return bytes_of(arguments[0]) +
            std::max(copy_of(arguments[0]), index_bytes + copy_of(results[0]));
+  }
+  if (name == "rondo::lstm_layer") {
+    return bytes_of(arguments[1]) + bytes_of(arguments[2]);  // weights, packed
+  }
+  if (name == "rondo::lstm_layer_backward") {
+    const int64_t gradients_of_gates =
+        bytes_of(arguments[9]) / LstmShape::kKept * LstmShape::kGates;
+    return bytes_of(arguments[4]) + bytes_of(arguments[5]) + gradients_of_gates;
   }
   if (name == "rondo::batch_norm_relu_pool_backward") {
     return bytes_of(arguments[2]) + copy_of(arguments[0]) + copy_of(arguments[2]);

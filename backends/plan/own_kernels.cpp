@@ -35,7 +35,8 @@ const std::vector<OwnKernel>& own_kernels() {
                                copy_kernels(),
                                gradients_of_parts_kernels(),
                                transcendental_kernels(),
-                               gelu_kernels()}) {
+                               gelu_kernels(),
+                               lstm_kernels()}) {
       kernels.insert(kernels.end(), family.begin(), family.end());
     }
     return kernels;

@@ -6,6 +6,7 @@
 
 #include "backends/recording/fused_operators.h"
 #include "backends/recording/host_calls.h"
+#include "backends/recording/lstm_operators.h"
 #include "backends/recording/recorder.h"
 #include "core/error.h"
 #include "core/prepared_operator.h"
@@ -64,6 +65,7 @@ void register_with_dispatcher() {
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
     register_prepared_operator("rondo::host_call", &prepare_host_call);
     define_fused_operators(operators);
+    define_lstm_operators(operators);
     operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
     operators.impl("view_dtype",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));

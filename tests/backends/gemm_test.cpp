@@ -97,6 +97,20 @@ TEST_CASE("the bits of the fast product are BLAS's or rondo's, whoever is the fa
   }
 }
 
+TEST_CASE("a product without packing sums up in halves and blocks of 384, whoever computes it") {
+  CHECK(blocks_without_packing(384) == std::vector<int>{384});
+  CHECK(blocks_without_packing(385) == std::vector<int>{193, 192});
+  CHECK(blocks_without_packing(1000) == std::vector<int>{384, 308, 308});
+  for (const GemmShape& shape : shapes()) {
+    CAPTURE(shape.k);
+    const std::vector<int> blocks = blocks_without_packing(shape.k);
+    if (can_multiply_panels(shape, blocks)) {
+      const std::vector<float> expected = result_of(Gemm::by_panels(shape, blocks), shape);
+      CHECK(result_of(gemm_without_packing(shape), shape) == expected);
+    }
+  }
+}
+
 TEST_CASE("blocks of k add up to the product") {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {

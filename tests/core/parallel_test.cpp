@@ -38,7 +38,7 @@ TEST_CASE("each item is done once, by no part smaller than the grain") {
 
 #if defined(__GNUC__) && !defined(__clang__)
 
-TEST_CASE("several threads are at work, and one where LibTorch has one") {
+TEST_CASE("several threads are at work, and one where LibTorch has one or none is to be woken") {
   const auto threads_at_work = [] {
     std::mutex mutex;
     std::set<std::thread::id> seen;
@@ -50,6 +50,11 @@ TEST_CASE("several threads are at work, and one where LibTorch has one") {
   };
   {
     const WithThreads two(2);
+    CHECK(threads_at_work() == 2);
+    {
+      const OnThisThread scope;
+      CHECK(threads_at_work() == 1);
+    }
     CHECK(threads_at_work() == 2);
   }
   const WithThreads one(1);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "backends/onednn/convolution.h"
+#include "backends/onednn/onednn_call.h"
 
 namespace rondo::onednn {
 
@@ -16,7 +16,7 @@ dnnl::primitive_attr scratchpad_of_ours();
 
 /// One primitive with its tensors. Those that the caller keeps in another layout than it asked for
 /// are copied to and from memory of the call's.
-class Call final : public PreparedCall {
+class Call final : public OneDnnCall {
  public:
   /// \param primitive    with `scratchpad_of_ours`
   /// \param scratchpad  what it asks for

@@ -15,7 +15,7 @@ namespace rondo {
 
 namespace {
 
-using Prepare = std::function<std::unique_ptr<PreparedCall>()>;
+using Prepare = std::function<std::unique_ptr<OneDnnCall>()>;
 
 /// A call that is prepared anew when the number of threads changes.
 class CallForThreads {
@@ -40,7 +40,7 @@ class CallForThreads {
   }
 
   Prepare prepare_;
-  std::unique_ptr<PreparedCall> call_;
+  std::unique_ptr<OneDnnCall> call_;
   int threads_ = 0;
 };
 

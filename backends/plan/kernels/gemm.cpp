@@ -40,12 +40,15 @@ std::vector<int> blocks_of_openblas(int k, int q) {
 
 std::vector<std::vector<int>> candidate_blocks(int k) {
   std::vector<std::vector<int>> all = {{k}};
-  for (const int q : {320, 384, 448, 352, 512, 256, 240, 192}) {
-    std::vector<int> blocks = blocks_of_openblas(k, q);
+  const auto add = [&](std::vector<int> blocks) {
     if (std::find(all.begin(), all.end(), blocks) == all.end()) {
       all.push_back(std::move(blocks));
     }
+  };
+  for (const int q : {320, 384, 448, 352, 512, 256, 240, 192}) {
+    add(blocks_of_openblas(k, q));
   }
+  add(blocks_without_packing(k));
   return all;
 }
 
@@ -171,6 +174,10 @@ Gemm find_fast(const GemmShape& shape, const Probe& probe) {
   return fastest_like(reference_of_fast(shape, probe), shape, probe);
 }
 
+Gemm find_like_without_packing(const GemmShape& shape, const Probe& probe) {
+  return fastest_like(Gemm::by_panels(shape, blocks_without_packing(shape.k)), shape, probe);
+}
+
 // BLAS alone needs no probe.
 template <Gemm (*find)(const GemmShape&, const Probe&)>
 Gemm remembered(const GemmShape& shape) {
@@ -245,6 +252,26 @@ Gemm exact_gemm(const GemmShape& shape) {
 
 Gemm fast_gemm(const GemmShape& shape) {
   return remembered<find_fast>(shape);
+}
+
+std::vector<int> blocks_without_packing(int k) {
+  constexpr int kLongest = 384;
+  std::vector<int> blocks;
+  while (k > 0) {
+    int block = k;
+    if (k >= 2 * kLongest) {
+      block = kLongest;
+    } else if (k > kLongest) {
+      block = (k + 1) / 2;
+    }
+    blocks.push_back(block);
+    k -= block;
+  }
+  return blocks;
+}
+
+Gemm gemm_without_packing(const GemmShape& shape) {
+  return remembered<find_like_without_packing>(shape);
 }
 
 }  // namespace rondo

@@ -52,4 +52,12 @@ Gemm exact_gemm(const GemmShape& shape);
 /// do, else BLAS's.
 Gemm fast_gemm(const GemmShape& shape);
 
+/// Blocks of k in which oneDNN adds up products that it computes without packing, which are those
+/// of its recurrent layers.
+/// Source: src/cpu/x64/gemm/f32/jit_avx512_common_gemm_f32.cpp of oneDNN 3.7.
+std::vector<int> blocks_without_packing(int k);
+
+/// The fastest way that gives the bits of those products. Needs AVX-512.
+Gemm gemm_without_packing(const GemmShape& shape);
+
 }  // namespace rondo

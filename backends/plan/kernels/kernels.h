@@ -34,5 +34,6 @@ std::vector<OwnKernel> copy_kernels();
 std::vector<OwnKernel> gradients_of_parts_kernels();
 std::vector<OwnKernel> transcendental_kernels();
 std::vector<OwnKernel> gelu_kernels();
+std::vector<OwnKernel> lstm_kernels();
 
 }  // namespace rondo

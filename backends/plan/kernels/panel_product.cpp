@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "backends/plan/kernels/square.h"
@@ -137,6 +138,21 @@ RONDO_AVX512 void pack(const float* rows, ptrdiff_t row, int count, int depth, f
   }
 }
 
+// The same of columns.
+RONDO_AVX512 void pack_columns(
+    const float* columns, ptrdiff_t column, int count, int depth, float* packed) {
+  const __mmask16 first = first_lanes(count);
+  const __mmask16 second = first_lanes(count - kWide);
+  for (int k = 0; k < depth; ++k, columns += column, packed += kPanel) {
+    _mm512_store_ps(packed, _mm512_maskz_loadu_ps(first, columns));
+    _mm512_store_ps(packed + kWide, _mm512_maskz_loadu_ps(second, columns + kWide));
+  }
+}
+
+int panels_of(int m) {
+  return (m + kPanel - 1) / kPanel;
+}
+
 void multiply_rows(const GemmShape& shape,
                    const std::vector<int>& blocks,
                    const float* a,
@@ -179,13 +195,49 @@ void multiply_panels(const GemmShape& shape,
                      float* c) {
   constexpr int64_t kMultiplicationsOfElement = 8;  // that take as long as other work on it
   const ptrdiff_t row_of_a = shape.transpose_a ? shape.lda : 1;
-  const int64_t panels = (shape.m + kPanel - 1) / kPanel;
+  const int64_t panels = panels_of(shape.m);
   const int64_t work = int64_t{kPanel} * shape.n * shape.k / kMultiplicationsOfElement;
   parallel_for_each(panels, work, [&](int64_t panel) {
     const int i = static_cast<int>(panel) * kPanel;
     const Target target{c + i, shape.ldc, std::min(kPanel, shape.m - i), shape.beta != 0.0F};
     multiply_rows(shape, blocks, a + i * row_of_a, b, target);
   });
+}
+
+PackedPanels::PackedPanels(int m, std::vector<int> blocks)
+    : m_(m),
+      blocks_(std::move(blocks)),
+      packed_(static_cast<size_t>(panels_of(m)) *
+              static_cast<size_t>(std::accumulate(blocks_.begin(), blocks_.end(), 0))) {
+  static_assert(sizeof(Piece) == kPanel * sizeof(float));
+}
+
+void PackedPanels::pack(const float* a, int leading, bool transposed) {
+  const ptrdiff_t row = transposed ? leading : 1;
+  const ptrdiff_t column = transposed ? 1 : leading;
+  Piece* to = packed_.data();
+  for (const int depth : blocks_) {
+    for (int i = 0; i < m_; i += kPanel, to += depth) {
+      const int rows = std::min(kPanel, m_ - i);
+      transposed ? rondo::pack(a + i * row, row, rows, depth, to->numbers)
+                 : pack_columns(a + i * row, column, rows, depth, to->numbers);
+    }
+    a += depth * column;
+  }
+}
+
+void PackedPanels::multiply(
+    const float* b, int ldb, int columns, float* c, int ldc, bool adds) const {
+  const Piece* from = packed_.data();
+  for (const int depth : blocks_) {
+    for (int i = 0; i < m_; i += kPanel, from += depth) {
+      multiply_panel({from->numbers, kPanel, b, 1, ldb, depth},
+                     {c + i, ldc, std::min(kPanel, m_ - i), adds},
+                     columns);
+    }
+    b += depth;
+    adds = true;
+  }
 }
 
 }  // namespace rondo
@@ -200,6 +252,12 @@ bool can_multiply_panels(const GemmShape&, const std::vector<int>&) {
 
 void multiply_panels(
     const GemmShape&, const std::vector<int>&, const float*, const float*, float*) {}
+
+PackedPanels::PackedPanels(int m, std::vector<int> blocks) : m_(m), blocks_(std::move(blocks)) {}
+
+void PackedPanels::pack(const float*, int, bool) {}
+
+void PackedPanels::multiply(const float*, int, int, float*, int, bool) const {}
 
 }  // namespace rondo
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "backends/plan/kernels/gemm_shape.h"
@@ -27,5 +28,33 @@ void multiply_panels(const GemmShape& shape,
                      const float* a,
                      const float* b,
                      float* c);
+
+/// A matrix of m × k, packed once for many products with few columns each, such as those from one
+/// step of a sequence to the next: packing it takes as long as such a product. The bits are those
+/// of `multiply_panels`. Runs on one thread.
+class PackedPanels {
+ public:
+  /// \param blocks  such that `can_multiply_panels`; they add up to k
+  PackedPanels(int m, std::vector<int> blocks);
+
+  /// From a matrix that lies column by column, or row by row if it is `transposed`; columns, or
+  /// rows, are `leading` numbers apart.
+  void pack(const float* a, int leading, bool transposed);
+
+  /// c = a · b, added to c if it `adds`; b and c lie column by column.
+  void multiply(const float* b, int ldb, int columns, float* c, int ldc, bool adds) const;
+
+  int64_t bytes() const { return static_cast<int64_t>(packed_.size() * sizeof(Piece)); }
+
+ private:
+  /// Of a column: the rows of one panel.
+  struct alignas(64) Piece {
+    float numbers[32];
+  };
+
+  int m_;
+  std::vector<int> blocks_;
+  std::vector<Piece> packed_;  // panel by panel of the first block, then of the next one
+};
 
 }  // namespace rondo

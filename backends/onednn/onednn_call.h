@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace rondo {
+
+/// A primitive of oneDNN, compiled for its shapes and the threads of its time. Tensors in another
+/// layout than it works on are copied inside.
+class OneDnnCall {
+ public:
+  OneDnnCall() = default;
+  OneDnnCall(const OneDnnCall&) = delete;
+  OneDnnCall& operator=(const OneDnnCall&) = delete;
+  virtual ~OneDnnCall() = default;
+
+  /// \param tensors  addresses, in the order that is said where the call is prepared. A last one
+  ///                 too many is left alone.
+  virtual void run(std::initializer_list<const void*> tensors) = 0;
+
+  /// Memory that it keeps.
+  virtual int64_t bytes() const = 0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,190 @@
+#include "backends/plan/kernels/lstm_layer.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "backends/onednn/activation.h"
+#include "backends/onednn/convolution.h"
+#include "backends/plan/kernels/lstm_cell.h"
+#include "core/parallel.h"
+
+namespace rondo {
+
+namespace {
+
+int as_int(int64_t value) {
+  return static_cast<int>(value);
+}
+
+/// The gradient of a weight, y = dgates^T · x, or that added to y, with dgates of [inner, gates]
+/// and x of [inner, columns], as a `Gemm` sees it: column by column.
+Gemm gradient_product(const LstmShape& layer, int64_t columns, int64_t inner, bool adds) {
+  GemmShape shape;
+  shape.transpose_b = true;
+  shape.m = shape.lda = shape.ldc = as_int(columns);
+  shape.n = as_int(layer.gates());
+  shape.ldb = as_int(layer.row_of_gates());
+  shape.k = as_int(inner);
+  shape.beta = adds ? 1.0F : 0.0F;
+  return gemm_without_packing(shape);
+}
+
+/// For products with a weight of [rows, columns].
+PackedPanels panels_for(int64_t rows, int64_t columns) {
+  return {as_int(rows), blocks_without_packing(as_int(columns))};
+}
+
+/// Products have enough columns then, and what they make stays in the cache.
+int64_t steps_at_once(const LstmShape& shape) {
+  constexpr int64_t kColumns = 32;
+  return std::clamp<int64_t>(kColumns / shape.batch, 1, shape.steps);
+}
+
+at::Tensor rows_of_gates(const LstmShape& shape, int64_t rows) {
+  return at::empty({rows, shape.row_of_gates()}, at::kFloat);
+}
+
+int64_t bytes_of(const std::vector<float>& numbers) {
+  return static_cast<int64_t>(numbers.size() * sizeof(float));
+}
+
+}  // namespace
+
+bool can_run_lstm(const LstmShape& shape) {
+  const auto is_fit = [](int64_t value) {
+    return value > 0 && value <= std::numeric_limits<int16_t>::max();
+  };
+  return channel_block() > 0 && can_multiply_panels(GemmShape(), {}) && is_fit(shape.steps) &&
+         is_fit(shape.batch) && is_fit(shape.inputs) && is_fit(shape.hidden);
+}
+
+LstmLayer::LstmLayer(const LstmShape& shape)
+    : shape_(shape),
+      steps_at_once_(steps_at_once(shape)),
+      input_weight_(panels_for(shape.gates(), shape.inputs)),
+      state_weight_(panels_for(shape.gates(), shape.hidden)),
+      sigmoid_(prepare_sigmoid(3 * shape.states())),
+      tanh_(prepare_tanh(shape.states())),
+      bias_(static_cast<size_t>(shape.gates())),
+      gates_(rows_of_gates(shape, steps_at_once_ * shape.batch)) {}
+
+void LstmLayer::run(const Tensors& tensors) {
+  const OnThisThread scope;
+  const auto batch = as_int(shape_.batch);
+  const auto inputs = as_int(shape_.inputs);
+  const auto hidden = as_int(shape_.hidden);
+  const auto row = as_int(shape_.row_of_gates());
+  std::transform(tensors.input_bias,
+                 tensors.input_bias + shape_.gates(),
+                 tensors.state_bias,
+                 bias_.begin(),
+                 [](float a, float b) { return a + b; });
+  input_weight_.pack(tensors.input_weight, inputs, /*transposed=*/true);
+  state_weight_.pack(tensors.state_weight, hidden, /*transposed=*/true);
+  const float* states = tensors.first_states;
+  const float* cells = tensors.first_cells;
+  for (int64_t t = 0; t < shape_.steps; ++t) {
+    const lstm::Kept step(shape_, t, tensors.kept);
+    float* const shown = tensors.y + t * shape_.states();
+    const int64_t place = t % steps_at_once_;
+    float* const of_step = gates_.data_ptr<float>() + place * batch * row;
+    if (place == 0) {
+      const auto together = as_int(std::min(steps_at_once_, shape_.steps - t));
+      const float* const x = tensors.x + t * batch * inputs;
+      input_weight_.multiply(x, inputs, together * batch, of_step, row, /*adds=*/false);
+    }
+    state_weight_.multiply(states, hidden, batch, of_step, row, /*adds=*/true);
+    lstm::add_bias(shape_, of_step, bias_.data(), step);
+    sigmoid_->run({step.input, step.input});  // and the two gates behind it
+    tanh_->run({step.candidate, step.candidate});
+    lstm::update_cells(shape_, cells, step);
+    tanh_->run({step.cells, step.tanh_of_cells});
+    lstm::show_cells(shape_, step, shown);
+    states = shown;
+    cells = step.cells;
+  }
+  std::copy_n(states, shape_.states(), tensors.last_states);
+  std::copy_n(cells, shape_.states(), tensors.last_cells);
+}
+
+int64_t LstmLayer::bytes() const {
+  return input_weight_.bytes() + state_weight_.bytes() + sigmoid_->bytes() + tanh_->bytes() +
+         bytes_of(bias_) + static_cast<int64_t>(gates_.nbytes());
+}
+
+LstmLayerGradient::LstmLayerGradient(const LstmShape& shape)
+    : shape_(shape),
+      steps_at_once_(steps_at_once(shape)),
+      input_weight_(panels_for(shape.inputs, shape.gates())),
+      state_weight_(panels_for(shape.hidden, shape.gates())),
+      by_input_(gradient_product(shape, shape.inputs, shape.rows(), /*adds=*/false)),
+      by_states_(gradient_product(shape,
+                                  shape.hidden,
+                                  std::max<int64_t>(shape.rows() - shape.batch, 1),
+                                  /*adds=*/false)),
+      by_first_states_(
+          gradient_product(shape, shape.hidden, shape.batch, /*adds=*/shape.steps > 1)),
+      zeros_(static_cast<size_t>(shape.states())),
+      dgates_(rows_of_gates(shape, shape.rows())) {}
+
+void LstmLayerGradient::run(const Tensors& tensors) {
+  run_back(tensors);
+  by_input_.run(tensors.x, dgates_.data_ptr<float>(), tensors.dinput_weight);
+  multiply_by_states(tensors);
+}
+
+// From the last step to the first one.
+void LstmLayerGradient::run_back(const Tensors& tensors) {
+  using Kept = lstm::KeptOf<const float>;
+  const auto batch = as_int(shape_.batch);
+  const auto inputs = as_int(shape_.inputs);
+  const auto hidden = as_int(shape_.hidden);
+  const auto row = as_int(shape_.row_of_gates());
+  const auto begin_with = [&](const float* given, float* gradient) {
+    std::copy_n(given != nullptr ? given : zeros_.data(), shape_.states(), gradient);
+  };
+  begin_with(tensors.dlast_states, tensors.dfirst_states);
+  begin_with(tensors.dlast_cells, tensors.dfirst_cells);
+  std::fill_n(tensors.dinput_bias, shape_.gates(), 0.0F);
+  input_weight_.pack(tensors.input_weight, inputs, /*transposed=*/false);
+  state_weight_.pack(tensors.state_weight, hidden, /*transposed=*/false);
+  for (int64_t t = shape_.steps - 1; t >= 0; --t) {
+    const Kept before(shape_, std::max<int64_t>(t - 1, 0), tensors.kept);
+    float* const dgates = dgates_.data_ptr<float>() + t * batch * row;
+    lstm::differentiate_cells(
+        shape_,
+        Kept(shape_, t, tensors.kept),
+        {t > 0 ? before.cells : tensors.first_cells,
+         tensors.dy != nullptr ? tensors.dy + t * shape_.states() : zeros_.data(),
+         tensors.dfirst_states,
+         tensors.dfirst_cells,
+         dgates});
+    lstm::add_rows(shape_, dgates, tensors.dinput_bias);
+    state_weight_.multiply(dgates, row, batch, tensors.dfirst_states, hidden, /*adds=*/false);
+    if (t % steps_at_once_ == 0) {
+      const auto together = as_int(std::min(steps_at_once_, shape_.steps - t));
+      float* const dx = tensors.dx + t * batch * inputs;
+      input_weight_.multiply(dgates, row, together * batch, dx, inputs, /*adds=*/false);
+    }
+  }
+  std::copy_n(tensors.dinput_bias, shape_.gates(), tensors.dstate_bias);
+}
+
+// oneDNN takes the states of all later steps from the result, and then those of the first step.
+void LstmLayerGradient::multiply_by_states(const Tensors& tensors) {
+  if (shape_.steps > 1) {
+    by_states_.run(tensors.y,
+                   dgates_.data_ptr<float>() + shape_.batch * shape_.row_of_gates(),
+                   tensors.dstate_weight);
+  }
+  by_first_states_.run(tensors.first_states, dgates_.data_ptr<float>(), tensors.dstate_weight);
+}
+
+int64_t LstmLayerGradient::bytes() const {
+  return input_weight_.bytes() + state_weight_.bytes() + bytes_of(zeros_) +
+         static_cast<int64_t>(dgates_.nbytes());
+}
+
+}  // namespace rondo

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backends/onednn/onednn_call.h"
+#include "backends/plan/kernels/gemm.h"
+#include "backends/plan/kernels/lstm_shape.h"
+#include "backends/plan/kernels/panel_product.h"
+
+namespace rondo {
+
+// A layer of LSTM on whole sequences, with the bits of oneDNN's, by which LibTorch 2 runs one. A
+// step is a product of few rows with the same weights as the step before: they are packed once for
+// all steps, which oneDNN does not do in training, and what a step computes stays in the cache for
+// the next one. Gradients of weights are a product for all steps.
+// Tensors are float32, row after row: the input [steps, batch, inputs], states [batch, hidden],
+// weights [4 · hidden, inputs] and [4 · hidden, hidden], biases [4 · hidden], in LibTorch's order
+// of gates.
+// Source: Appleyard et al. 2016, Optimizing Performance of Recurrent Neural Networks on GPUs, for
+// the products of several steps at once.
+
+/// Whether this machine can run such a layer: it needs AVX-512 and oneDNN.
+bool can_run_lstm(const LstmShape& shape);
+
+class LstmLayer {
+ public:
+  struct Tensors {
+    const float* x;
+    const float* input_weight;
+    const float* state_weight;
+    const float* input_bias;
+    const float* state_bias;
+    const float* first_states;
+    const float* first_cells;
+    float* y;  ///< [steps, batch, hidden]
+    float* last_states;
+    float* last_cells;
+    float* kept;
+  };
+
+  /// \param shape  such that `can_run_lstm`
+  explicit LstmLayer(const LstmShape& shape);
+
+  void run(const Tensors& tensors);
+
+  int64_t bytes() const;
+
+ private:
+  LstmShape shape_;
+  int64_t steps_at_once_;  // whose inputs are multiplied together
+  PackedPanels input_weight_;
+  PackedPanels state_weight_;
+  std::unique_ptr<OneDnnCall> sigmoid_;  // of three gates
+  std::unique_ptr<OneDnnCall> tanh_;     // of one
+  std::vector<float> bias_;
+  at::Tensor gates_;  // [steps at once, batch, 4 · hidden]
+};
+
+/// Its gradient.
+class LstmLayerGradient {
+ public:
+  struct Tensors {
+    const float* dy;            ///< null: none comes
+    const float* dlast_states;  ///< null: none comes
+    const float* dlast_cells;   ///< null: none comes
+    const float* x;
+    const float* input_weight;
+    const float* state_weight;
+    const float* first_states;
+    const float* first_cells;
+    const float* y;
+    const float* kept;
+    float* dx;
+    float* dinput_weight;
+    float* dstate_weight;
+    float* dinput_bias;
+    float* dstate_bias;
+    float* dfirst_states;
+    float* dfirst_cells;
+  };
+
+  /// \param shape  such that `can_run_lstm`
+  explicit LstmLayerGradient(const LstmShape& shape);
+
+  void run(const Tensors& tensors);
+
+  int64_t bytes() const;
+
+ private:
+  void run_back(const Tensors& tensors);
+  void multiply_by_states(const Tensors& tensors);
+
+  LstmShape shape_;
+  int64_t steps_at_once_;  // whose inputs' gradients are computed together
+  PackedPanels input_weight_;
+  PackedPanels state_weight_;
+  Gemm by_input_;             // gradient of the inputs' weight
+  Gemm by_states_;            // of the states': all steps but the first
+  Gemm by_first_states_;      // the first step
+  std::vector<float> zeros_;  // [batch, hidden]
+  at::Tensor dgates_;         // [steps, batch, 4 · hidden]
+};
+
+}  // namespace rondo

@@ -1,0 +1,260 @@
+#include "backends/recording/lstm_operators.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "backends/plan/kernels/lstm_layer.h"
+
+namespace rondo {
+
+namespace {
+
+/// \throws c10::Error  where they have too few dimensions
+LstmShape shape_of(const at::Tensor& x, const at::Tensor& states) {
+  return {x.size(0), x.size(1), x.size(2), states.size(-1)};
+}
+
+/// A tensor, and how many numbers it has to have.
+using Fit = std::pair<const at::Tensor&, int64_t>;
+
+/// Others are left to LibTorch, which says what is wrong with them.
+bool can_run(const LstmShape& shape, std::initializer_list<Fit> tensors) {
+  return can_run_lstm(shape) && std::all_of(tensors.begin(), tensors.end(), [](const Fit& fit) {
+           return fit.first.scalar_type() == at::kFloat && fit.first.numel() == fit.second;
+         });
+}
+
+/// The gates, [batch, 4 · hidden], one by one: input, forget, candidate, output.
+std::vector<at::Tensor> split(const at::Tensor& gates) {
+  return gates.chunk(LstmShape::kGates, /*dim=*/1);
+}
+
+at::Tensor given_or_zeros(const c10::optional<at::Tensor>& gradient, const at::Tensor& like) {
+  return gradient && gradient->defined() ? *gradient : at::zeros_like(like);
+}
+
+/// Holds the tensor whose numbers are read, in case they were copied.
+class Numbers {
+ public:
+  explicit Numbers(const at::Tensor& tensor) : tensor_(tensor.contiguous()) {}
+
+  operator const float*() const {  // NOLINT(google-explicit-constructor)
+    return tensor_.data_ptr<float>();
+  }
+
+ private:
+  at::Tensor tensor_;
+};
+
+LstmResults lstm_layer(const at::Tensor& x,
+                       const at::Tensor& input_weight,
+                       const at::Tensor& state_weight,
+                       const at::Tensor& input_bias,
+                       const at::Tensor& state_bias,
+                       const at::Tensor& first_states,
+                       const at::Tensor& first_cells) {
+  const LstmShape shape = shape_of(x, first_states);
+  if (!can_run(shape,
+               {{x, shape.rows() * shape.inputs},
+                {input_weight, shape.gates() * shape.inputs},
+                {state_weight, shape.gates() * shape.hidden},
+                {input_bias, shape.gates()},
+                {state_bias, shape.gates()},
+                {first_states, shape.states()},
+                {first_cells, shape.states()}})) {
+    return LstmByOperators::forward(
+        x, input_weight, state_weight, input_bias, state_bias, first_states, first_cells);
+  }
+  LstmResults results = {
+      at::empty({shape.steps, shape.batch, shape.hidden}, x.options()),
+      at::empty_like(first_states, at::MemoryFormat::Contiguous),
+      at::empty_like(first_cells, at::MemoryFormat::Contiguous),
+      at::empty({shape.steps, LstmShape::kKept, shape.batch, shape.hidden}, x.options())};
+  const auto& [y, last_states, last_cells, kept] = results;
+  LstmLayer(shape).run({Numbers(x),
+                        Numbers(input_weight),
+                        Numbers(state_weight),
+                        Numbers(input_bias),
+                        Numbers(state_bias),
+                        Numbers(first_states),
+                        Numbers(first_cells),
+                        y.data_ptr<float>(),
+                        last_states.data_ptr<float>(),
+                        last_cells.data_ptr<float>(),
+                        kept.data_ptr<float>()});
+  return results;
+}
+
+LstmGradients lstm_layer_backward(const c10::optional<at::Tensor>& dy,
+                                  const c10::optional<at::Tensor>& dlast_states,
+                                  const c10::optional<at::Tensor>& dlast_cells,
+                                  const at::Tensor& x,
+                                  const at::Tensor& input_weight,
+                                  const at::Tensor& state_weight,
+                                  const at::Tensor& first_states,
+                                  const at::Tensor& first_cells,
+                                  const at::Tensor& y,
+                                  const at::Tensor& kept) {
+  const LstmShape shape = shape_of(x, first_states);
+  const at::Tensor of_y = given_or_zeros(dy, y);
+  const at::Tensor of_states = given_or_zeros(dlast_states, first_states);
+  const at::Tensor of_cells = given_or_zeros(dlast_cells, first_cells);
+  if (!can_run(shape,
+               {{of_y, shape.rows() * shape.hidden},
+                {of_states, shape.states()},
+                {of_cells, shape.states()},
+                {x, shape.rows() * shape.inputs},
+                {input_weight, shape.gates() * shape.inputs},
+                {state_weight, shape.gates() * shape.hidden},
+                {first_states, shape.states()},
+                {first_cells, shape.states()},
+                {y, shape.rows() * shape.hidden},
+                {kept, shape.kept()}})) {
+    return LstmByOperators::backward(dy,
+                                     dlast_states,
+                                     dlast_cells,
+                                     x,
+                                     input_weight,
+                                     state_weight,
+                                     first_states,
+                                     first_cells,
+                                     y,
+                                     kept);
+  }
+  const auto like = [](const at::Tensor& tensor) {
+    return at::empty_like(tensor, at::MemoryFormat::Contiguous);
+  };
+  LstmGradients gradients = {like(x),
+                             like(input_weight),
+                             like(state_weight),
+                             at::empty({shape.gates()}, x.options()),
+                             at::empty({shape.gates()}, x.options()),
+                             like(first_states),
+                             like(first_cells)};
+  const auto& [dx, dinput_weight, dstate_weight, dinput_bias, dstate_bias, dstates, dcells] =
+      gradients;
+  LstmLayerGradient(shape).run({Numbers(of_y),
+                                Numbers(of_states),
+                                Numbers(of_cells),
+                                Numbers(x),
+                                Numbers(input_weight),
+                                Numbers(state_weight),
+                                Numbers(first_states),
+                                Numbers(first_cells),
+                                Numbers(y),
+                                Numbers(kept),
+                                dx.data_ptr<float>(),
+                                dinput_weight.data_ptr<float>(),
+                                dstate_weight.data_ptr<float>(),
+                                dinput_bias.data_ptr<float>(),
+                                dstate_bias.data_ptr<float>(),
+                                dstates.data_ptr<float>(),
+                                dcells.data_ptr<float>()});
+  return gradients;
+}
+
+}  // namespace
+
+LstmResults LstmByOperators::forward(const at::Tensor& x,
+                                     const at::Tensor& input_weight,
+                                     const at::Tensor& state_weight,
+                                     const at::Tensor& input_bias,
+                                     const at::Tensor& state_bias,
+                                     const at::Tensor& first_states,
+                                     const at::Tensor& first_cells) {
+  const LstmShape shape = shape_of(x, first_states);
+  const at::Tensor gates = at::linear(x, input_weight, input_bias + state_bias);
+  at::Tensor y = at::empty({shape.steps, shape.batch, shape.hidden}, x.options());
+  at::Tensor kept =
+      at::empty({shape.steps, LstmShape::kKept, shape.batch, shape.hidden}, x.options());
+  at::Tensor states = first_states.reshape({shape.batch, shape.hidden});
+  at::Tensor cells = first_cells.reshape({shape.batch, shape.hidden});
+  for (int64_t t = 0; t < shape.steps; ++t) {
+    const auto of_step = split(at::addmm(gates[t], states, state_weight.t()));
+    const at::Tensor step = kept[t];
+    step[0].copy_(of_step[0].sigmoid());
+    step[1].copy_(of_step[1].sigmoid());
+    step[2].copy_(of_step[3].sigmoid());
+    step[3].copy_(of_step[2].tanh());
+    step[4].copy_(cells * step[1] + step[0] * step[3]);
+    step[5].copy_(step[4].tanh());
+    y[t].copy_(step[5] * step[2]);
+    states = y[t];
+    cells = step[4];
+  }
+  return {y,
+          states.reshape(first_states.sizes()).clone(),
+          cells.reshape(first_cells.sizes()).clone(),
+          kept};
+}
+
+LstmGradients LstmByOperators::backward(const c10::optional<at::Tensor>& dy,
+                                        const c10::optional<at::Tensor>& dlast_states,
+                                        const c10::optional<at::Tensor>& dlast_cells,
+                                        const at::Tensor& x,
+                                        const at::Tensor& input_weight,
+                                        const at::Tensor& state_weight,
+                                        const at::Tensor& first_states,
+                                        const at::Tensor& first_cells,
+                                        const at::Tensor& y,
+                                        const at::Tensor& kept) {
+  const LstmShape shape = shape_of(x, first_states);
+  const std::vector<int64_t> matrix = {shape.batch, shape.hidden};
+  const at::Tensor of_y = given_or_zeros(dy, y);
+  const at::Tensor dgates = at::empty({shape.steps, shape.batch, shape.gates()}, x.options());
+  at::Tensor dstates = given_or_zeros(dlast_states, first_states).reshape(matrix);
+  at::Tensor dcells = given_or_zeros(dlast_cells, first_cells).reshape(matrix);
+  for (int64_t t = shape.steps - 1; t >= 0; --t) {
+    const at::Tensor step = kept[t];
+    const at::Tensor before = t > 0 ? kept[t - 1][4] : first_cells.reshape(matrix);
+    const at::Tensor dh = of_y[t] + dstates;
+    const at::Tensor dc = dcells + (1 - step[5].square()) * dh * step[2];
+    const auto of_step = split(dgates[t]);
+    of_step[0].copy_(step[0] * (1 - step[0]) * dc * step[3]);
+    of_step[1].copy_(step[1] * (1 - step[1]) * dc * before);
+    of_step[2].copy_((1 - step[3].square()) * dc * step[0]);
+    of_step[3].copy_(step[2] * (1 - step[2]) * dh * step[5]);
+    dstates = dgates[t].mm(state_weight);
+    dcells = dc * step[1];
+  }
+  const at::Tensor rows = dgates.view({shape.rows(), shape.gates()});
+  const at::Tensor states = at::cat(
+      {first_states.reshape({1, shape.batch, shape.hidden}), y.narrow(0, 0, shape.steps - 1)});
+  const at::Tensor dbias = rows.sum(0);
+  return {rows.mm(input_weight).view(x.sizes()),
+          rows.t().mm(x.reshape({shape.rows(), shape.inputs})),
+          rows.t().mm(states.reshape({shape.rows(), shape.hidden})),
+          dbias,
+          dbias.clone(),
+          dstates.reshape(first_states.sizes()),
+          dcells.reshape(first_cells.sizes())};
+}
+
+void define_lstm_operators(torch::Library& library) {
+  const auto define = [&](const char* name, const char* schema, auto* function) {
+    library.def(schema);
+    library.impl(name, torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, function));
+  };
+  define("lstm_layer",
+         "lstm_layer(Tensor x, Tensor input_weight, Tensor state_weight, Tensor input_bias, "
+         "Tensor state_bias, Tensor first_states, Tensor first_cells) -> (Tensor y, "
+         "Tensor last_states, Tensor last_cells, Tensor kept)",
+         &lstm_layer);
+  define("lstm_layer_backward",
+         "lstm_layer_backward(Tensor? dy, Tensor? dlast_states, Tensor? dlast_cells, Tensor x, "
+         "Tensor input_weight, Tensor state_weight, Tensor first_states, Tensor first_cells, "
+         "Tensor y, Tensor kept) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+         &lstm_layer_backward);
+}
+
+}  // namespace rondo

@@ -1,0 +1,388 @@
+// Layers of LSTM by rondo's own kernels, which run in place of oneDNN's where LibTorch 2 calls
+// that.
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <doctest/doctest.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/modules/rnn.h>
+#include <torch/types.h>
+
+#include <string>
+#include <vector>
+
+#include "backends/kernel_checks.h"
+#include "backends/passes/passes.h"
+#include "backends/plan/kernels/lstm_layer.h"
+#include "backends/recording/lstm_operators.h"
+#include "support/with_threads.h"
+
+TEST_SUITE_BEGIN("backends/lstm_layer");
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+constexpr const char* kOfLibTorch = "aten::mkldnn_rnn_layer";
+constexpr const char* kGradientOfLibTorch = "aten::mkldnn_rnn_layer_backward";
+constexpr const char* kOwn = "rondo::lstm_layer";
+constexpr const char* kOwnGradient = "rondo::lstm_layer_backward";
+
+// A vector and less, several panels, one of everything, long sums.
+const std::vector<LstmShape> kShapes = {{5, 3, 7, 8},
+                                        {1, 1, 1, 1},
+                                        {9, 33, 100, 17},
+                                        {2, 70, 3, 40},
+                                        {20, 16, 128, 64},
+                                        {1, 4, 20, 16},
+                                        {60, 8, 12, 130},
+                                        {3, 2, 400, 520}};
+
+/// What a layer is given, and what comes back to it.
+struct Given {
+  at::Tensor x;
+  Tensors weights;
+  at::Tensor states;
+  at::Tensor cells;
+  Tensors come_back;  ///< gradients of the result, the last states and the last cells
+
+  Given(const LstmShape& s, int seed)
+      : x(random({s.steps, s.batch, s.inputs}, seed)),
+        weights{random({s.gates(), s.inputs}, seed + 1) * 0.2,
+                random({s.gates(), s.hidden}, seed + 2) * 0.2,
+                random({s.gates()}, seed + 3),
+                random({s.gates()}, seed + 4)},
+        states(random({s.batch, s.hidden}, seed + 5)),
+        cells(random({s.batch, s.hidden}, seed + 6)),
+        come_back{random({s.steps, s.batch, s.hidden}, seed + 7),
+                  random({s.batch, s.hidden}, seed + 8),
+                  random({s.batch, s.hidden}, seed + 9)} {}
+
+  explicit Given(const Batch& batch)
+      : x(batch["x"]),
+        weights{batch["w0"], batch["w1"], batch["w2"], batch["w3"]},
+        states(batch["states"]),
+        cells(batch["cells"]),
+        come_back{batch["dy"], batch["dstates"], batch["dcells"]} {}
+
+  LstmShape shape() const { return {x.size(0), x.size(1), x.size(2), states.size(1)}; }
+};
+
+bool has_operator(const char* name) {
+  return c10::Dispatcher::singleton().findSchema({name, ""}).has_value();
+}
+
+Tensors call(const char* name, torch::jit::Stack stack) {
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(&stack);
+  Tensors results;
+  for (const c10::IValue& value : stack) {
+    results.push_back(value.toTensor());
+  }
+  return results;
+}
+
+/// The result, the last states and cells, and the gradients of all that is given.
+template <class Forward, class Backward>
+Tensors both_of(const Forward& forward, const Backward& backward) {
+  Tensors all = forward();
+  const at::Tensor kept = all.back();
+  all.pop_back();
+  const Tensors gradients = backward(all, kept);
+  all.insert(all.end(), gradients.begin(), gradients.end());
+  return all;
+}
+
+Tensors by_own_operators(const Given& g) {
+  register_with_dispatcher();
+  const Tensors& w = g.weights;
+  return both_of(
+      [&] {
+        return call(kOwn, {g.x, w[0], w[1], w[2], w[3], g.states, g.cells});
+      },
+      [&](const Tensors& made, const at::Tensor& kept) {
+        return call(kOwnGradient,
+                    {g.come_back[0],
+                     g.come_back[1],
+                     g.come_back[2],
+                     g.x,
+                     w[0],
+                     w[1],
+                     g.states,
+                     g.cells,
+                     made[0],
+                     kept});
+      });
+}
+
+template <class Tuple>
+Tensors listed(Tuple tensors) {
+  return std::apply([](auto&&... each) { return Tensors{each...}; }, std::move(tensors));
+}
+
+Tensors by_operators_of_libtorch(const Given& g) {
+  const Tensors& w = g.weights;
+  return both_of(
+      [&] {
+        return listed(LstmByOperators::forward(g.x, w[0], w[1], w[2], w[3], g.states, g.cells));
+      },
+      [&](const Tensors& made, const at::Tensor& kept) {
+        return listed(LstmByOperators::backward(g.come_back[0],
+                                                g.come_back[1],
+                                                g.come_back[2],
+                                                g.x,
+                                                w[0],
+                                                w[1],
+                                                g.states,
+                                                g.cells,
+                                                made[0],
+                                                kept));
+      });
+}
+
+/// How LibTorch calls its layer.
+struct Options {
+  bool is_reversed = false;
+  bool has_gradient = true;
+};
+
+/// By the layer that LibTorch 2 has.
+Tensors by_layer_of_libtorch(const Given& g, const Options& options = {}) {
+  constexpr int64_t kLstm = 2;
+  constexpr int64_t kLayers = 1;
+  const std::vector<int64_t> no_sizes;
+  const int64_t hidden = g.states.size(1);
+  const Tensors& w = g.weights;
+  const c10::AutoGradMode keeps_for_gradient(true);
+  const auto forward = [&] {
+    return call(kOfLibTorch,
+                {g.x,
+                 w[0],
+                 w[1],
+                 w[2],
+                 w[3],
+                 g.states,
+                 g.cells,
+                 options.is_reversed,
+                 no_sizes,
+                 kLstm,
+                 hidden,
+                 kLayers,
+                 true,
+                 false,
+                 false,
+                 true});
+  };
+  const auto backward = [&](const Tensors& made, const at::Tensor& workspace) {
+    return !options.has_gradient ? Tensors{} : call(kGradientOfLibTorch, {g.x,
+                                                                          w[0],
+                                                                          w[1],
+                                                                          w[2],
+                                                                          w[3],
+                                                                          g.states,
+                                                                          g.cells,
+                                                                          made[0],
+                                                                          made[1],
+                                                                          made[2],
+                                                                          g.come_back[0],
+                                                                          g.come_back[1],
+                                                                          g.come_back[2],
+                                                                          options.is_reversed,
+                                                                          kLstm,
+                                                                          hidden,
+                                                                          kLayers,
+                                                                          true,
+                                                                          true,
+                                                                          false,
+                                                                          no_sizes,
+                                                                          false,
+                                                                          workspace});
+  };
+  return both_of(forward, backward);
+}
+
+/// By autograd, through the module.
+Tensors by_module(const Given& g) {
+  torch::nn::LSTM lstm(torch::nn::LSTMOptions(g.shape().inputs, g.shape().hidden));
+  const Tensors weights = lstm->parameters();
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const at::NoGradGuard no_grad;
+    at::Tensor(weights[i]).copy_(g.weights[i]);
+  }
+  const auto leaf = [](const at::Tensor& tensor) { return tensor.detach().requires_grad_(); };
+  const Tensors first = {leaf(g.x), leaf(g.states), leaf(g.cells)};
+  const auto [y, last] =
+      lstm->forward(first[0], std::tuple(first[1].unsqueeze(0), first[2].unsqueeze(0)));
+  const Tensors results = {y, std::get<0>(last).squeeze(0), std::get<1>(last).squeeze(0)};
+  torch::autograd::backward(results, g.come_back);
+  Tensors all;
+  for (const at::Tensor& result : results) {
+    all.push_back(result.detach());
+  }
+  all.push_back(first[0].grad());
+  for (const at::Tensor& weight : weights) {
+    all.push_back(weight.grad());
+  }
+  all.insert(all.end(), {first[1].grad(), first[2].grad()});
+  return all;
+}
+
+void check_close(const Tensors& got, const Tensors& expected) {
+  constexpr double kTolerance = 2e-5;  // of the largest
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(got[i].sizes() == expected[i].sizes());
+    const double largest = expected[i].abs().max().item<double>();
+    CHECK(got[i].sub(expected[i]).abs().max().item<double>() <= kTolerance * largest);
+  }
+}
+
+void check_same_bits(const Tensors& got, const Tensors& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(equal_bytes(got[i], expected[i]));
+  }
+}
+
+template <class Check>
+void for_each_shape(const Check& check) {
+  for (const LstmShape& s : kShapes) {
+    CAPTURE(s.steps);
+    CAPTURE(s.batch);
+    CAPTURE(s.inputs);
+    CAPTURE(s.hidden);
+    check(Given(s, /*seed=*/3));
+  }
+}
+
+bool can_compare_with_libtorch() {
+  const bool can = has_operator(kOfLibTorch) && can_run_lstm(kShapes.front());
+  if (!can) {
+    MESSAGE("skipped: this LibTorch has no layer of oneDNN's, or the machine cannot run rondo's");
+  }
+  return can;
+}
+
+/// A batch of what is given, by name.
+Batch batch_of(const Given& g) {
+  return {{"x", g.x},
+          {"w0", g.weights[0]},
+          {"w1", g.weights[1]},
+          {"w2", g.weights[2]},
+          {"w3", g.weights[3]},
+          {"states", g.states},
+          {"cells", g.cells},
+          {"dy", g.come_back[0]},
+          {"dstates", g.come_back[1]},
+          {"dcells", g.come_back[2]}};
+}
+
+Recorded recorded_layer(const LstmShape& shape, const Options& options = {}) {
+  return Recorded(
+      [options](const Batch& batch) { return by_layer_of_libtorch(Given(batch), options); },
+      batch_of(Given(shape, 3)));
+}
+
+}  // namespace
+
+TEST_CASE("a layer by LibTorch's operators computes what its module does") {
+  for_each_shape(
+      [](const Given& given) { check_close(by_operators_of_libtorch(given), by_module(given)); });
+}
+
+TEST_CASE("rondo's layer computes what LibTorch's operators do") {
+  for_each_shape([](const Given& given) {
+    check_close(by_own_operators(given), by_operators_of_libtorch(given));
+  });
+}
+
+TEST_CASE("gradients that do not come are zero") {
+  const Given given({5, 3, 7, 8}, 3);
+  register_with_dispatcher();
+  const auto gradients = [&](const c10::IValue& dstates, const c10::IValue& dcells) {
+    const Tensors& w = given.weights;
+    const Tensors made = call(kOwn, {given.x, w[0], w[1], w[2], w[3], given.states, given.cells});
+    return call(kOwnGradient,
+                {given.come_back[0],
+                 dstates,
+                 dcells,
+                 given.x,
+                 w[0],
+                 w[1],
+                 given.states,
+                 given.cells,
+                 made[0],
+                 made[3]});
+  };
+  const at::Tensor zeros = at::zeros({3, 8});
+  check_same_bits(gradients({}, {}), gradients(zeros, zeros));
+}
+
+TEST_CASE("rondo's layer has the bits of oneDNN's, on any number of threads") {
+  if (!can_compare_with_libtorch()) {
+    return;
+  }
+  for (const int threads : {1, 2}) {
+    CAPTURE(threads);
+    const WithThreads scope(threads);
+    for_each_shape([](const Given& given) {
+      check_same_bits(by_own_operators(given), by_layer_of_libtorch(given));
+    });
+  }
+}
+
+TEST_CASE("a plan runs the layer by kernels of rondo's own, with the bytes of the step") {
+  if (!can_compare_with_libtorch()) {
+    return;
+  }
+  for (const LstmShape& shape : {LstmShape{20, 16, 24, 32}, LstmShape{3, 2, 5, 7}}) {
+    CAPTURE(shape.batch);
+    const Recorded recorded = recorded_layer(shape);
+    const StepProgram program = clean_up(recorded.program).program;
+    CHECK(count(program, kOwn) == 1);
+    CHECK(count(program, kOwnGradient) == 1);
+    const auto batches = [&](int step) { return batch_of(Given(shape, step)); };
+    CHECK(check_passed(recorded, program, batches) == 2);
+    const PlannedExecutor plan(program, TextLog(LogLevel::Error));
+    CHECK(plan.memory().arena > plan.plan().memory->arena_bytes());  // packed weights
+  }
+}
+
+TEST_CASE("layers of other kinds stay LibTorch's") {
+  if (!can_compare_with_libtorch()) {
+    return;
+  }
+  const LstmShape shape = {5, 3, 7, 8};
+  const auto check_left_alone = [](const StepProgram& program) {
+    CHECK(count(program, kOfLibTorch) == 1);
+    CHECK(count(program, kOwn) == 0);
+  };
+  SUBCASE("from the last step to the first one") {
+    Options options;
+    options.is_reversed = true;
+    check_left_alone(clean_up(recorded_layer(shape, options).program).program);
+  }
+  SUBCASE("without a gradient") {
+    Options options;
+    options.has_gradient = false;
+    check_left_alone(clean_up(recorded_layer(shape, options).program).program);
+  }
+  SUBCASE("of a single sequence, where oneDNN multiplies by a vector and rounds in another order") {
+    check_left_alone(clean_up(recorded_layer({20, 1, 64, 32}).program).program);
+  }
+  SUBCASE("whose workspace somebody else sees") {
+    StepProgram program = recorded_layer(shape).program;
+    for (const Instruction& instruction : program.instructions) {
+      if (operator_name(instruction.op) == kOfLibTorch) {
+        program.outputs.emplace_back("workspace", instruction.results[3].slots[0]);
+      }
+    }
+    check_left_alone(clean_up(program).program);
+  }
+  SUBCASE("with the pass switched off") {
+    check_left_alone(clean_up(recorded_layer(shape).program, {"lstm_layers"}).program);
+  }
+}
