@@ -13,36 +13,28 @@ using Arguments = std::vector<Argument>;
 // The operators' arguments and results: see recording/lstm_operators.h.
 namespace forward {
 
-enum Place : size_t { kX, kInputWeight, kStateWeight, kInputBias, kStateBias, kStates, kCells };
+enum Place : size_t { X, InputWeight, StateWeight, InputBias, StateBias, States, Cells };
 
-enum Result : size_t { kY, kLastStates, kLastCells, kKept };
+enum Result : size_t { Y, LastStates, LastCells, Kept };
 
 }  // namespace forward
 
 namespace backward {
 
 enum Place : size_t {
-  kDy,
-  kDLastStates,
-  kDLastCells,
-  kX,
-  kInputWeight,
-  kStateWeight,
-  kStates,
-  kCells,
-  kY,
-  kKept
+  Dy,
+  DLastStates,
+  DLastCells,
+  X,
+  InputWeight,
+  StateWeight,
+  States,
+  Cells,
+  Y,
+  Kept
 };
 
-enum Result : size_t {
-  kDx,
-  kDInputWeight,
-  kDStateWeight,
-  kDInputBias,
-  kDStateBias,
-  kDStates,
-  kDCells
-};
+enum Result : size_t { Dx, DInputWeight, DStateWeight, DInputBias, DStateBias, DStates, DCells };
 
 }  // namespace backward
 
@@ -71,15 +63,15 @@ std::optional<LstmShape> shape_of_forward(const StepProgram& program,
   using namespace forward;
   const Arguments& given = instruction.arguments;
   const Arguments& made = instruction.results;
-  const auto shape = shape_of(slot_at(program, given, kX), slot_at(program, given, kStates));
+  const auto shape = shape_of(slot_at(program, given, X), slot_at(program, given, States));
   const bool fits = shape &&
-                    have_floats(program, given, {kInputWeight}, shape->gates() * shape->inputs) &&
-                    have_floats(program, given, {kStateWeight}, shape->gates() * shape->hidden) &&
-                    have_floats(program, given, {kInputBias, kStateBias}, shape->gates()) &&
-                    have_floats(program, given, {kStates, kCells}, shape->states()) &&
-                    have_floats(program, made, {kY}, shape->rows() * shape->hidden) &&
-                    have_floats(program, made, {kLastStates, kLastCells}, shape->states()) &&
-                    have_floats(program, made, {kKept}, shape->kept());
+                    have_floats(program, given, {InputWeight}, shape->gates() * shape->inputs) &&
+                    have_floats(program, given, {StateWeight}, shape->gates() * shape->hidden) &&
+                    have_floats(program, given, {InputBias, StateBias}, shape->gates()) &&
+                    have_floats(program, given, {States, Cells}, shape->states()) &&
+                    have_floats(program, made, {Y}, shape->rows() * shape->hidden) &&
+                    have_floats(program, made, {LastStates, LastCells}, shape->states()) &&
+                    have_floats(program, made, {Kept}, shape->kept());
   return fits ? shape : std::nullopt;
 }
 
@@ -88,25 +80,25 @@ std::optional<LstmShape> shape_of_backward(const StepProgram& program,
   using namespace backward;
   const Arguments& given = instruction.arguments;
   const Arguments& made = instruction.results;
-  const auto shape = shape_of(slot_at(program, given, kX), slot_at(program, given, kStates));
+  const auto shape = shape_of(slot_at(program, given, X), slot_at(program, given, States));
   if (!shape) {
     return std::nullopt;
   }
   const int64_t input_weight = shape->gates() * shape->inputs;
   const int64_t state_weight = shape->gates() * shape->hidden;
   const int64_t y = shape->rows() * shape->hidden;
-  const bool fits =
-      are_absent_or_fit(program, given, {kDy}, y) &&
-      are_absent_or_fit(program, given, {kDLastStates, kDLastCells}, shape->states()) &&
-      have_floats(program, given, {kInputWeight}, input_weight) &&
-      have_floats(program, given, {kStateWeight}, state_weight) &&
-      have_floats(program, given, {kStates, kCells}, shape->states()) &&
-      have_floats(program, given, {kY}, y) && have_floats(program, given, {kKept}, shape->kept()) &&
-      have_floats(program, made, {kDx}, shape->rows() * shape->inputs) &&
-      have_floats(program, made, {kDInputWeight}, input_weight) &&
-      have_floats(program, made, {kDStateWeight}, state_weight) &&
-      have_floats(program, made, {kDInputBias, kDStateBias}, shape->gates()) &&
-      have_floats(program, made, {kDStates, kDCells}, shape->states());
+  const bool fits = are_absent_or_fit(program, given, {Dy}, y) &&
+                    are_absent_or_fit(program, given, {DLastStates, DLastCells}, shape->states()) &&
+                    have_floats(program, given, {InputWeight}, input_weight) &&
+                    have_floats(program, given, {StateWeight}, state_weight) &&
+                    have_floats(program, given, {States, Cells}, shape->states()) &&
+                    have_floats(program, given, {Y}, y) &&
+                    have_floats(program, given, {Kept}, shape->kept()) &&
+                    have_floats(program, made, {Dx}, shape->rows() * shape->inputs) &&
+                    have_floats(program, made, {DInputWeight}, input_weight) &&
+                    have_floats(program, made, {DStateWeight}, state_weight) &&
+                    have_floats(program, made, {DInputBias, DStateBias}, shape->gates()) &&
+                    have_floats(program, made, {DStates, DCells}, shape->states());
   return fits ? shape : std::nullopt;
 }
 
@@ -133,17 +125,17 @@ class LstmKernel final : public Kernel {
 
   void run() override {
     using namespace forward;
-    layer_.run({given_[kX],
-                given_[kInputWeight],
-                given_[kStateWeight],
-                given_[kInputBias],
-                given_[kStateBias],
-                given_[kStates],
-                given_[kCells],
-                made_[kY],
-                made_[kLastStates],
-                made_[kLastCells],
-                made_[kKept]});
+    layer_.run({given_[X],
+                given_[InputWeight],
+                given_[StateWeight],
+                given_[InputBias],
+                given_[StateBias],
+                given_[States],
+                given_[Cells],
+                made_[Y],
+                made_[LastStates],
+                made_[LastCells],
+                made_[Kept]});
   }
 
   int64_t bytes() const override { return layer_.bytes(); }
@@ -163,23 +155,23 @@ class LstmBackwardKernel final : public Kernel {
 
   void run() override {
     using namespace backward;
-    layer_.run({given_[kDy],
-                given_[kDLastStates],
-                given_[kDLastCells],
-                given_[kX],
-                given_[kInputWeight],
-                given_[kStateWeight],
-                given_[kStates],
-                given_[kCells],
-                given_[kY],
-                given_[kKept],
-                made_[kDx],
-                made_[kDInputWeight],
-                made_[kDStateWeight],
-                made_[kDInputBias],
-                made_[kDStateBias],
-                made_[kDStates],
-                made_[kDCells]});
+    layer_.run({given_[Dy],
+                given_[DLastStates],
+                given_[DLastCells],
+                given_[X],
+                given_[InputWeight],
+                given_[StateWeight],
+                given_[States],
+                given_[Cells],
+                given_[Y],
+                given_[Kept],
+                made_[Dx],
+                made_[DInputWeight],
+                made_[DStateWeight],
+                made_[DInputBias],
+                made_[DStateBias],
+                made_[DStates],
+                made_[DCells]});
   }
 
   int64_t bytes() const override { return layer_.bytes(); }
