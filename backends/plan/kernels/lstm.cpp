@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "backends/plan/kernels/kernels.h"

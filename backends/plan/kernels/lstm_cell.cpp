@@ -37,13 +37,6 @@ RONDO_AVX512 inline Floats less_square(Floats a, Floats b) {
 
 }  // namespace
 
-void prefetch(const float* first, int64_t count) {
-  constexpr int64_t kCacheLine = 16;  // numbers
-  for (int64_t i = 0; i < count; i += kCacheLine) {
-    _mm_prefetch(reinterpret_cast<const char*>(first + i), _MM_HINT_T1);
-  }
-}
-
 RONDO_AVX512 void add_bias(const LstmShape& shape,
                            const float* gates,
                            const float* bias,
@@ -125,8 +118,6 @@ RONDO_AVX512 void add_rows(const LstmShape& shape, const float* rows, float* sum
 #else
 
 namespace rondo::lstm {
-
-void prefetch(const float*, int64_t) {}
 
 void add_bias(const LstmShape&, const float*, const float*, const Kept&) {}
 

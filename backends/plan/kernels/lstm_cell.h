@@ -32,9 +32,6 @@ struct KeptOf {
 
 using Kept = KeptOf<float>;
 
-/// Asks for memory that is needed after the next product, so that it is in the cache then.
-void prefetch(const float* first, int64_t count);
-
 /// Adds the bias and puts the gates, [batch, 4 · hidden] as LibTorch orders them (input, forget,
 /// candidate, output), where they are kept.
 void add_bias(const LstmShape& shape, const float* gates, const float* bias, const Kept& to);

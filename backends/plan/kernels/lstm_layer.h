@@ -39,7 +39,7 @@ class LstmLayer {
     float* y;  ///< [steps, batch, hidden]
     float* last_states;
     float* last_cells;
-    float* kept;
+    float* kept;  ///< [steps, 6, batch, hidden], for the gradient
   };
 
   /// \param shape  such that `can_run_lstm`
