@@ -7,6 +7,7 @@
 #include <torch/nn/modules/rnn.h>
 #include <torch/types.h>
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -297,6 +298,19 @@ TEST_CASE("rondo's layer computes what LibTorch's operators do") {
   for_each_shape([](const Given& given) {
     check_close(by_own_operators(given), by_operators_of_libtorch(given));
   });
+}
+
+TEST_CASE("tensors that do not fit together are refused, as a forged step file may have them") {
+  register_with_dispatcher();
+  const Given g({5, 3, 7, 8}, 3);
+  const Tensors& w = g.weights;
+  const at::Tensor small = at::ones({2, 2});
+  CHECK_THROWS_AS(call(kOwn, {g.x, small, w[1], w[2], w[3], g.states, g.cells}), std::exception);
+  CHECK_THROWS_AS(call(kOwn, {g.x, w[0], small, w[2], w[3], g.states, g.cells}), std::exception);
+  CHECK_THROWS_AS(call(kOwn, {small, w[0], w[1], w[2], w[3], g.states, g.cells}), std::exception);
+  const at::Tensor y = at::ones({5, 3, 8});
+  CHECK_THROWS_AS(call(kOwnGradient, {y, {}, {}, g.x, w[0], w[1], g.states, g.cells, y, small}),
+                  std::exception);
 }
 
 TEST_CASE("gradients that do not come are zero") {
