@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -50,9 +51,14 @@ std::vector<int> longest_blocks(int k) {
   return k == 1000 ? std::vector<int>{512, 488} : std::vector<int>{k};
 }
 
-std::vector<float> result_of(const Gemm& gemm, const GemmShape& shape) {
-  const std::vector<float> a = test::random_floats(shape.m * shape.k, 7);
-  const std::vector<float> b = test::random_floats(shape.k * shape.n, 8);
+/// \param scale  of both factors
+std::vector<float> result_of(const Gemm& gemm, const GemmShape& shape, float scale = 1.0F) {
+  std::vector<float> a = test::random_floats(shape.m * shape.k, 7);
+  std::vector<float> b = test::random_floats(shape.k * shape.n, 8);
+  for (std::vector<float>* const factor : {&a, &b}) {
+    std::transform(
+        factor->begin(), factor->end(), factor->begin(), [&](float x) { return x * scale; });
+  }
   std::vector<float> c = test::random_floats(shape.ldc * shape.n, 9);
   gemm.run(a.data(), b.data(), c.data());
   return c;
@@ -77,6 +83,17 @@ TEST_CASE("the exact product has the bits of BLAS, whichever library computes it
   }
 }
 
+TEST_CASE("the exact product has BLAS's signs of zero where sums are too small for a float") {
+  for (const GemmShape& shape : shapes()) {
+    CAPTURE(shape.k);
+    for (const float scale : {1e-23F, 1e-24F}) {
+      const std::vector<float> expected = result_of(Gemm::by_blas(shape), shape, scale);
+      const std::vector<float> got = result_of(exact_gemm(shape), shape, scale);
+      CHECK(std::memcmp(expected.data(), got.data(), got.size() * sizeof(float)) == 0);
+    }
+  }
+}
+
 TEST_CASE("the fast product is the same number but for rounding, and touches nothing else") {
   for (const GemmShape& shape : shapes()) {
     CAPTURE(shape.k);
@@ -92,7 +109,7 @@ TEST_CASE("the bits of the fast product are BLAS's or rondo's, whoever is the fa
     if (can_multiply_panels(shape, blocks)) {
       const std::vector<float> got = result_of(fast_gemm(shape), shape);
       CHECK((got == result_of(Gemm::by_blas(shape), shape) ||
-             got == result_of(Gemm::by_panels(shape, blocks), shape)));
+             got == result_of(Gemm::by_panels(shape, {blocks}), shape)));
     }
   }
 }
@@ -105,7 +122,7 @@ TEST_CASE("a product without packing sums up in halves and blocks of 384, whoeve
     CAPTURE(shape.k);
     const std::vector<int> blocks = blocks_without_packing(shape.k);
     if (can_multiply_panels(shape, blocks)) {
-      const std::vector<float> expected = result_of(Gemm::by_panels(shape, blocks), shape);
+      const std::vector<float> expected = result_of(Gemm::by_panels(shape, {blocks}), shape);
       CHECK(result_of(gemm_without_packing(shape), shape) == expected);
     }
   }
@@ -118,11 +135,11 @@ TEST_CASE("blocks of k add up to the product") {
       const std::vector<int> blocks = {16, 64, 20};
       const std::vector<float> expected = result_of(Gemm::by_blas(shape), shape);
       if (blas::onednn_sgemm() != nullptr) {
-        const Gemm onednn = Gemm::by_onednn(shape, blocks);
+        const Gemm onednn = Gemm::by_onednn(shape, {blocks});
         CHECK(largest_difference(expected, result_of(onednn, shape)) < 1e-4);
       }
       if (can_multiply_panels(shape, blocks)) {
-        const Gemm panels = Gemm::by_panels(shape, blocks);
+        const Gemm panels = Gemm::by_panels(shape, {blocks});
         CHECK(largest_difference(expected, result_of(panels, shape)) < 1e-4);
       }
     }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -50,9 +51,9 @@ struct Product {
     return b[static_cast<size_t>(shape.transpose_b ? k * shape.ldb + j : j * shape.ldb + k)];
   }
 
-  std::vector<float> by_panels() const {
+  std::vector<float> by_panels(bool adds_to_zero = false) const {
     std::vector<float> c = before;
-    multiply_panels(shape, blocks, a.data(), b.data(), c.data());
+    multiply_panels(shape, {blocks, adds_to_zero}, a.data(), b.data(), c.data());
     return c;
   }
 
@@ -135,6 +136,24 @@ TEST_CASE("a matrix that is packed once gives the same bits") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("a sum that is too small for a float keeps its sign where it is not added to zero") {
+  for (const int m : {1, 16, 33}) {
+    Product product(true, /*transpose_b=*/false, m, 9, {21, 16});
+    if (is_skipped(product)) {
+      return;
+    }
+    std::fill(product.a.begin(), product.a.end(), -1e-30F);
+    std::fill(product.b.begin(), product.b.end(), 1e-30F);
+    for (const bool adds_to_zero : {false, true}) {
+      const std::vector<float> c = product.by_panels(adds_to_zero);
+      CHECK(c[0] == 0.0F);
+      CHECK(std::signbit(c[0]) == !adds_to_zero);
+      CHECK(std::signbit(c[static_cast<size_t>(m - 1)]) == !adds_to_zero);
+    }
+    CHECK(same_bytes(product.by_packed_panels(), product.by_panels()));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -52,18 +54,40 @@ std::vector<std::vector<int>> candidate_blocks(int k) {
   return all;
 }
 
-// Matrices of random numbers: in each element, another order of summation shows.
+// Matrices of random numbers: in each element, another order of summation shows. And others, in
+// which the first elements are sums of negative products too small for a float: there it shows
+// whether they were added to zero.
 class Probe {
  public:
   explicit Probe(const GemmShape& shape)
       : a_(random(shape.lda, shape.transpose_a ? shape.m : shape.k)),
         b_(random(shape.ldb, shape.transpose_b ? shape.k : shape.n)),
-        c_(random(shape.ldc, shape.n)) {}
+        c_(random(shape.ldc, shape.n)),
+        a_with_tiny_(a_),
+        b_with_tiny_(b_) {
+    for (int k = 0; k < shape.k; ++k) {
+      for (int i = 0; i < std::min(shape.m, kTiny); ++i) {
+        float& factor = a_with_tiny_[place(i, k, shape.lda, shape.transpose_a)];
+        factor = -std::fabs(factor) * kScale;
+      }
+      for (int j = 0; j < std::min(shape.n, kTiny); ++j) {
+        float& factor = b_with_tiny_[place(k, j, shape.ldb, shape.transpose_b)];
+        factor = std::fabs(factor) * kScale;
+      }
+    }
+  }
 
-  std::vector<float> result_of(const Gemm& gemm) const {
-    std::vector<float> c = c_;
-    gemm.run(a_.data(), b_.data(), c.data());
-    return c;
+  std::vector<float> result_of(const Gemm& gemm) const { return result_of(gemm, a_, b_); }
+
+  /// Of the matrices with tiny numbers.
+  std::vector<float> result_with_tiny_of(const Gemm& gemm) const {
+    return result_of(gemm, a_with_tiny_, b_with_tiny_);
+  }
+
+  /// Whether sums are added to zero, where they are not added to the result.
+  bool adds_to_zero(const Gemm& gemm) const {
+    const float first = result_with_tiny_of(gemm).front();
+    return first != 0.0F || !std::signbit(first);
   }
 
   // In turns, so that a slow moment of the machine is everyone's.
@@ -82,6 +106,26 @@ class Probe {
   }
 
  private:
+  // Few: arithmetic with such numbers is slow.
+  static constexpr int kTiny = 4;
+  static constexpr float kScale = 5e-24F;
+
+  // Of an element of op(x).
+  static size_t place(int row, int column, int leading, bool transposed) {
+    return transposed ? static_cast<size_t>(row) * static_cast<size_t>(leading) +
+                            static_cast<size_t>(column)
+                      : static_cast<size_t>(column) * static_cast<size_t>(leading) +
+                            static_cast<size_t>(row);
+  }
+
+  std::vector<float> result_of(const Gemm& gemm,
+                               const std::vector<float>& a,
+                               const std::vector<float>& b) const {
+    std::vector<float> c = c_;
+    gemm.run(a.data(), b.data(), c.data());
+    return c;
+  }
+
   std::vector<float> random(int leading, int columns) {
     std::normal_distribution<float> normal;
     std::vector<float> values(static_cast<size_t>(leading) * static_cast<size_t>(columns));
@@ -93,6 +137,8 @@ class Probe {
   std::vector<float> a_;
   std::vector<float> b_;
   std::vector<float> c_;
+  std::vector<float> a_with_tiny_;
+  std::vector<float> b_with_tiny_;
 };
 
 bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
@@ -100,48 +146,51 @@ bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 // Ways to compute a product, by who does it: one for each of the blocks that may have the bits.
-std::vector<Gemm> ways_of_onednn(const GemmShape& shape) {
+std::vector<Gemm> ways_of_onednn(const GemmShape& shape, bool adds_to_zero) {
   std::vector<Gemm> ways;
   if (blas::onednn_sgemm() != nullptr) {
     for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
-      ways.push_back(Gemm::by_onednn(shape, blocks));
+      ways.push_back(Gemm::by_onednn(shape, {blocks, adds_to_zero}));
     }
   }
   return ways;
 }
 
-std::vector<Gemm> ways_of_panels(const GemmShape& shape) {
+std::vector<Gemm> ways_of_panels(const GemmShape& shape, bool adds_to_zero) {
   std::vector<Gemm> ways;
   for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
     if (can_multiply_panels(shape, blocks)) {
-      ways.push_back(Gemm::by_panels(shape, blocks));
+      ways.push_back(Gemm::by_panels(shape, {blocks, adds_to_zero}));
     }
   }
   return ways;
 }
 
 bool has_rivals(const GemmShape& shape) {
-  return !ways_of_onednn(shape).empty() || !ways_of_panels(shape).empty();
+  return blas::onednn_sgemm() != nullptr || !ways_of_panels(shape, /*adds_to_zero=*/true).empty();
 }
 
-// Of one who computes, the first way that gives these bytes, or none.
-std::optional<Gemm> way_to(const std::vector<float>& expected,
+// The first of the ways that gives the bytes of `reference`, or none.
+std::optional<Gemm> way_to(const Gemm& reference,
                            const std::vector<Gemm>& ways,
                            const Probe& probe) {
+  const std::vector<float> expected = probe.result_of(reference);
   const auto way = std::find_if(ways.begin(), ways.end(), [&](const Gemm& gemm) {
-    return same_bytes(probe.result_of(gemm), expected);
+    return same_bytes(probe.result_of(gemm), expected) &&
+           same_bytes(probe.result_with_tiny_of(gemm), probe.result_with_tiny_of(reference));
   });
   return way != ways.end() ? std::optional<Gemm>(*way) : std::nullopt;
 }
 
 // Of all ways that give the bits of `reference`.
 Gemm fastest_like(const Gemm& reference, const GemmShape& shape, const Probe& probe) {
-  const std::vector<std::vector<Gemm>> rivals = {
-      {Gemm::by_blas(shape)}, ways_of_onednn(shape), ways_of_panels(shape)};
-  const std::vector<float> expected = probe.result_of(reference);
+  const bool adds_to_zero = probe.adds_to_zero(reference);
+  const std::vector<std::vector<Gemm>> rivals = {{Gemm::by_blas(shape)},
+                                                 ways_of_onednn(shape, adds_to_zero),
+                                                 ways_of_panels(shape, adds_to_zero)};
   std::vector<Gemm> equal = {reference};
   for (const std::vector<Gemm>& ways : rivals) {
-    if (const std::optional<Gemm> way = way_to(expected, ways, probe)) {
+    if (const std::optional<Gemm> way = way_to(reference, ways, probe)) {
       equal.push_back(*way);
     }
   }
@@ -160,14 +209,14 @@ Gemm reference_of_fast(const GemmShape& shape, const Probe& probe) {
   if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
     const Gemm blas = Gemm::by_blas(shape);
     // With BLAS's bits, more can compete.
-    return way_to(probe.result_of(blas), ways_of_panels(shape), probe)
+    return way_to(blas, ways_of_panels(shape, probe.adds_to_zero(blas)), probe)
                ? blas
-               : Gemm::by_panels(shape, std::move(blocks));
+               : Gemm::by_panels(shape, {std::move(blocks)});
   }
   constexpr int64_t kSmall = 1 << 16;  // multiplications; oneDNN takes longer to begin
   const bool is_small = int64_t{shape.m} * shape.n * shape.k < kSmall;
   return is_small || blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape)
-                                                     : Gemm::by_onednn(shape, {shape.k});
+                                                     : Gemm::by_onednn(shape, {{shape.k}});
 }
 
 Gemm find_fast(const GemmShape& shape, const Probe& probe) {
@@ -175,7 +224,8 @@ Gemm find_fast(const GemmShape& shape, const Probe& probe) {
 }
 
 Gemm find_like_without_packing(const GemmShape& shape, const Probe& probe) {
-  return fastest_like(Gemm::by_panels(shape, blocks_without_packing(shape.k)), shape, probe);
+  const Summation summation = {blocks_without_packing(shape.k), /*adds_to_zero=*/true};
+  return fastest_like(Gemm::by_panels(shape, summation), shape, probe);
 }
 
 // BLAS alone needs no probe.
@@ -202,7 +252,7 @@ void Gemm::run(const float* a, const float* b, float* c) const {
     case By::OneDnn:
       return run_onednn(a, b, c);
     case By::Panels:
-      return multiply_panels(shape_, blocks_, a, b, c);
+      return multiply_panels(shape_, summation_, a, b, c);
   }
 }
 
@@ -226,7 +276,13 @@ void Gemm::run_blas(const float* a, const float* b, float* c) const {
 void Gemm::run_onednn(const float* a, const float* b, float* c) const {
   // Row by row, the product is the transposed one: op(b)^T · op(a)^T.
   float beta = shape_.beta;
-  for (const int block : blocks_) {
+  if (beta == 0.0F && summation_.adds_to_zero) {
+    for (int j = 0; j < shape_.n; ++j) {
+      std::fill_n(c + static_cast<ptrdiff_t>(j) * shape_.ldc, shape_.m, 0.0F);
+    }
+    beta = 1.0F;
+  }
+  for (const int block : summation_.blocks) {
     blas::onednn_sgemm()(shape_.transpose_b ? 'T' : 'N',
                          shape_.transpose_a ? 'T' : 'N',
                          shape_.n,

@@ -7,20 +7,19 @@
 
 namespace rondo {
 
-/// One way to compute products of one shape: by BLAS, or by oneDNN or rondo itself, whole or in
-/// blocks of k that are added one after another.
+/// One way to compute products of one shape: by BLAS, or by oneDNN or rondo itself with a given
+/// summation.
 class Gemm {
  public:
   static Gemm by_blas(const GemmShape& shape) { return Gemm(By::Blas, shape, {}); }
 
-  /// \param blocks  they add up to k
-  static Gemm by_onednn(const GemmShape& shape, std::vector<int> blocks) {
-    return Gemm(By::OneDnn, shape, std::move(blocks));
+  static Gemm by_onednn(const GemmShape& shape, Summation summation) {
+    return Gemm(By::OneDnn, shape, std::move(summation));
   }
 
-  /// \param blocks  such that `can_multiply_panels`
-  static Gemm by_panels(const GemmShape& shape, std::vector<int> blocks) {
-    return Gemm(By::Panels, shape, std::move(blocks));
+  /// \param summation  with blocks such that `can_multiply_panels`
+  static Gemm by_panels(const GemmShape& shape, Summation summation) {
+    return Gemm(By::Panels, shape, std::move(summation));
   }
 
   /// `a`, `b`, `c`: as the shape says; `c` may not overlap the others.
@@ -29,15 +28,15 @@ class Gemm {
  private:
   enum class By { Blas, OneDnn, Panels };
 
-  Gemm(By by, const GemmShape& shape, std::vector<int> blocks)
-      : by_(by), shape_(shape), blocks_(std::move(blocks)) {}
+  Gemm(By by, const GemmShape& shape, Summation summation)
+      : by_(by), shape_(shape), summation_(std::move(summation)) {}
 
   void run_blas(const float* a, const float* b, float* c) const;
   void run_onednn(const float* a, const float* b, float* c) const;
 
   By by_;
   GemmShape shape_;
-  std::vector<int> blocks_;  // none: BLAS has its own
+  Summation summation_;  // without blocks: BLAS has its own
 };
 
 /// The fastest way that gives the bits of BLAS. All sum up an element's products in the order of k,
@@ -57,7 +56,8 @@ Gemm fast_gemm(const GemmShape& shape);
 /// Source: src/cpu/x64/gemm/f32/jit_avx512_common_gemm_f32.cpp of oneDNN 3.7.
 std::vector<int> blocks_without_packing(int k);
 
-/// The fastest way that gives the bits of those products. Needs AVX-512.
+/// The fastest way that gives the bits of those products, which are added to zero where `beta` is
+/// 0. Needs AVX-512.
 Gemm gemm_without_packing(const GemmShape& shape);
 
 }  // namespace rondo

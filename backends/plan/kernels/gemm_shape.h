@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tuple>
+#include <vector>
 
 namespace rondo {
 
@@ -23,6 +24,14 @@ struct GemmShape {
   std::tuple<bool, bool, int, int, int, int, int, int, float> fields() const {
     return {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, beta};
   }
+};
+
+/// How the products of an element are summed up, on which its bits depend.
+struct Summation {
+  std::vector<int> blocks;  ///< of k, one after another; they add up to k
+  /// Whether the first block's sum is added to zero where `beta` is 0, or stored as it is: a sum of
+  /// numbers too small for a float may be -0, and plus zero it is +0.
+  bool adds_to_zero = false;
 };
 
 }  // namespace rondo

@@ -37,24 +37,30 @@ struct Factors {
   int depth;
 };
 
+// What the sums of a block are added to.
+enum class Onto { Nothing, Zero, Result };
+
 struct Target {
   float* first;
   ptrdiff_t column;  // from one to the next
   int rows;
-  bool adds;
+  Onto onto;
 };
 
 /// \tparam kRegisters  as many hold a column of the tile; all their lanes, if it is whole
 template <int kRegisters, bool kIsWhole, int kCount>
 RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   __mmask16 masks[kRegisters];
-  // Of what the result held; a branch instead would drive the sums out of the registers.
+  // Of what the result held, and of what is added to that or to zero; branches instead would drive
+  // the sums out of the registers.
   __mmask16 kept[kRegisters];
+  __mmask16 added[kRegisters];
   Floats sums[kCount][kRegisters];
   RONDO_UNROLLED
   for (int r = 0; r < kRegisters; ++r) {
     masks[r] = kIsWhole ? kAll : first_lanes(target.rows - r * kWide);
-    kept[r] = target.adds ? masks[r] : __mmask16{0};
+    kept[r] = target.onto == Onto::Result ? masks[r] : __mmask16{0};
+    added[r] = target.onto == Onto::Nothing ? __mmask16{0} : masks[r];
   }
   RONDO_UNROLLED
   for (int j = 0; j < kCount; ++j) {
@@ -90,7 +96,8 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
     for (int r = 0; r < kRegisters; ++r) {
       float* const to = first + j * column + r * kWide;
       const Floats before = _mm512_maskz_loadu_ps(kept[r], to);
-      _mm512_mask_storeu_ps(to, masks[r], _mm512_add_ps(before, sums[j][r]));
+      const Floats sum = _mm512_mask_add_ps(sums[j][r], added[r], before, sums[j][r]);
+      _mm512_mask_storeu_ps(to, masks[r], sum);
     }
   }
 }
@@ -162,7 +169,7 @@ void multiply_rows(const GemmShape& shape,
   const ptrdiff_t next_a = shape.transpose_a ? 1 : shape.lda;
   const ptrdiff_t next_b = shape.transpose_b ? shape.ldb : 1;
   const ptrdiff_t column_of_b = shape.transpose_b ? 1 : shape.ldb;
-  bool adds = target.adds;
+  Onto onto = target.onto;
   for (const int depth : blocks) {
     if (shape.transpose_a) {
       pack(a, shape.lda, target.rows, depth, packed);
@@ -173,11 +180,18 @@ void multiply_rows(const GemmShape& shape,
                           next_b,
                           column_of_b,
                           depth};
-    multiply_panel(factors, {target.first, target.column, target.rows, adds}, shape.n);
+    multiply_panel(factors, {target.first, target.column, target.rows, onto}, shape.n);
     a += depth * next_a;
     b += depth * next_b;
-    adds = true;
+    onto = Onto::Result;
   }
+}
+
+Onto begin_onto(const GemmShape& shape, const Summation& summation) {
+  if (shape.beta != 0.0F) {
+    return Onto::Result;
+  }
+  return summation.adds_to_zero ? Onto::Zero : Onto::Nothing;
 }
 
 }  // namespace
@@ -188,19 +202,17 @@ bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks)
   return has_avx512() && !is_deep && (shape.beta == 0.0F || shape.beta == 1.0F);
 }
 
-void multiply_panels(const GemmShape& shape,
-                     const std::vector<int>& blocks,
-                     const float* a,
-                     const float* b,
-                     float* c) {
+void multiply_panels(
+    const GemmShape& shape, const Summation& summation, const float* a, const float* b, float* c) {
   constexpr int64_t kMultiplicationsOfElement = 8;  // that take as long as other work on it
   const ptrdiff_t row_of_a = shape.transpose_a ? shape.lda : 1;
   const int64_t panels = panels_of(shape.m);
   const int64_t work = int64_t{kPanel} * shape.n * shape.k / kMultiplicationsOfElement;
+  const Onto onto = begin_onto(shape, summation);
   parallel_for_each(panels, work, [&](int64_t panel) {
     const int i = static_cast<int>(panel) * kPanel;
-    const Target target{c + i, shape.ldc, std::min(kPanel, shape.m - i), shape.beta != 0.0F};
-    multiply_rows(shape, blocks, a + i * row_of_a, b, target);
+    const Target target{c + i, shape.ldc, std::min(kPanel, shape.m - i), onto};
+    multiply_rows(shape, summation.blocks, a + i * row_of_a, b, target);
   });
 }
 
@@ -229,14 +241,15 @@ void PackedPanels::pack(const float* a, int leading, bool transposed) {
 void PackedPanels::multiply(
     const float* b, int ldb, int columns, float* c, int ldc, bool adds) const {
   const Piece* from = packed_.data();
+  Onto onto = adds ? Onto::Result : Onto::Nothing;
   for (const int depth : blocks_) {
     for (int i = 0; i < m_; i += kPanel, from += depth) {
       multiply_panel({from->numbers, kPanel, b, 1, ldb, depth},
-                     {c + i, ldc, std::min(kPanel, m_ - i), adds},
+                     {c + i, ldc, std::min(kPanel, m_ - i), onto},
                      columns);
     }
     b += depth;
-    adds = true;
+    onto = Onto::Result;
   }
 }
 
@@ -250,8 +263,7 @@ bool can_multiply_panels(const GemmShape&, const std::vector<int>&) {
   return false;
 }
 
-void multiply_panels(
-    const GemmShape&, const std::vector<int>&, const float*, const float*, float*) {}
+void multiply_panels(const GemmShape&, const Summation&, const float*, const float*, float*) {}
 
 PackedPanels::PackedPanels(int m, std::vector<int> blocks) : m_(m), blocks_(std::move(blocks)) {}
 

@@ -20,18 +20,15 @@ bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks)
 /// of both matrices, as libraries do it; large ones are better off with a library.
 /// An element is one chain of fused multiply-adds in the order of k for each of the blocks, the
 /// sums of which are added one after another, whatever the number of threads.
-/// \param blocks  they add up to k
+/// \param summation  with blocks such that `can_multiply_panels`
 /// Source: Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication, for the
 /// panels and tiles.
-void multiply_panels(const GemmShape& shape,
-                     const std::vector<int>& blocks,
-                     const float* a,
-                     const float* b,
-                     float* c);
+void multiply_panels(
+    const GemmShape& shape, const Summation& summation, const float* a, const float* b, float* c);
 
 /// A matrix of m × k, packed once for many products with few columns each, such as those from one
 /// step of a sequence to the next: packing it takes as long as such a product. The bits are those
-/// of `multiply_panels`. Runs on one thread.
+/// of `multiply_panels` with sums that are stored as they are. Runs on one thread.
 class PackedPanels {
  public:
   /// \param blocks  such that `can_multiply_panels`; they add up to k
