@@ -67,7 +67,8 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
   if (name == "rondo::lstm_layer_backward") {
     const int64_t gradients_of_gates =
         bytes_of(arguments[9]) / LstmShape::kKept * LstmShape::kGates;
-    return bytes_of(arguments[4]) + bytes_of(arguments[5]) + gradients_of_gates;
+    const int64_t zeros = is_none(arguments[0]) ? bytes_of(arguments[8]) : 0;  // like y
+    return bytes_of(arguments[4]) + bytes_of(arguments[5]) + gradients_of_gates + zeros;
   }
   if (name == "rondo::batch_norm_relu_pool_backward") {
     return bytes_of(arguments[2]) + copy_of(arguments[0]) + copy_of(arguments[2]);

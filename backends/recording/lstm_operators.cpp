@@ -28,15 +28,18 @@ LstmShape shape_of(const at::Tensor& x, const at::Tensor& states) {
 using Fit = std::pair<const at::Tensor&, int64_t>;
 
 /// Others are left to LibTorch, which says what is wrong with them.
-bool can_run(const LstmShape& shape, std::initializer_list<Fit> tensors) {
-  return can_run_lstm(shape) && std::all_of(tensors.begin(), tensors.end(), [](const Fit& fit) {
-           return fit.first.scalar_type() == at::kFloat && fit.first.numel() == fit.second;
-         });
+bool all_fit(std::initializer_list<Fit> tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), [](const Fit& fit) {
+    const auto& [tensor, count] = fit;
+    return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.numel() == count;
+  });
 }
 
 /// The gates, [batch, 4 · hidden], one by one: input, forget, candidate, output.
-std::vector<at::Tensor> split(const at::Tensor& gates) {
-  return gates.chunk(LstmShape::kGates, /*dim=*/1);
+/// \throws c10::Error  where they are not that
+std::vector<at::Tensor> split_gates(const at::Tensor& gates, int64_t hidden) {
+  const std::vector<int64_t> sizes(LstmShape::kGates, hidden);
+  return gates.split_with_sizes(sizes, /*dim=*/1);
 }
 
 at::Tensor given_or_zeros(const c10::optional<at::Tensor>& gradient, const at::Tensor& like) {
@@ -64,14 +67,13 @@ LstmResults lstm_layer(const at::Tensor& x,
                        const at::Tensor& first_states,
                        const at::Tensor& first_cells) {
   const LstmShape shape = shape_of(x, first_states);
-  if (!can_run(shape,
-               {{x, shape.rows() * shape.inputs},
-                {input_weight, shape.gates() * shape.inputs},
-                {state_weight, shape.gates() * shape.hidden},
-                {input_bias, shape.gates()},
-                {state_bias, shape.gates()},
-                {first_states, shape.states()},
-                {first_cells, shape.states()}})) {
+  if (!can_run_lstm(shape) || !all_fit({{x, shape.rows() * shape.inputs},
+                                        {input_weight, shape.gates() * shape.inputs},
+                                        {state_weight, shape.gates() * shape.hidden},
+                                        {input_bias, shape.gates()},
+                                        {state_bias, shape.gates()},
+                                        {first_states, shape.states()},
+                                        {first_cells, shape.states()}})) {
     return LstmByOperators::forward(
         x, input_weight, state_weight, input_bias, state_bias, first_states, first_cells);
   }
@@ -109,17 +111,16 @@ LstmGradients lstm_layer_backward(const c10::optional<at::Tensor>& dy,
   const at::Tensor of_y = given_or_zeros(dy, y);
   const at::Tensor of_states = given_or_zeros(dlast_states, first_states);
   const at::Tensor of_cells = given_or_zeros(dlast_cells, first_cells);
-  if (!can_run(shape,
-               {{of_y, shape.rows() * shape.hidden},
-                {of_states, shape.states()},
-                {of_cells, shape.states()},
-                {x, shape.rows() * shape.inputs},
-                {input_weight, shape.gates() * shape.inputs},
-                {state_weight, shape.gates() * shape.hidden},
-                {first_states, shape.states()},
-                {first_cells, shape.states()},
-                {y, shape.rows() * shape.hidden},
-                {kept, shape.kept()}})) {
+  if (!can_run_lstm(shape) || !all_fit({{of_y, shape.rows() * shape.hidden},
+                                        {of_states, shape.states()},
+                                        {of_cells, shape.states()},
+                                        {x, shape.rows() * shape.inputs},
+                                        {input_weight, shape.gates() * shape.inputs},
+                                        {state_weight, shape.gates() * shape.hidden},
+                                        {first_states, shape.states()},
+                                        {first_cells, shape.states()},
+                                        {y, shape.rows() * shape.hidden},
+                                        {kept, shape.kept()}})) {
     return LstmByOperators::backward(dy,
                                      dlast_states,
                                      dlast_cells,
@@ -143,7 +144,7 @@ LstmGradients lstm_layer_backward(const c10::optional<at::Tensor>& dy,
                              like(first_cells)};
   const auto& [dx, dinput_weight, dstate_weight, dinput_bias, dstate_bias, dstates, dcells] =
       gradients;
-  LstmLayerGradient(shape).run({Numbers(of_y),
+  LstmLayerGradient(shape).run({{Numbers(of_y), shape.states(), shape.hidden},
                                 Numbers(of_states),
                                 Numbers(of_cells),
                                 Numbers(x),
@@ -180,7 +181,7 @@ LstmResults LstmByOperators::forward(const at::Tensor& x,
   at::Tensor states = first_states.reshape({shape.batch, shape.hidden});
   at::Tensor cells = first_cells.reshape({shape.batch, shape.hidden});
   for (int64_t t = 0; t < shape.steps; ++t) {
-    const auto of_step = split(at::addmm(gates[t], states, state_weight.t()));
+    const auto of_step = split_gates(at::addmm(gates[t], states, state_weight.t()), shape.hidden);
     const at::Tensor step = kept[t];
     step[0].copy_(of_step[0].sigmoid());
     step[1].copy_(of_step[1].sigmoid());
@@ -219,7 +220,7 @@ LstmGradients LstmByOperators::backward(const c10::optional<at::Tensor>& dy,
     const at::Tensor before = t > 0 ? kept[t - 1][4] : first_cells.reshape(matrix);
     const at::Tensor dh = of_y[t] + dstates;
     const at::Tensor dc = dcells + (1 - step[5].square()) * dh * step[2];
-    const auto of_step = split(dgates[t]);
+    const auto of_step = split_gates(dgates[t], shape.hidden);
     of_step[0].copy_(step[0] * (1 - step[0]) * dc * step[3]);
     of_step[1].copy_(step[1] * (1 - step[1]) * dc * before);
     of_step[2].copy_((1 - step[3].square()) * dc * step[0]);

@@ -146,6 +146,7 @@ Tensors by_operators_of_libtorch(const Given& g) {
 struct Options {
   bool is_reversed = false;
   bool has_gradient = true;
+  bool comes_back_transposed = false;  ///< what a module whose batch comes first hands back
 };
 
 /// By the layer that LibTorch 2 has.
@@ -283,7 +284,15 @@ Batch batch_of(const Given& g) {
 
 Recorded recorded_layer(const LstmShape& shape, const Options& options = {}) {
   return Recorded(
-      [options](const Batch& batch) { return by_layer_of_libtorch(Given(batch), options); },
+      [options](const Batch& batch) {
+        Given given(batch);
+        if (options.comes_back_transposed) {
+          given.come_back[0] = given.come_back[0]
+                                   .reshape({-1, given.shape().steps, given.shape().hidden})
+                                   .transpose(0, 1);
+        }
+        return by_layer_of_libtorch(given, options);
+      },
       batch_of(Given(shape, 3)));
 }
 
@@ -307,6 +316,12 @@ TEST_CASE("tensors that do not fit together are refused, as a forged step file m
   const at::Tensor small = at::ones({2, 2});
   CHECK_THROWS_AS(call(kOwn, {g.x, small, w[1], w[2], w[3], g.states, g.cells}), std::exception);
   CHECK_THROWS_AS(call(kOwn, {g.x, w[0], small, w[2], w[3], g.states, g.cells}), std::exception);
+  for (const int64_t rows : {1, 3}) {  // which cannot be cut into gates
+    const at::Tensor bias = at::ones({rows});
+    CHECK_THROWS_AS(
+        call(kOwn, {g.x, at::ones({rows, 7}), at::ones({rows, 8}), bias, bias, g.states, g.cells}),
+        std::exception);
+  }
   CHECK_THROWS_AS(call(kOwn, {small, w[0], w[1], w[2], w[3], g.states, g.cells}), std::exception);
   const at::Tensor y = at::ones({5, 3, 8});
   CHECK_THROWS_AS(call(kOwnGradient, {y, {}, {}, g.x, w[0], w[1], g.states, g.cells, y, small}),
@@ -348,20 +363,43 @@ TEST_CASE("rondo's layer has the bits of oneDNN's, on any number of threads") {
   }
 }
 
+TEST_CASE("gradients too small for a float have the signs of oneDNN's") {
+  if (!can_compare_with_libtorch()) {
+    return;
+  }
+  for (const double scale : {1e-42, 1e-44}) {
+    CAPTURE(scale);
+    for_each_shape([&](Given given) {
+      if (given.shape().batch == 1) {
+        return;  // a pass leaves single sequences to LibTorch
+      }
+      for (at::Tensor& gradient : given.come_back) {
+        gradient.mul_(scale);
+      }
+      check_same_bits(by_own_operators(given), by_layer_of_libtorch(given));
+    });
+  }
+}
+
 TEST_CASE("a plan runs the layer by kernels of rondo's own, with the bytes of the step") {
   if (!can_compare_with_libtorch()) {
     return;
   }
   for (const LstmShape& shape : {LstmShape{20, 16, 24, 32}, LstmShape{3, 2, 5, 7}}) {
-    CAPTURE(shape.batch);
-    const Recorded recorded = recorded_layer(shape);
-    const StepProgram program = clean_up(recorded.program).program;
-    CHECK(count(program, kOwn) == 1);
-    CHECK(count(program, kOwnGradient) == 1);
-    const auto batches = [&](int step) { return batch_of(Given(shape, step)); };
-    CHECK(check_passed(recorded, program, batches) == 2);
-    const PlannedExecutor plan(program, TextLog(LogLevel::Error));
-    CHECK(plan.memory().arena > plan.plan().memory->arena_bytes());  // packed weights
+    for (const bool comes_back_transposed : {false, true}) {
+      CAPTURE(shape.batch);
+      CAPTURE(comes_back_transposed);
+      Options options;
+      options.comes_back_transposed = comes_back_transposed;
+      const Recorded recorded = recorded_layer(shape, options);
+      const StepProgram program = clean_up(recorded.program).program;
+      CHECK(count(program, kOwn) == 1);
+      CHECK(count(program, kOwnGradient) == 1);
+      const auto batches = [&](int step) { return batch_of(Given(shape, step)); };
+      CHECK(check_passed(recorded, program, batches) == 2);
+      const PlannedExecutor plan(program, TextLog(LogLevel::Error));
+      CHECK(plan.memory().arena > plan.plan().memory->arena_bytes());  // packed weights
+    }
   }
 }
 

@@ -43,13 +43,14 @@ void set_sizes(Slot& slot, std::vector<int64_t> sizes) {
   slot.strides.assign(slot.sizes.size(), 1);
 }
 
-/// A constant of one element.
-SlotId add_short_tensor(StepProgram& program) {
+/// A constant, of ones.
+SlotId add_tensor(StepProgram& program, const std::vector<int64_t>& sizes) {
   Slot slot;
   slot.kind = SlotKind::Constant;
   slot.storage = program.storages++;
-  slot.value = at::ones({1});
-  set_sizes(slot, {1});
+  slot.value = at::ones(sizes);
+  slot.sizes = sizes;
+  slot.strides = slot.value.strides().vec();
   program.slots.push_back(slot);
   return static_cast<SlotId>(program.slots.size() - 1);
 }
@@ -131,9 +132,42 @@ struct PooledStep {
         images(),
         state);
     program = put_channels_in_blocks(fuse_batch_norm_relu_pool(recorded.program));
-    program.outputs.clear();
   }
 };
+
+std::vector<at::Tensor> call(const char* name, torch::jit::Stack stack) {
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(&stack);
+  std::vector<at::Tensor> results;
+  for (const c10::IValue& value : stack) {
+    results.push_back(value.toTensor());
+  }
+  return results;
+}
+
+constexpr const char* kLstm = "rondo::lstm_layer";
+constexpr const char* kLstmBackward = "rondo::lstm_layer_backward";
+
+Batch sequences() {
+  return {{"x", random({5, 3, 7}, 1)},
+          {"w0", random({32, 7}, 2)},
+          {"w1", random({32, 8}, 3)},
+          {"b", random({32}, 4)},
+          {"states", random({3, 8}, 5)}};
+}
+
+/// A layer of LSTM and its gradient.
+StepProgram lstm_step() {
+  const Recorded recorded(
+      [](const Batch& g) {
+        const at::Tensor states = g["states"];
+        const auto made = call(kLstm, {g["x"], g["w0"], g["w1"], g["b"], g["b"], states, states});
+        return call(
+            kLstmBackward,
+            {made[0], states, states, g["x"], g["w0"], g["w1"], states, states, made[0], made[3]});
+      },
+      sequences());
+  return recorded.program;
+}
 
 constexpr const char* kPool = "rondo::batch_norm_relu_pool";
 constexpr const char* kPoolBackward = "rondo::batch_norm_relu_pool_backward";
@@ -149,7 +183,6 @@ TEST_CASE("results of other sizes than the operator's") {
       },
       batch);
   StepProgram program = recorded.program;
-  program.outputs.clear();
   SUBCASE("too few for what is put side by side") {
     set_sizes(slot_of_result(program, "aten::stack", 0), {1});
   }
@@ -203,7 +236,6 @@ TEST_CASE("gradients of a convolution that are numbers") {
       images());
   for (const size_t i : {0, 1, 2}) {
     StepProgram program = recorded.program;
-    program.outputs.clear();
     find(program, "aten::convolution_backward").results[i] = Argument::constant_of(int64_t{3});
     is_refused(program, images());
   }
@@ -220,7 +252,7 @@ TEST_CASE("a batch norm with fewer numbers than channels") {
     return;
   }
   SUBCASE("weights") {
-    find(step.program, kPool).arguments[1].slots[0] = add_short_tensor(step.program);
+    find(step.program, kPool).arguments[1].slots[0] = add_tensor(step.program, {1});
   }
   SUBCASE("statistics") {
     set_sizes(slot_of_result(step.program, kPool, 2), {1});
@@ -232,4 +264,33 @@ TEST_CASE("a batch norm with fewer numbers than channels") {
     find(step.program, kPoolBackward).arguments[1].slots[0] = kNoTensor;
   }
   is_refused(step.program, images());
+}
+
+TEST_CASE("a layer of LSTM whose tensors do not fit together") {
+  CHECK(!is_refused(lstm_step(), sequences()));  // for comparison
+  const std::vector<std::vector<int64_t>> others = {
+      {1}, {0}, {3, 7}, {1, 1, 1}, {5, 3, 9}, {3, 2}, {1 << 9, 8}};
+  for (const char* const op : {kLstm, kLstmBackward}) {
+    StepProgram whole = lstm_step();
+    for (size_t i = 0; i < find(whole, op).arguments.size(); ++i) {
+      for (const std::vector<int64_t>& sizes : others) {
+        StepProgram program = whole;
+        find(program, op).arguments[i].slots[0] = add_tensor(program, sizes);
+        is_refused(program, sequences());
+      }
+    }
+  }
+}
+
+TEST_CASE("a layer of LSTM whose weights all agree, but cannot be cut into gates") {
+  for (const int64_t rows : {1, 3, 64}) {
+    CAPTURE(rows);
+    StepProgram program = lstm_step();
+    Instruction& layer = find(program, kLstm);
+    layer.arguments[1].slots[0] = add_tensor(program, {rows, 7});
+    layer.arguments[2].slots[0] = add_tensor(program, {rows, 8});
+    layer.arguments[3].slots[0] = add_tensor(program, {rows});
+    layer.arguments[4].slots[0] = add_tensor(program, {rows});
+    CHECK(is_refused(program, sequences()));
+  }
 }

@@ -276,6 +276,26 @@ TEST_CASE("embeddings and their gradients, of rows that come often, never and as
   }
 }
 
+TEST_CASE("gradients of embeddings that lie in another order, as sequences hand them back") {
+  check_same(
+      "gradient",
+      [](const Batch& x) {
+        const at::Tensor transposed = x["grad"].transpose(0, 1);
+        const at::Tensor part = x["wide"].narrow(2, 1, 8);
+        return std::vector{
+            at::embedding_dense_backward(transposed, x["numbers"], 5, -1, false),
+            at::embedding_dense_backward(part, x["numbers"], 5, 2, false),
+        };
+      },
+      [](int step) {
+        const at::Generator generator = at::detail::createCPUGenerator(step + 1);
+        return Batch{{"grad", random({7, 3, 8}, step)},
+                     {"wide", random({3, 7, 10}, step)},
+                     {"numbers", at::randint(5, {3, 7}, generator, at::kLong)}};
+      },
+      2);
+}
+
 TEST_CASE("gradients of embeddings by frequency are left to LibTorch") {
   check_same(
       "gradient",

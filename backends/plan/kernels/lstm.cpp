@@ -14,28 +14,17 @@ using Arguments = std::vector<Argument>;
 // The operators' arguments and results: see recording/lstm_operators.h.
 namespace forward {
 
-enum Place : size_t { X, InputWeight, StateWeight, InputBias, StateBias, States, Cells };
+enum : size_t { X, InputWeight, StateWeight, InputBias, StateBias, States, Cells };
 
-enum Result : size_t { Y, LastStates, LastCells, Kept };
+enum : size_t { Y, LastStates, LastCells, Kept };
 
 }  // namespace forward
 
 namespace backward {
 
-enum Place : size_t {
-  Dy,
-  DLastStates,
-  DLastCells,
-  X,
-  InputWeight,
-  StateWeight,
-  States,
-  Cells,
-  Y,
-  Kept
-};
+enum : size_t { Dy, DLastStates, DLastCells, X, InputWeight, StateWeight, States, Cells, Y, Kept };
 
-enum Result : size_t { Dx, DInputWeight, DStateWeight, DInputBias, DStateBias, DStates, DCells };
+enum : size_t { Dx, DInputWeight, DStateWeight, DInputBias, DStateBias, DStates, DCells };
 
 }  // namespace backward
 
@@ -57,6 +46,13 @@ bool are_absent_or_fit(const StepProgram& program,
   return std::all_of(places.begin(), places.end(), [&](size_t i) {
     return is_none(arguments[i]) || have_floats(program, arguments, {i}, count);
   });
+}
+
+/// The numbers of a state side by side, steps and sequences anywhere.
+bool are_sequences(const Slot* slot, const LstmShape& shape) {
+  return slot != nullptr && slot->dtype == at::kFloat &&
+         slot->sizes == std::vector<int64_t>{shape.steps, shape.batch, shape.hidden} &&
+         slot->strides[2] == 1;
 }
 
 std::optional<LstmShape> shape_of_forward(const StepProgram& program,
@@ -88,7 +84,7 @@ std::optional<LstmShape> shape_of_backward(const StepProgram& program,
   const int64_t input_weight = shape->gates() * shape->inputs;
   const int64_t state_weight = shape->gates() * shape->hidden;
   const int64_t y = shape->rows() * shape->hidden;
-  const bool fits = are_absent_or_fit(program, given, {Dy}, y) &&
+  const bool fits = (is_none(given[Dy]) || are_sequences(slot_at(program, given, Dy), *shape)) &&
                     are_absent_or_fit(program, given, {DLastStates, DLastCells}, shape->states()) &&
                     have_floats(program, given, {InputWeight}, input_weight) &&
                     have_floats(program, given, {StateWeight}, state_weight) &&
@@ -149,14 +145,20 @@ class LstmKernel final : public Kernel {
 
 class LstmBackwardKernel final : public Kernel {
  public:
+  /// \param dy  null: none comes
   LstmBackwardKernel(const LstmShape& shape,
+                     const Slot* dy,
                      const Instruction& instruction,
                      const PlanMemory& memory)
-      : layer_(shape), given_(instruction.arguments, memory), made_(instruction.results, memory) {}
+      : layer_(shape),
+        step_of_dy_(dy != nullptr ? dy->strides[0] : 0),
+        sequence_of_dy_(dy != nullptr ? dy->strides[1] : 0),
+        given_(instruction.arguments, memory),
+        made_(instruction.results, memory) {}
 
   void run() override {
     using namespace backward;
-    layer_.run({given_[Dy],
+    layer_.run({{given_[Dy], step_of_dy_, sequence_of_dy_},
                 given_[DLastStates],
                 given_[DLastCells],
                 given_[X],
@@ -179,30 +181,40 @@ class LstmBackwardKernel final : public Kernel {
 
  private:
   LstmLayerGradient layer_;
+  int64_t step_of_dy_;
+  int64_t sequence_of_dy_;
   Operands given_;
   Operands made_;
 };
 
-template <std::optional<LstmShape> (*shape_of)(const StepProgram&, const Instruction&)>
-bool accepts(const StepProgram& program, const Instruction& instruction) {
-  return shape_of(program, instruction).has_value();
+bool accepts_forward(const StepProgram& program, const Instruction& instruction) {
+  return shape_of_forward(program, instruction).has_value();
 }
 
-template <class LayerKernel,
-          std::optional<LstmShape> (*shape_of)(const StepProgram&, const Instruction&)>
-std::unique_ptr<Kernel> make(const StepProgram& program,
-                             const Instruction& instruction,
-                             const PlanMemory& memory) {
-  return std::make_unique<LayerKernel>(*shape_of(program, instruction), instruction, memory);
+std::unique_ptr<Kernel> make_forward(const StepProgram& program,
+                                     const Instruction& instruction,
+                                     const PlanMemory& memory) {
+  const LstmShape shape = *shape_of_forward(program, instruction);
+  return std::make_unique<LstmKernel>(shape, instruction, memory);
+}
+
+bool accepts_backward(const StepProgram& program, const Instruction& instruction) {
+  return shape_of_backward(program, instruction).has_value();
+}
+
+std::unique_ptr<Kernel> make_backward(const StepProgram& program,
+                                      const Instruction& instruction,
+                                      const PlanMemory& memory) {
+  const LstmShape shape = *shape_of_backward(program, instruction);
+  const Slot* const dy = slot_at(program, instruction.arguments, backward::Dy);
+  return std::make_unique<LstmBackwardKernel>(shape, dy, instruction, memory);
 }
 
 }  // namespace
 
 std::vector<OwnKernel> lstm_kernels() {
-  return {{"rondo::lstm_layer", accepts<shape_of_forward>, make<LstmKernel, shape_of_forward>},
-          {"rondo::lstm_layer_backward",
-           accepts<shape_of_backward>,
-           make<LstmBackwardKernel, shape_of_backward>}};
+  return {{"rondo::lstm_layer", accepts_forward, make_forward},
+          {"rondo::lstm_layer_backward", accepts_backward, make_backward}};
 }
 
 }  // namespace rondo

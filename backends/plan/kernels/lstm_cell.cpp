@@ -76,6 +76,7 @@ RONDO_AVX512 void differentiate_cells(const LstmShape& shape,
   const Floats one = _mm512_set1_ps(1.0F);
   for (int64_t b = 0; b < shape.batch; ++b) {
     const int64_t row = b * shape.hidden;
+    const float* const of_result = gradient.of_result + b * gradient.row_of_result;
     float* const of_input = gradient.of_gates + b * shape.row_of_gates();
     float* const of_forget = of_input + shape.hidden;
     float* const of_candidate = of_forget + shape.hidden;
@@ -87,8 +88,7 @@ RONDO_AVX512 void differentiate_cells(const LstmShape& shape,
       const Floats output = piece.of(step.output + row);
       const Floats candidate = piece.of(step.candidate + row);
       const Floats tanh = piece.of(step.tanh_of_cells + row);
-      const Floats dh =
-          _mm512_add_ps(piece.of(gradient.of_result + row), piece.of(gradient.of_states + row));
+      const Floats dh = _mm512_add_ps(piece.of(of_result), piece.of(gradient.of_states + row));
       const Floats through_tanh = _mm512_mul_ps(_mm512_mul_ps(less_square(tanh, one), dh), output);
       const Floats dc = _mm512_add_ps(piece.of(gradient.of_cells + row), through_tanh);
       piece.put(of_output, _mm512_mul_ps(_mm512_mul_ps(less_square(output, output), dh), tanh));

@@ -46,6 +46,7 @@ void show_cells(const LstmShape& shape, const Kept& step, float* states);
 struct CellGradient {
   const float* cells_before;  ///< of the step before
   const float* of_result;     ///< of the layer's result
+  int64_t row_of_result;      ///< numbers from one of its rows to the next
   const float* of_states;     ///< what comes back from the next step
   float* of_cells;            ///< the same; becomes what goes back to the step before
   float* of_gates;            ///< [batch, 4 · hidden], before sigmoid and tanh

@@ -145,6 +145,8 @@ void LstmLayerGradient::run_back(const Tensors& tensors) {
   const auto begin_with = [&](const float* given, float* gradient) {
     std::copy_n(given != nullptr ? given : zeros_.data(), shape_.states(), gradient);
   };
+  const Sequences dy =
+      tensors.dy.numbers != nullptr ? tensors.dy : Sequences{zeros_.data(), 0, shape_.hidden};
   begin_with(tensors.dlast_states, tensors.dfirst_states);
   begin_with(tensors.dlast_cells, tensors.dfirst_cells);
   std::fill_n(tensors.dinput_bias, shape_.gates(), 0.0F);
@@ -153,14 +155,14 @@ void LstmLayerGradient::run_back(const Tensors& tensors) {
   for (int64_t t = shape_.steps - 1; t >= 0; --t) {
     const Kept before(shape_, std::max<int64_t>(t - 1, 0), tensors.kept);
     float* const dgates = dgates_.data_ptr<float>() + t * batch * row;
-    lstm::differentiate_cells(
-        shape_,
-        Kept(shape_, t, tensors.kept),
-        {t > 0 ? before.cells : tensors.first_cells,
-         tensors.dy != nullptr ? tensors.dy + t * shape_.states() : zeros_.data(),
-         tensors.dfirst_states,
-         tensors.dfirst_cells,
-         dgates});
+    lstm::differentiate_cells(shape_,
+                              Kept(shape_, t, tensors.kept),
+                              {t > 0 ? before.cells : tensors.first_cells,
+                               dy.numbers + t * dy.step,
+                               dy.sequence,
+                               tensors.dfirst_states,
+                               tensors.dfirst_cells,
+                               dgates});
     lstm::add_rows(shape_, dgates, tensors.dinput_bias);
     state_weight_.multiply(dgates, row, batch, tensors.dfirst_states, hidden, /*adds=*/false);
     if (t % steps_at_once_ == 0) {

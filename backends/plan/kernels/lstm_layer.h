@@ -63,8 +63,16 @@ class LstmLayer {
 /// Its gradient.
 class LstmLayerGradient {
  public:
+  /// [steps, batch, hidden], in whatever order steps and sequences lie: a module whose batch comes
+  /// first hands a transposed gradient back.
+  struct Sequences {
+    const float* numbers;
+    int64_t step;  ///< from one to the next
+    int64_t sequence;
+  };
+
   struct Tensors {
-    const float* dy;            ///< null: none comes
+    Sequences dy;               ///< null: none comes
     const float* dlast_states;  ///< null: none comes
     const float* dlast_cells;   ///< null: none comes
     const float* x;
