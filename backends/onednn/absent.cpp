@@ -15,6 +15,10 @@ namespace {
 
 }  // namespace
 
+bool has_onednn() {
+  return false;
+}
+
 int64_t channel_block() {
   return 0;
 }

@@ -8,7 +8,7 @@
 namespace rondo {
 
 // Functions of each of `count` numbers by oneDNN, with the bits that they have within its recurrent
-// layers. They need `channel_block() > 0`. Tensors: argument and result, which may be the same.
+// layers. They need `has_onednn()`. Tensors: argument and result, which may be the same.
 
 /// 1 / (1 + exp(-x))
 std::unique_ptr<OneDnnCall> prepare_sigmoid(int64_t count);

@@ -2,6 +2,14 @@
 
 #include <utility>
 
+namespace rondo {
+
+bool has_onednn() {
+  return true;
+}
+
+}  // namespace rondo
+
 namespace rondo::onednn {
 
 const dnnl::engine& engine() {

@@ -11,8 +11,7 @@ namespace rondo {
 // Convolutions by oneDNN itself. LibTorch calls it as well, but copies images to the blocks of
 // channels that oneDNN works on, and back, around each convolution: a third of their time.
 
-/// How many channels oneDNN keeps side by side on this machine; 0: none, or it cannot be called,
-/// because rondo was built without it or LibTorch has one of its own inside.
+/// How many channels oneDNN keeps side by side on this machine; 0: none, or it cannot be called.
 int64_t channel_block();
 
 /// How an image lies in memory: float32, [batch, channels, height, width] without gaps, or

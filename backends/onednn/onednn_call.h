@@ -5,6 +5,10 @@
 
 namespace rondo {
 
+/// Whether oneDNN can be called: not where rondo was built without it, or LibTorch has one of its
+/// own inside.
+bool has_onednn();
+
 /// A primitive of oneDNN, compiled for its shapes and the threads of its time. Tensors in another
 /// layout than it works on are copied inside.
 class OneDnnCall {

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "backends/onednn/activation.h"
-#include "backends/onednn/convolution.h"
 #include "backends/plan/kernels/lstm_cell.h"
 #include "core/parallel.h"
 
@@ -56,7 +55,7 @@ bool can_run_lstm(const LstmShape& shape) {
   const auto is_fit = [](int64_t value) {
     return value > 0 && value <= std::numeric_limits<int16_t>::max();
   };
-  return channel_block() > 0 && can_multiply_panels(GemmShape(), {}) && is_fit(shape.steps) &&
+  return has_onednn() && can_multiply_panels(GemmShape(), {}) && is_fit(shape.steps) &&
          is_fit(shape.batch) && is_fit(shape.inputs) && is_fit(shape.hidden);
 }
 
