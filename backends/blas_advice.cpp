@@ -6,30 +6,26 @@
 #include <mutex>
 #include <set>
 
+#include "core/blas_library.h"
 #include "core/openblas_core.h"
 
 namespace rondo {
 
-namespace {
-
-bool is_loaded(const char* function) {
-  return ::dlsym(RTLD_DEFAULT, function) != nullptr;
-}
-
-}  // namespace
-
-BlasFacts blas_facts() {
+BlasFacts blas_facts(void* library) {
   BlasFacts facts;
-  const bool is_hidden = !is_loaded("sgemm_");  // LibTorch brings its own
-  const bool is_openblas = is_loaded("openblas_get_config");
-  facts.is_optimized = is_hidden || is_openblas || is_loaded("MKL_Get_Version") ||
-                       is_loaded("bli_info_get_version_str");
+  if (library == nullptr) {
+    return facts;
+  }
+  const auto has = [library](const char* function) {
+    return ::dlsym(library, function) != nullptr;
+  };
+  const bool is_openblas = has("openblas_get_config");
+  facts.is_optimized = is_openblas || has("MKL_Get_Version") || has("bli_info_get_version_str");
   if (is_openblas) {
     // 0: sequential, 1: threads of its own, 2: OpenMP, which LibTorch uses as well.
-    const auto parallel =
-        reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
+    const auto parallel = reinterpret_cast<int (*)()>(::dlsym(library, "openblas_get_parallel"));
     facts.has_own_threads = parallel != nullptr && parallel() == 1;
-    facts.better_core = better_openblas_core(openblas_core(RTLD_DEFAULT));
+    facts.better_core = better_openblas_core(openblas_core(library));
   }
   return facts;
 }
@@ -55,7 +51,7 @@ std::string blas_advice(const BlasFacts& facts, int threads) {
 void warn_of_blas(int threads, const TextLog& log) {
   static std::mutex mutex;
   static std::set<std::string> told;
-  const std::string advice = blas_advice(blas_facts(), threads);
+  const std::string advice = blas_advice(blas_facts(blas_library().handle), threads);
   const std::lock_guard lock(mutex);
   if (!advice.empty() && told.insert(advice).second) {
     log.warning(advice);

@@ -6,7 +6,7 @@
 
 namespace rondo {
 
-/// What matters of the BLAS of a process.
+/// What matters of a BLAS.
 struct BlasFacts {
   bool is_optimized = true;      ///< OpenBLAS, MKL or BLIS, not the reference implementation
   bool has_own_threads = false;  ///< a pool beside the one of LibTorch
@@ -14,8 +14,10 @@ struct BlasFacts {
                                  ///< takes for one of 2004; "" when it knows it
 };
 
-/// Looks at the libraries that are loaded.
-BlasFacts blas_facts();
+/// \param library  its handle, as `blas_library` has it; null for the one that LibTorch brings,
+/// with
+///                 which nothing is wrong
+BlasFacts blas_facts(void* library);
 
 /// What to change, and how; "" when nothing need be.
 /// \param threads  of tensor operators

@@ -1,16 +1,14 @@
 #include "backends/numeric_environment.h"
 
-#include <dlfcn.h>
-
 #include <cstdint>
 #include <filesystem>
-#include <system_error>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include "core/blas_library.h"
 #include "core/openblas_core.h"
 
 namespace rondo {
@@ -30,15 +28,9 @@ std::string cpu_capability() {
 }
 
 // Directory and file only: the same package lies elsewhere on another architecture.
-std::string blas_library() {
-  void* const function = ::dlsym(RTLD_DEFAULT, "sgemm_");
-  Dl_info info{};
-  if (function == nullptr || ::dladdr(function, &info) == 0 || info.dli_fname == nullptr) {
-    return "";
-  }
-  std::error_code error;
-  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
-  return error ? "" : (file.parent_path().filename() / file.filename()).string();
+std::string blas_file() {
+  const std::filesystem::path file = blas_library().path;
+  return (file.parent_path().filename() / file.filename()).string();
 }
 
 void compare(std::string& lines,
@@ -59,8 +51,8 @@ NumericEnvironment current_environment() {
   environment.cpu_capability = cpu_capability();
   environment.threads = at::get_num_threads();
   environment.onednn = at::globalContext().userEnabledMkldnn() && at::hasMKLDNN();
-  environment.blas = blas_library();
-  environment.blas_core = openblas_core(RTLD_DEFAULT);
+  environment.blas = blas_file();
+  environment.blas_core = openblas_core(blas_library().handle);
   return environment;
 }
 

@@ -57,7 +57,7 @@ std::string core_that_openblas_chooses() {
   if (library == nullptr) {
     library = ::dlopen("libopenblas.so.0", RTLD_LAZY);
   }
-  return library == nullptr ? "" : rondo::openblas_core(library);
+  return rondo::openblas_core(library);
 }
 
 /// Corrects an OpenBLAS that does not know the processor: matrix products take some three times as

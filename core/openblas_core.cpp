@@ -4,8 +4,11 @@
 
 namespace rondo {
 
-std::string openblas_core(void* libraries) {
-  const auto core_name = reinterpret_cast<char* (*)()>(::dlsym(libraries, "openblas_get_corename"));
+std::string openblas_core(void* library) {
+  if (library == nullptr) {  // which dlsym takes for all that are loaded
+    return "";
+  }
+  const auto core_name = reinterpret_cast<char* (*)()>(::dlsym(library, "openblas_get_corename"));
   return core_name == nullptr ? "" : core_name();
 }
 

@@ -4,9 +4,10 @@
 
 namespace rondo {
 
-/// The processor whose kernels OpenBLAS uses, such as "Haswell"; "" without such an OpenBLAS.
-/// \param libraries  what `dlopen` returned, or RTLD_DEFAULT for all that are loaded
-std::string openblas_core(void* libraries);
+/// The processor whose kernels a BLAS uses, such as "Haswell"; "" for one that is no OpenBLAS, or
+/// does not tell.
+/// \param library  what `dlopen` returned; null: none
+std::string openblas_core(void* library);
 
 /// OpenBLAS's name for kernels that suit this processor better than `core`; "" when it knows it. An
 /// OpenBLAS that is older than the processor takes it for one of 2004. The environment variable

@@ -1,9 +1,12 @@
 #include "backends/blas_advice.h"
 
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #include <string>
 #include <string_view>
+
+#include "core/blas_library.h"
 
 TEST_SUITE_BEGIN("backends/blas_advice");
 
@@ -35,6 +38,14 @@ TEST_CASE("what there is to say of this process is said once") {
 }
 
 TEST_CASE("the BLAS of this process can be looked at") {
-  const BlasFacts facts = blas_facts();
+  const BlasFacts facts = blas_facts(blas_library().handle);
   CHECK((facts.is_optimized || !facts.has_own_threads));
+}
+
+TEST_CASE("a library is judged by itself, not by an OpenBLAS that is loaded beside it") {
+  void* const library = ::dlopen("libm.so.6", RTLD_LAZY);
+  REQUIRE(library != nullptr);
+  CHECK_FALSE(blas_facts(library).is_optimized);
+  CHECK(blas_facts(nullptr).is_optimized);
+  ::dlclose(library);
 }

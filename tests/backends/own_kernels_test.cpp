@@ -1,7 +1,6 @@
 #include "backends/plan/own_kernels.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <torch/types.h>
@@ -14,6 +13,7 @@
 
 #include "backends/kernel_checks.h"
 #include "backends/plan/kernels/avx512.h"
+#include "core/blas_library.h"
 #include "core/openblas_core.h"
 
 TEST_SUITE_BEGIN("backends/own_kernels");
@@ -80,7 +80,7 @@ TEST_CASE("batches of matrix products") {
 TEST_CASE("products that are added to a sum, of more terms than a library adds up at once") {
   register_with_dispatcher();
   // These sum up the last rows of a product in an order of their own: a tile of it has other bits.
-  const std::string core = openblas_core(RTLD_DEFAULT);
+  const std::string core = openblas_core(blas_library().handle);
   const bool has_own_last_rows = core == "Haswell" || core == "Zen";
   const auto add_product =
       c10::Dispatcher::singleton()

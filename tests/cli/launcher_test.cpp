@@ -69,6 +69,13 @@ class Sandbox {
   TempDir dir_;
 };
 
+/// What the engine says when it loads BLAS from `directory`.
+Result engine_with_blas(const fs::path& directory, const std::string& arguments) {
+  const std::string engine = fs::path(RONDO_LAUNCHER).replace_filename("rondo-engine").string();
+  return run("LD_LIBRARY_PATH='" + directory.string() + "':\"$LD_LIBRARY_PATH\" '" + engine + "' " +
+             arguments);
+}
+
 bool has_openmp_blas() {
   return fs::is_directory(RONDO_OPENMP_BLAS_DIR);
 }
@@ -185,6 +192,34 @@ TEST_CASE("the engine tells its versions and runs on the OpenMP build of OpenBLA
     CHECK(result.out.find("openblas-openmp") != std::string::npos);
   } else {
     MESSAGE("skipped: " << RONDO_OPENMP_BLAS_DIR << " is not there");
+  }
+}
+
+TEST_CASE("the BLAS that runs products is told and judged, whatever else is loaded") {
+  // LibTorch also links liblapack, which on Debian loads OpenBLAS.
+  const fs::path openmp = RONDO_OPENMP_BLAS_DIR;
+  const fs::path reference = openmp.parent_path() / "blas";
+  if (!has_openmp_blas() || !fs::exists(reference / "libblas.so.3")) {
+    MESSAGE("skipped: " << openmp << " and " << reference << " are not both there");
+    return;
+  }
+  const TempDir dir;
+  const std::string update = std::string("fit '") + RONDO_SOURCE_DIR +
+                             "/configs/recipes/quickstart.toml' trainer.init.loop.max_steps=1 -o '";
+  for (const fs::path& blas : {reference, openmp}) {
+    CAPTURE(blas);
+    const bool is_slow = blas == reference;
+    const std::string version = engine_with_blas(blas, "version").out;
+    const size_t begin = version.find("BLAS " + blas.string() + "/");
+    REQUIRE(begin != std::string::npos);
+    const std::string line = version.substr(begin, version.find('\n', begin) - begin);
+    const bool has_core = line.find('(') != std::string::npos;
+    CHECK(has_core == !is_slow);
+    const std::string run_dir = (dir.path() / blas.filename()).string();
+    const Result fit = engine_with_blas(blas, update + run_dir + "'");
+    CHECK(fit.code == 0);
+    const bool is_told = (fit.out + fit.err).find("libopenblas0-openmp") != std::string::npos;
+    CHECK(is_told == is_slow);
   }
 }
 

@@ -25,6 +25,7 @@ TEST_CASE("a library that is no OpenBLAS has no core") {
   void* const library = ::dlopen("libm.so.6", RTLD_LAZY);
   REQUIRE(library != nullptr);
   CHECK(openblas_core(library) == "");
+  CHECK(openblas_core(nullptr) == "");
   ::dlclose(library);
 }
 
