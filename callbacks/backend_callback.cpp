@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "backends/blas_advice.h"
 #include "backends/numeric_environment.h"
 #include "callbacks/loss_accum_callback.h"
 #include "callbacks/sparsity_callback.h"
+#include "core/available_cores.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "models/model_state.h"
@@ -80,8 +82,9 @@ void BackendCallback::pre_setup(Trainer& trainer) {
   BackendOptions options = trainer.options().backend;
   is_open_ = options.threads == 0;
   if (is_open_) {
-    threads_ = recorded_threads(trainer);
-    options.threads = threads_.value_or(1);
+    // Of a validation alone; a fit looks at its step first.
+    options.threads =
+        std::min(threads_of_run(trainer.options().model_dir).value_or(1), available_cores());
   }
   trainer.state().backend = make_backend(options, trainer.log());
 }
@@ -103,6 +106,9 @@ void BackendCallback::on_fit_start(Trainer& trainer,
                                    Loop&) {
   if (!is_open_) {
     return;
+  }
+  if (!threads_) {
+    threads_ = recorded_threads(trainer, train);
   }
   if (!threads_) {
     threads_ = calibrate_threads(trainer, train);

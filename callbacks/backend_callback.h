@@ -22,7 +22,7 @@ class BackendCallback : public CoreCallback {
   void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
 
   /// Finds the fastest number of threads where neither the config nor a checkpoint has fixed it,
-  /// unless the run is asked to stop.
+  /// and no fit has found it before, unless the run is asked to stop.
   void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
   void on_enter_validate_all(
       Trainer& trainer, Cleanup&, const Loaders&, Loop&, const Paths&) override;

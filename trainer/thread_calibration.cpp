@@ -16,6 +16,8 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/json.h"
+#include "data/dataset.h"
+#include "models/model_state.h"
 #include "trainer/rehearsal.h"
 #include "trainer/trainer.h"
 
@@ -48,18 +50,8 @@ ConfigTable table_at(const ConfigTable& parent, const char* key) {
   return table != nullptr ? *table : ConfigTable();
 }
 
-/// What of the run shapes a step.
-std::string step_of(const TrainerOptions& options) {
-  if (options.config_text.empty()) {
-    return fmt::format("{} {} {} {} {} {} {}",
-                       options.model.name(),
-                       options.optimizer.name(),
-                       options.backend.mode,
-                       options.backend.executor,
-                       options.backend.exact,
-                       options.precision.dtype,
-                       options.loop.grad_accum_steps);
-  }
+/// What of a run's config shapes a step.
+std::string step_in_config(const TrainerOptions& options) {
   const ConfigValue root = parse_toml(options.config_text, "the config of the run");
   const ConfigTable trainer = table_at(*root.get_if<ConfigTable>(), "trainer");
   const ConfigTable init = table_at(trainer, "init");
@@ -80,8 +72,50 @@ std::string step_of(const TrainerOptions& options) {
   return ConfigValue(step).to_text();
 }
 
+/// Their names, dtypes and shapes.
+std::string texts_of(const NamedTensors& tensors) {
+  std::string texts;
+  for (const auto& [name, tensor] : tensors) {
+    texts += fmt::format(" {} {}[{}]{}",
+                         name,
+                         c10::toString(tensor.scalar_type()),
+                         fmt::join(tensor.sizes(), ", "),
+                         tensor.requires_grad() ? " trained" : "");
+  }
+  return texts;
+}
+
+/// A sample of the data set and how many make a batch.
+std::string batch_of(const DataLoader& train) {
+  std::string sample;
+  try {
+    const auto* const dataset = dynamic_cast<const Dataset*>(&train.source());
+    sample = dataset != nullptr && dataset->size() > 0 ? texts_of(dataset->get(0).items()) : "";
+  } catch (const std::exception&) {  // whoever trains on it tells
+  }
+  return fmt::format("batch {} of{}", train.options().batch_size, sample);
+}
+
+/// The same of a run that was built in code: its parts have names, but options of any kind.
+std::string step_in_code(const Trainer& trainer, const DataLoader& train) {
+  const TrainerOptions& options = trainer.options();
+  return fmt::format("{}{} {} {} {} {} {} {} {}",
+                     options.model.name(),
+                     texts_of(named_parameters(trainer.state().model->module())),
+                     options.optimizer.name(),
+                     options.backend.mode,
+                     options.backend.executor,
+                     options.backend.exact,
+                     options.precision.dtype,
+                     options.loop.grad_accum_steps,
+                     batch_of(train));
+}
+
 /// What the choice depends on, in one line.
-std::string circumstances(const Trainer& trainer) {
+std::string circumstances(const Trainer& trainer, const DataLoader& train) {
+  const TrainerOptions& options = trainer.options();
+  const std::string step =
+      options.config_text.empty() ? step_in_code(trainer, train) : step_in_config(options);
   const NumericEnvironment here = current_environment();
   return fmt::format("{} cores, LibTorch {}, {}, {} {}, step {:016x}",
                      available_cores(),
@@ -89,7 +123,7 @@ std::string circumstances(const Trainer& trainer) {
                      here.cpu_capability,
                      here.blas,
                      here.blas_core,
-                     std::hash<std::string>()(step_of(trainer.options())));
+                     std::hash<std::string>()(step));
 }
 
 std::vector<Timing> candidates() {
@@ -178,11 +212,12 @@ LoadFrom beginning_of(const Trainer& trainer) {
 
 }  // namespace
 
-std::optional<int> recorded_threads(const Trainer& trainer) {
+std::optional<int> recorded_threads(const Trainer& trainer, const DataLoader& train) {
   const fs::path& model_dir = trainer.options().model_dir;
   const std::optional<int> threads = threads_of_run(model_dir);
   if (!threads || *threads > available_cores() ||
-      read_record(model_dir).find(json_string(circumstances(trainer))) == std::string::npos) {
+      read_record(model_dir).find(json_string(circumstances(trainer, train))) ==
+          std::string::npos) {
     return std::nullopt;
   }
   return threads;
@@ -221,7 +256,7 @@ std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& t
         trouble));
     return 1;
   }
-  write_record(trainer, best.threads, circumstances(trainer), timings);
+  write_record(trainer, best.threads, circumstances(trainer, train), timings);
   trainer.log().info(fmt::format("threads: {} ({:.0f} us an update, {:.0f} us with {})",
                                  best.threads,
                                  best.seconds * 1e6,

@@ -12,8 +12,9 @@ class Trainer;
 /// The threads that an earlier fit in this model directory found best for this step, machine and
 /// LibTorch; nothing when there was none, or something of these is another now. A step is what the
 /// config says of it: its length, logs, saves and seed may change. Of a run that was built in code
-/// little is known: two of its kind have one step.
-std::optional<int> recorded_threads(const Trainer& trainer);
+/// it is the parameters, the batch, the names of model and optimizer, and what the options say of
+/// backend, precision and accumulation.
+std::optional<int> recorded_threads(const Trainer& trainer, const DataLoader& train);
 
 /// The threads of the last fit in a model directory with `backend.threads = "auto"`, whatever the
 /// circumstances: what looks at the run in another directory runs under the same.

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <ATen/Parallel.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +18,8 @@
 #include "core/available_cores.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "data/tensor_dataset.h"
+#include "models/from_module.h"
 #include "optim/sgd.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
@@ -54,9 +59,9 @@ TEST_CASE("the fastest number of threads is found once, recorded, and used again
   const TempDir dir;
   {
     Trainer trainer(options_in(dir, 0), quiet_log());
-    CHECK_FALSE(recorded_threads(trainer));
+    CHECK_FALSE(recorded_threads(trainer, tiny_loader()));
     trainer.fit(tiny_loader());
-    CHECK(recorded_threads(trainer) == at::get_num_threads());
+    CHECK(recorded_threads(trainer, tiny_loader()) == at::get_num_threads());
     CHECK(at::get_num_threads() <= available_cores());
     CHECK(trainer.state().global_step() == 6);
   }
@@ -85,7 +90,7 @@ TEST_CASE("a record from other circumstances, or one that is broken, is not used
   for (const char* text :
        {"", "{\"threads\": 2}", "{\"threads\": 1,\n \"circumstances\": \"x\"}"}) {
     std::ofstream(dir / "threads.json") << text;
-    CHECK_FALSE(recorded_threads(trainer));
+    CHECK_FALSE(recorded_threads(trainer, tiny_loader()));
   }
 }
 
@@ -95,7 +100,7 @@ TEST_CASE("a record holds for the step: the length of the run and its logs may c
   const auto recorded = [&](const std::string& text) {
     TrainerOptions options = options_in(dir, 0);
     options.config_text = text;
-    return recorded_threads(Trainer(options, quiet_log()));
+    return recorded_threads(Trainer(options, quiet_log()), tiny_loader());
   };
   TrainerOptions options = options_in(dir, 0);
   options.config_text = config("max_steps = 6\n", "[trainer.init.logging]\nlog_steps = 1\n");
@@ -107,6 +112,45 @@ TEST_CASE("a record holds for the step: the length of the run and its logs may c
   CHECK_FALSE(recorded(config("", "[trainer.init.backend]\nmode = \"eager\"\n")));
   CHECK_FALSE(recorded(config("", "[trainer.init.model.Mlp]\nsizes = [784, 10]\n")));
   CHECK_FALSE(recorded(config("", "[trainer.fit.train_dataloader]\nbatch_size = 8\n")));
+}
+
+TEST_CASE("a record holds for the step of a run that was built in code") {
+  const WithThreads as_before;
+  const TempDir dir;
+  const auto recorded = [&](const DataLoader& train, const auto& change) {
+    TrainerOptions options = options_in(dir, 0);
+    change(options);
+    return recorded_threads(Trainer(options, quiet_log()), train);
+  };
+  const auto nothing = [](TrainerOptions&) {};
+  const auto model_of = [](const auto& make) {
+    return [make](TrainerOptions& options) {
+      options.model = from_module(make, "x", cross_entropy("label"));
+    };
+  };
+  const auto linear = [](int64_t outputs) {
+    return [outputs] { return torch::nn::Sequential(torch::nn::Linear(4, outputs)); };
+  };
+  Trainer(options_in(dir, 0), quiet_log()).fit(tiny_loader());
+  CHECK(recorded(tiny_loader(), nothing));
+  CHECK(recorded(tiny_loader("train", 90), [](TrainerOptions& options) {
+    options.loop.max_steps = 90;
+    options.checkpoint.steps = 5;
+  }));
+  CHECK(recorded(tiny_loader(), model_of(linear(3))));
+  CHECK_FALSE(recorded(tiny_loader(), model_of(linear(5))));
+  CHECK_FALSE(recorded(tiny_loader(), model_of([&] {
+                         torch::nn::Sequential frozen = linear(3)();
+                         frozen->parameters().front().requires_grad_(false);
+                         return frozen;
+                       })));
+  CHECK_FALSE(recorded(tiny_loader("", 10, 5), nothing));
+  const at::Tensor wide = torch::zeros({10, 2, 4});
+  LoaderOptions pairs;
+  pairs.batch_size = 2;
+  CHECK_FALSE(recorded(
+      DataLoader(from_tensors({{"x", wide}, {"label", torch::zeros({10}, torch::kLong)}}), pairs),
+      nothing));
 }
 
 TEST_CASE("the threads of a checkpoint go before those that would be found, and before a record") {
@@ -125,7 +169,8 @@ TEST_CASE("the threads of a checkpoint go before those that would be found, and 
   fit_up_to(4, 0);
   CHECK(at::get_num_threads() == threads);
   CHECK(threads_of_run(dir.path()) == threads);
-  CHECK_FALSE(recorded_threads(Trainer(options_in(dir, 0), quiet_log())));  // nobody has timed them
+  CHECK_FALSE(recorded_threads(Trainer(options_in(dir, 0), quiet_log()),
+                               tiny_loader()));  // nobody has timed them
 
   const TempDir other;
   Trainer(options_in(other, 0), quiet_log()).fit(tiny_loader());
@@ -133,7 +178,7 @@ TEST_CASE("the threads of a checkpoint go before those that would be found, and 
                              dir / "threads.json",
                              std::filesystem::copy_options::overwrite_existing);
   set_record(dir, 1);
-  CHECK(recorded_threads(Trainer(options_in(dir, 0), quiet_log())) == 1);
+  CHECK(recorded_threads(Trainer(options_in(dir, 0), quiet_log()), tiny_loader()) == 1);
   fit_up_to(6, 0);
   CHECK(at::get_num_threads() == threads);
 }
@@ -176,7 +221,7 @@ TEST_CASE("what goes wrong while updates are timed never ends the run") {
   Trainer trainer(options, quiet_log(&lines));
   CHECK(trainer.fit(tiny_loader()).steps == 1);
   CHECK(at::get_num_threads() == 1);
-  CHECK_FALSE(recorded_threads(trainer));
+  CHECK_FALSE(recorded_threads(trainer, tiny_loader()));
   CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
           return line.find("threads") != std::string::npos;
         }) == 1);
@@ -195,7 +240,7 @@ TEST_CASE("times that were taken before something went wrong are used") {
   options.callbacks.push_back(use<ProbeCallback>(probe));
   Trainer trainer(options, quiet_log());
   CHECK(trainer.fit(tiny_loader()).steps == 6);
-  CHECK(recorded_threads(trainer) == at::get_num_threads());
+  CHECK(recorded_threads(trainer, tiny_loader()) == at::get_num_threads());
 }
 
 TEST_CASE("a request to stop is heard while updates are timed, and the run ends as it would") {
@@ -220,7 +265,7 @@ TEST_CASE("a request to stop is heard while updates are timed, and the run ends 
   CHECK(at::get_num_threads() == 1);
   CHECK_FALSE(std::filesystem::exists(dir / "threads.json"));
   CHECK(trainer.fit(tiny_loader()).steps == 6);  // which finds the threads
-  CHECK(recorded_threads(trainer));
+  CHECK(recorded_threads(trainer, tiny_loader()));
 }
 
 TEST_CASE("updates are timed from what the run has loaded") {
