@@ -1,5 +1,6 @@
 #include "callbacks/artifact_dir_callback.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -108,7 +109,9 @@ void ArtifactDirCallback::write_metadata(Trainer& trainer, const char* stage) {
   const fs::path directory = state.artifact_dir / fmt::format("{:03}_{}", executors_ - 1, stage);
   real_file_system()->create_directories(directory);
   std::optional<int64_t> steps = state.executor->num_batches();
-  std::string text = fmt::format("{{\"stage\": \"{}\"", state.is_training ? "train" : "validate");
+  std::string text = fmt::format("{{\"stage\": \"{}\", \"threads\": {}",
+                                 state.is_training ? "train" : "validate",
+                                 at::get_num_threads());
   if (state.is_training && state.plan != nullptr) {
     steps = state.plan->updates_of_stretch(state.previous);
   }

@@ -20,7 +20,8 @@ class ArtifactDirCallback : public CoreCallback {
   void on_validate_batch_start(Trainer& trainer, Model&, const Batch&, int64_t batch_idx) override;
 
  private:
-  /// Writes metadata.json of the loop that begins, into a numbered directory of its own.
+  /// Writes metadata.json of the loop that begins, into a numbered directory of its own: among
+  /// others the threads of tensor operators, which may have been found by a fit.
   void write_metadata(Trainer& trainer, const char* stage);
 
   int executors_ = 0;  // loops that were begun

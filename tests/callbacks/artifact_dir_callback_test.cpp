@@ -9,6 +9,7 @@
 #include "loops/fit_run.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
+#include "support/with_threads.h"
 #include "trainer/trainer.h"
 
 using namespace rondo;
@@ -17,8 +18,10 @@ using namespace rondo::test;
 TEST_SUITE_BEGIN("callbacks/artifact_dir_callback");
 
 TEST_CASE("T85: each loop has a metadata.json from its first batch on") {
+  const WithThreads as_before;
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
+  options.backend.threads = 2;
   options.loop.max_steps = 5;
   options.loop.eval_frequency = 3;
   options.checkpoint.steps = 4;
@@ -34,12 +37,14 @@ TEST_CASE("T85: each loop has a metadata.json from its first batch on") {
   const auto metadata = [&](const char* loop) {
     return real_file_system()->read(trainer.state().artifact_dir / loop / "metadata.json");
   };
-  CHECK(metadata("000_train") ==
-        "{\"stage\": \"train\", \"num_steps\": 3, \"checkpoint_steps\": \"4ba\"}\n");
-  CHECK(metadata("001_val") == "{\"stage\": \"validate\", \"num_steps\": 2}\n");
-  CHECK(metadata("002_train") ==
-        "{\"stage\": \"train\", \"num_steps\": 2, \"checkpoint_steps\": \"4ba\"}\n");
-  CHECK(metadata("003_val") == "{\"stage\": \"validate\", \"num_steps\": 2}\n");
+  CHECK(
+      metadata("000_train") ==
+      "{\"stage\": \"train\", \"threads\": 2, \"num_steps\": 3, \"checkpoint_steps\": \"4ba\"}\n");
+  CHECK(metadata("001_val") == "{\"stage\": \"validate\", \"threads\": 2, \"num_steps\": 2}\n");
+  CHECK(
+      metadata("002_train") ==
+      "{\"stage\": \"train\", \"threads\": 2, \"num_steps\": 2, \"checkpoint_steps\": \"4ba\"}\n");
+  CHECK(metadata("003_val") == "{\"stage\": \"validate\", \"threads\": 2, \"num_steps\": 2}\n");
 }
 
 TEST_CASE("the resolved config of a fit tells the seed that was drawn, also when the run resumes") {
