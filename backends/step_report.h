@@ -28,7 +28,7 @@ struct InstructionTime {
   std::string module;    ///< what it works for: see `module_of`
   std::string source;    ///< the line that asked for it: see `source_of`
   std::string text;      ///< the instruction as the program shows it
-  double seconds = 0.0;  ///< in one replay, the mean of those that were timed
+  double seconds = 0.0;  ///< in one replay, the mean of the middle half of those timed
   int64_t bytes = 0;     ///< of its arguments and results, each once
 };
 
@@ -41,8 +41,8 @@ struct InstructionBytes {
 
 /// Where the time of a replay goes.
 struct StepTimeline {
-  int64_t replays = 0;                        ///< that were timed; 0: none
-  double replay_s = 0.0;                      ///< a whole replay, the mean of those
+  int64_t replays = 0;                        ///< that were timed by instruction; 0: none
+  double replay_s = 0.0;                      ///< a whole one without that, the same mean
   std::vector<InstructionTime> instructions;  ///< in the order in which they run
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "backends/plan/replay_stopwatch.h"
 #include "core/json.h"
 
 namespace rondo {
@@ -67,6 +68,10 @@ std::vector<Share> dearest(const StepTimeline& timeline) {
 
 }  // namespace
 
+int64_t replays_for_timeline(int64_t timed) {
+  return ReplayStopwatch::all_replays(timed);
+}
+
 std::string timeline_table(const StepTimeline& timeline) {
   if (timeline.replays == 0) {
     return "";
@@ -75,16 +80,17 @@ std::string timeline_table(const StepTimeline& timeline) {
   for (const InstructionTime& time : timeline.instructions) {
     sum += time.seconds;
   }
-  std::string text =
-      fmt::format("{:.1f} us a replay, {:.1f} us in {} instructions; means of {} replays\n",
-                  timeline.replay_s * 1e6,
-                  sum * 1e6,
-                  timeline.instructions.size(),
-                  timeline.replays);
+  std::string text = fmt::format(
+      "{:.1f} us in {} instructions; {:.1f} us a replay without timing them; means over the "
+      "middle half of {} replays\n",
+      sum * 1e6,
+      timeline.instructions.size(),
+      timeline.replay_s * 1e6,
+      timeline.replays);
   const auto add_section = [&](const char* title, const std::vector<Share>& shares) {
     text += fmt::format(" {}\n", title);
     for (const Share& share : shares) {
-      add_row(text, share, timeline.replay_s);
+      add_row(text, share, sum);
     }
   };
   add_section("by operator", grouped(timeline, &InstructionTime::op));
@@ -111,9 +117,11 @@ std::string chrome_trace(const std::string& step, const StepTimeline& timeline) 
         time.bytes);
     start += time.seconds;
   }
-  return fmt::format("{{\"otherData\": {{\"step\": {}}}, \"traceEvents\": [\n{}\n]}}\n",
-                     json_string(step),
-                     events);
+  return fmt::format(
+      "{{\"otherData\": {{\"step\": {}, \"untimed_us\": {:.3f}}}, \"traceEvents\": [\n{}\n]}}\n",
+      json_string(step),
+      timeline.replay_s * 1e6,
+      events);
 }
 
 }  // namespace rondo

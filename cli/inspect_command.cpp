@@ -87,7 +87,7 @@ void print_graph(const fs::path& steps, const std::string& name) {
 
 /// Trains the run of an artifact directory for a few updates and writes a trace of each step there.
 void print_timelines(const CommandLine& line, const fs::path& steps, Registries& registries) {
-  constexpr int64_t kBeforeTimed = 10;  // captures, verification, trials of kernels
+  constexpr int64_t kCaptures = 5;  // at most, with those of a step that settles late
   CommandLine run_line;
   run_line.config = (steps.parent_path() / "trainer_params.toml").string();
   RunConfig run = load_run(run_line, registries).front();
@@ -95,7 +95,8 @@ void print_timelines(const CommandLine& line, const fs::path& steps, Registries&
   // <model_dir>/logs/<stamp>/steps: the run may have been moved.
   run.init.model_dir =
       fs::absolute(steps).lexically_normal().parent_path().parent_path().parent_path();
-  for (const StepReport& step : rehearse(run, kBeforeTimed + line.replays).steps) {
+  for (const StepReport& step :
+       rehearse(run, kCaptures + replays_for_timeline(line.replays)).steps) {
     const fs::path trace = steps / (step.name + ".trace.json");
     write_atomically(*real_file_system(), trace, chrome_trace(step.name, step.timeline));
     std::cout << fmt::format(
