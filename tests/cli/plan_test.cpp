@@ -7,6 +7,7 @@
 
 #include "cli/run_here.h"
 #include "core/available_cores.h"
+#include "core/file_system.h"
 #include "support/glyphs_run.h"
 #include "support/temp_dir.h"
 #include "support/with_threads.h"
@@ -73,7 +74,10 @@ TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run"
   REQUIRE(run_here({"fit", config}).code == 0);
   const std::filesystem::path steps = dir / "run" / "logs" / "latest" / "steps";
   CHECK(run_here({"inspect", (dir / "run").string(), "--timeline", "--replays=4"}).code == 0);
-  CHECK(std::filesystem::exists(steps / "train_update.0.trace.json"));
+  const std::string trace = real_file_system()->read(steps / "train_update.0.trace.json");
+  for (const char* source : {"forward (mlp.cpp:", "(adam.cpp:"}) {
+    CHECK_MESSAGE(trace.find(source) != std::string::npos, trace);
+  }
   CHECK(run_here({"inspect", (dir / "run").string(), "--timeline", "--replays=0"}).code == 2);
 }
 
