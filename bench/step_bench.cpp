@@ -7,7 +7,7 @@
 //
 // They take turns, round by round, in one process; the median round counts. `libtorch` is the loop
 // by hand, `eager`, `traced` and `traced-interpreter` are the step under rondo's backends, `fit` is
-// `traced` with everything around it: Trainer, loader, hooks, metrics.
+// `traced` with everything around it: Trainer, loader, hooks, metrics, the recipes' loggers.
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -30,6 +30,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "core/file_system.h"
 #include "data/tensor_dataset.h"
+#include "loggers/loggers.h"
 #include "loops/fit_run.h"
 #include "models/from_module.h"
 #include "optim/clip.h"
@@ -331,6 +332,7 @@ class Fit final : public Contender {
     }
     options.logging.log_steps = w.is_scheduled ? kLogEvery : 50;
     options.logging.log_level = "error";
+    options.loggers = {use<ProgressLogger>(), use<JsonlLogger>(), use<TensorBoardLogger>()};
     TensorMap data = make_batch(w);
     LoaderOptions batches;
     batches.batch_size = data["x"].size(0);
