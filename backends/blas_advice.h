@@ -14,8 +14,7 @@ struct BlasFacts {
                                  ///< takes for one of 2004; "" when it knows it
 };
 
-/// \param library  its handle, as `blas_library` has it; null for the one that LibTorch brings,
-/// with
+/// \param library  its handle, as `blas_library` has it; null for the one that LibTorch brings, of
 ///                 which nothing is wrong
 BlasFacts blas_facts(void* library);
 
