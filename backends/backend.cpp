@@ -38,13 +38,7 @@ c10::Device device_named(const std::string& name) {
 }
 
 const std::vector<std::string>& known_passes(const std::vector<std::string>& names) {
-  std::vector<std::string> known;
-  for (const Pass& pass : clean_up_passes()) {
-    known.emplace_back(pass.name);
-  }
-  known.emplace_back(KeptCasts::kPass);
-  known.emplace_back(kChainsPass);
-  known.emplace_back(kInPlacePass);
+  const std::vector<std::string> known = pass_names();
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw UsageError("backend.without_passes: there is no pass \"" + name + '"' +
@@ -55,6 +49,15 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
 }
 
 }  // namespace
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : clean_up_passes()) {
+    names.emplace_back(pass.name);
+  }
+  names.insert(names.end(), {KeptCasts::kPass, kChainsPass, kInPlacePass});
+  return names;
+}
 
 const Outputs* Backend::start(const StepKey& key,
                               const Batch& batch,

@@ -124,6 +124,9 @@ class Backend {
   virtual bool is_settled() const { return true; }
 };
 
+/// What `BackendOptions::without_passes` knows, which is what a step's report counts.
+std::vector<std::string> pass_names();
+
 /// Sets LibTorch's thread count when `options` asks for another one.
 /// \param log  gets warnings about steps that settle late or cannot be verified
 /// \throws UsageError  for an option outside of its range

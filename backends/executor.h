@@ -53,6 +53,9 @@ class Executor {
   /// Where the time of its replays goes; empty when none was timed.
   virtual StepTimeline timeline() const { return {}; }
 
+  /// How often the passes applied that change how it runs a program, not the program.
+  virtual PassCounts applied() const { return {}; }
+
   /// How the program is run, for people to read; "" when there is nothing to say.
   virtual std::string to_text() const { return ""; }
 };

@@ -9,7 +9,6 @@
 #include "backends/checks/verification.h"
 #include "backends/interpreter/jit_executor.h"
 #include "backends/passes/passes.h"
-#include "backends/plan/chains.h"
 #include "backends/plan/planned_executor.h"
 #include "backends/program/program_diff.h"
 #include "backends/recording/capture.h"
@@ -42,10 +41,7 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
   if (options.interprets) {
     return std::make_unique<JitExecutor>(program);
   }
-  PlanOptions plan;
-  plan.exact = options.exact;
-  plan.chains = !options.is_without(kChainsPass);
-  plan.in_place = !options.is_without(kInPlacePass);
+  const PlanOptions plan = plan_options(options.exact, options.without_passes);
   return std::make_unique<PlannedExecutor>(program, log, plan, options.timed_replays);
 }
 
@@ -184,11 +180,13 @@ void TracedStep::settle(CapturedStep second, const CapturedState& state) {
   stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
   CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
   program_ = std::move(cleaned_up.program);
-  stats_.removed = std::move(cleaned_up.removed);
+  stats_.passes = std::move(cleaned_up.applied);
   if (!options_.is_without(KeptCasts::kPass)) {
     use_of_casts_ = casts_->keep(program_, phase_, state);
-    stats_.removed.emplace_back(KeptCasts::kPass, static_cast<int64_t>(use_of_casts_.read.size()));
   }
+  stats_.passes.emplace_back(
+      KeptCasts::kPass,
+      static_cast<int64_t>(use_of_casts_.made.size() + use_of_casts_.read.size()));
   stats_.operators_replayed = static_cast<int64_t>(program_.instructions.size());
   stats_.captured_bytes = captured_bytes(program_);
   closures_ = std::move(second.closures);
@@ -202,6 +200,8 @@ void TracedStep::settle(CapturedStep second, const CapturedState& state) {
   }
   ::malloc_trim(0);  // what the captures left free is not what replays need
   executor_ = make_executor(program_, options_, log_);
+  const PassCounts applied = executor_->applied();
+  stats_.passes.insert(stats_.passes.end(), applied.begin(), applied.end());
   stats_.arena_bytes = executor_->memory().arena;
   replays_since_capture_ = 0;
   is_ready_ = true;

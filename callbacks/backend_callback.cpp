@@ -27,18 +27,18 @@ void append(CapturedState& all, const std::string& prefix, const NamedTensors& t
 }
 
 std::string json_of(const StepStats& stats) {
-  std::string removed;
-  for (const auto& [pass, count] : stats.removed) {
-    removed += fmt::format("{}\"{}\": {}", removed.empty() ? "" : ", ", pass, count);
+  std::string passes;
+  for (const auto& [pass, count] : stats.passes) {
+    passes += fmt::format("{}\"{}\": {}", passes.empty() ? "" : ", ", pass, count);
   }
   return fmt::format(
-      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"removed\": {{{}}}, "
+      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"passes\": {{{}}}, "
       "\"captured_bytes\": {}, "
       "\"arena_bytes\": {}, \"capture_s\": {:.6f}, "
       "\"build_s\": {:.6f}, \"verify_s\": {:.6f}, \"replays\": {}}}",
       stats.operators_recorded,
       stats.operators_replayed,
-      removed,
+      passes,
       stats.captured_bytes,
       stats.arena_bytes,
       stats.capture_s,

@@ -1,9 +1,24 @@
 #include "backends/passes/passes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
+#include "backends/passes/storages.h"
+
 namespace rondo {
+
+namespace {
+
+/// \param op  null: all instructions
+int64_t count(const StepProgram& program, const char* op) {
+  return std::count_if(
+      program.instructions.begin(),
+      program.instructions.end(),
+      [&](const Instruction& instruction) { return op == nullptr || has_name(instruction, op); });
+}
+
+}  // namespace
 
 const std::vector<Pass>& clean_up_passes() {
   static const std::vector<Pass> passes = {
@@ -12,12 +27,13 @@ const std::vector<Pass>& clean_up_passes() {
       {"needless_copies", &remove_needless_copies},
       {"dead_code", &remove_dead_code},
       {"constants", &fold_constants},
-      {"gradients_of_parts", &write_gradients_of_parts_once},
+      {"gradients_of_parts", &write_gradients_of_parts_once, "rondo::gradients_of_parts"},
       {"products_in_place", &put_products_in_place},
       {"scaled_updates", &scale_gradients_in_updates},
-      {"batch_norm_relu_pool", &fuse_batch_norm_relu_pool},
-      {"channel_blocks", &put_channels_in_blocks},
-      {"lstm_layers", &take_own_lstm_layers},
+      {"batch_norm_relu_pool", &fuse_batch_norm_relu_pool, "rondo::batch_norm_relu_pool"},
+      // Whatever image lies in blocks, a convolution made it so.
+      {"channel_blocks", &put_channels_in_blocks, "rondo::convolution"},
+      {"lstm_layers", &take_own_lstm_layers, "rondo::lstm_layer"},
   };
   return passes;
 }
@@ -25,13 +41,13 @@ const std::vector<Pass>& clean_up_passes() {
 CleanedUp clean_up(StepProgram program, const std::vector<std::string>& without) {
   CleanedUp result{std::move(program), {}};
   for (const Pass& pass : clean_up_passes()) {
-    if (std::find(without.begin(), without.end(), pass.name) != without.end()) {
-      continue;
+    int64_t applied = 0;
+    if (std::find(without.begin(), without.end(), pass.name) == without.end()) {
+      const int64_t before = count(result.program, pass.makes);
+      result.program = pass.run(std::move(result.program));
+      applied = std::abs(count(result.program, pass.makes) - before);
     }
-    const auto before = static_cast<int64_t>(result.program.instructions.size());
-    result.program = pass.run(std::move(result.program));
-    const auto after = static_cast<int64_t>(result.program.instructions.size());
-    result.removed.emplace_back(pass.name, before - after);
+    result.applied.emplace_back(pass.name, applied);
   }
   return result;
 }

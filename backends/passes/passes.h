@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "backends/executor.h"
@@ -59,15 +57,17 @@ StepProgram take_own_lstm_layers(StepProgram program);
 struct Pass {
   const char* name;
   StepProgram (*run)(StepProgram);
+  /// The operator that it makes one of wherever it applies; null: it leaves an instruction less.
+  const char* makes = nullptr;
 };
 
 /// What every recorded step goes through, in order.
 const std::vector<Pass>& clean_up_passes();
 
-/// A program after the passes, and how many instructions each of them removed.
+/// A program after the passes, and how often each of them applied.
 struct CleanedUp {
   StepProgram program;
-  std::vector<std::pair<std::string, int64_t>> removed;  ///< by the pass's name
+  PassCounts applied;
 };
 
 /// \param without  names of passes to leave out

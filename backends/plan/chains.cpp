@@ -111,6 +111,7 @@ size_t chain_from(const Plan& plan, size_t first) {
 void find_chains(Plan& plan) {
   for (size_t i = 0; i < plan.instructions.size(); i += plan.instructions[i].chain) {
     plan.instructions[i].chain = chain_from(plan, i);
+    plan.chains += plan.instructions[i].chain > 1 ? 1 : 0;
   }
 }
 

@@ -14,8 +14,8 @@ namespace rondo {
 /// The name under which they can be switched off, as passes can.
 inline constexpr const char* kChainsPass = "elementwise_chains";
 
-/// Finds them: sets `PlannedInstruction::chain`. Left out are instructions of few elements, and
-/// those whose memory another one of the chain uses for other elements.
+/// Finds and counts them: sets `PlannedInstruction::chain`. Left out are instructions of few
+/// elements, and those whose memory another one of the chain uses for other elements.
 void find_chains(Plan& plan);
 
 /// True when kernels of rondo's own run all of the chain that begins there, and no trial is left.

@@ -310,6 +310,13 @@ const char* to_string(Lowering lowering) {
   return "";
 }
 
+PlanOptions plan_options(bool exact, const std::vector<std::string>& without_passes) {
+  const auto runs = [&](const char* pass) {
+    return std::find(without_passes.begin(), without_passes.end(), pass) == without_passes.end();
+  };
+  return {exact, runs(kChainsPass), runs(kInPlacePass)};
+}
+
 Plan make_plan(StepProgram program, const PlanOptions& options) {
   return Planner(std::move(program), options).make();
 }
@@ -318,10 +325,8 @@ std::string to_text(const Plan& plan) {
   std::map<std::string, int> counts;
   std::string lines;
   size_t chained = 0;
-  size_t chains = 0;
   for (const PlannedInstruction& planned : plan.instructions) {
     const std::string how = to_string(planned.lowering);
-    chains += planned.chain > 1 ? 1 : 0;
     chained += planned.chain > 1 ? planned.chain : 0;
     ++counts[how];
     lines += "  " + how + std::string(std::max<size_t>(how.size(), 10) - how.size(), ' ') +
@@ -334,9 +339,9 @@ std::string to_text(const Plan& plan) {
   if (plan.written_over > 0) {
     text += "  written over an argument: " + std::to_string(plan.written_over) + " results\n";
   }
-  if (chains > 0) {
+  if (plan.chains > 0) {
     text += "  run part by part: " + std::to_string(chained) + " instructions, in " +
-            std::to_string(chains) + " chains\n";
+            std::to_string(plan.chains) + " chains\n";
   }
   return text + lines;
 }

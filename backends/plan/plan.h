@@ -59,6 +59,7 @@ struct Plan {
   std::unique_ptr<PlanMemory> memory;
   std::vector<PlannedInstruction> instructions;  ///< without those that need nothing
   int64_t written_over = 0;                      ///< arguments in whose place a result is
+  int64_t chains = 0;                            ///< that can be run part by part
 };
 
 /// Its name, for who leaves passes out: a result may take the place of an argument that dies.
@@ -69,6 +70,9 @@ struct PlanOptions {
   bool chains = true;    ///< run element-wise instructions together
   bool in_place = true;  ///< write results over arguments that nothing needs any more
 };
+
+/// For who leaves these passes out; names of others than the plan's own do not matter.
+PlanOptions plan_options(bool exact, const std::vector<std::string>& without_passes);
 
 /// \param program  cleaned up
 Plan make_plan(StepProgram program, const PlanOptions& options = {});

@@ -42,6 +42,10 @@ PlannedExecutor::PlannedExecutor(StepProgram program,
   }
 }
 
+PassCounts PlannedExecutor::applied() const {
+  return {{kChainsPass, plan_.chains}, {kInPlacePass, plan_.written_over}};
+}
+
 void PlannedExecutor::add_result(SlotId slot) {
   const auto is_of_batch = [&](const Slot& other) {
     return other.kind == SlotKind::Input &&

@@ -35,6 +35,8 @@ class PlannedExecutor final : public Executor {
 
   StepTimeline timeline() const override { return stopwatch_.timeline(plan_); }
 
+  PassCounts applied() const override;
+
   std::string to_text() const override { return rondo::to_text(plan_); }
 
   const Plan& plan() const { return plan_; }
