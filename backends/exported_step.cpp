@@ -61,12 +61,6 @@ std::vector<Slot> inputs_of(const StepProgram& program) {
   return inputs;
 }
 
-PlanOptions plan_options(const StepFile& file) {
-  PlanOptions options;
-  options.exact = file.exact;
-  return options;
-}
-
 StateDict signature_of(const StepFile& file) {
   StateDict inputs;
   for (const Slot& slot : inputs_of(file.programs.front())) {
@@ -83,12 +77,13 @@ StateDict signature_of(const StepFile& file) {
 
 StateDict to_state(const StepFile& file) {
   ProgramState state = file.state;
+  const PlanOptions plan = plan_options(file.exact, file.without_passes);
   StateList programs;
   StateList plans;
   StateList schedules;
   for (size_t i = 0; i < file.programs.size(); ++i) {
     programs.emplace_back(to_state(file.programs[i], state));
-    plans.emplace_back(to_text(make_plan(file.programs[i], plan_options(file))));
+    plans.emplace_back(to_text(make_plan(file.programs[i], plan)));
     StateList tables;
     for (const ExportedSchedule& schedule : file.schedules[i]) {
       tables.emplace_back(at::tensor(schedule.values, at::kDouble));
@@ -105,7 +100,8 @@ StateDict to_state(const StepFile& file) {
           {"state", state_of(state)},
           {"generator", file.generator},
           {"batches", file.batches},
-          {"exact", file.exact}};
+          {"exact", file.exact},
+          {"without_passes", StateList(file.without_passes.begin(), file.without_passes.end())}};
 }
 
 StepFile step_file_from(const StateDict& saved) {
@@ -149,6 +145,12 @@ StepFile step_file_from(const StateDict& saved) {
   file.batches = saved.at("batches").as_int();
   require(file.batches >= 0, "count of batches");
   file.exact = saved.at("exact").as_bool();
+  // Earlier files do not tell. The bytes are the same either way: no new version of the format.
+  if (const StateValue* const without = saved.find("without_passes")) {
+    for (const StateValue& name : without->as_list()) {
+      file.without_passes.push_back(name.as_string());
+    }
+  }
   file.manifest = saved.at("manifest").as_dict();
   return file;
 }
@@ -173,10 +175,11 @@ std::string difference_of_inputs(const StepProgram& one, const StepProgram& othe
 ExportedStep::ExportedStep(StepFile file) : file_(std::move(file)) {
   register_with_dispatcher();
   read_inputs();
+  const PlanOptions plan = plan_options(file_.exact, file_.without_passes);
   for (size_t i = 0; i < file_.programs.size(); ++i) {
     add_host_calls(i);
-    executors_.push_back(std::make_unique<PlannedExecutor>(
-        file_.programs[i], TextLog(LogLevel::Warning), plan_options(file_)));
+    executors_.push_back(
+        std::make_unique<PlannedExecutor>(file_.programs[i], TextLog(LogLevel::Warning), plan));
   }
   const StepProgram& last = file_.programs.back();
   for (const auto& [name, slot] : last.outputs) {
@@ -248,6 +251,14 @@ void ExportedStep::run() {
     }
   }
   ++file_.batches;
+}
+
+std::vector<PassCounts> ExportedStep::passes() const {
+  std::vector<PassCounts> all;
+  for (const auto& executor : executors_) {
+    all.push_back(executor->applied());
+  }
+  return all;
 }
 
 const at::Tensor* ExportedStep::find(const std::string& name) const {

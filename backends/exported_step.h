@@ -7,6 +7,7 @@
 
 #include "backends/program/program_file.h"
 #include "backends/step.h"
+#include "backends/step_report.h"
 
 namespace rondo {
 
@@ -27,10 +28,11 @@ struct StepFile {
   /// For each program, for each of its host calls: what it writes.
   std::vector<std::vector<ExportedSchedule>> schedules;
   ProgramState state;
-  at::Tensor generator;  ///< state of LibTorch's default generator
-  int64_t batches = 0;   ///< that were run
-  bool exact = true;     ///< kernels that give the operators' bytes only
-  StateDict manifest;    ///< for people and checks; kept as it is
+  at::Tensor generator;                     ///< state of LibTorch's default generator
+  int64_t batches = 0;                      ///< that were run
+  bool exact = true;                        ///< kernels that give the operators' bytes only
+  std::vector<std::string> without_passes;  ///< see BackendOptions
+  StateDict manifest;                       ///< for people and checks; kept as it is
 };
 
 /// Version of the format that is written; files of a later one are refused.
@@ -69,6 +71,9 @@ class ExportedStep {
   /// there is no such name. Outputs come first; they are zero before the first run and change with
   /// the next one.
   const at::Tensor* find(const std::string& name) const;
+
+  /// How often the passes of its plans applied, one a program.
+  std::vector<PassCounts> passes() const;
 
   /// What is needed to go on from here.
   const StepFile& file() const { return file_; }

@@ -252,6 +252,7 @@ StepFile export_step(const RunConfig& run) {
   clear_new_state(file, state);
   file.generator = generator_state();
   file.exact = run.init.backend.exact;
+  file.without_passes = run.init.backend.without_passes;
   file.batches = file.manifest.at("update").as_int() * group;
   for (StepProgram& program : file.programs) {
     for (Slot& slot : program.slots) {

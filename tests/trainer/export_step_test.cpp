@@ -108,6 +108,24 @@ struct WritingImpl : torch::nn::Module {
 
 TORCH_MODULE(Writing);
 
+// Its hidden layer has enough elements to be run part by part.
+struct WideImpl : torch::nn::Module {
+  WideImpl() {
+    register_module("hidden", hidden);
+    register_module("head", head);
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor y = hidden->forward(x);
+    return head->forward((y * 0.5 + y).relu());
+  }
+
+  torch::nn::Linear hidden{4, 8192};
+  torch::nn::Linear head{8192, 3};
+};
+
+TORCH_MODULE(Wide);
+
 std::string export_to(const TempDir& dir, const TrainerOptions& options) {
   const std::string path = (dir / "out.step").string();
   write_checkpoint(*real_file_system(), path, to_state(export_step(run_of(options))));
@@ -205,6 +223,38 @@ TEST_CASE("an exported step of any model leaves the bits of the trainer's run") 
   SUBCASE("numbers that lie side by side outside of the model's state") {
     check(from_module([] { return Scaled(); }, "x", cross_entropy("label")));
   }
+}
+
+TEST_CASE(
+    "passes that are left out are so in the exported step too; a file without a word has all") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.model = from_module([] { return Wide(); }, "x", cross_entropy("label"));
+  const auto applied = [](const StateDict& saved) {
+    return ExportedStep(step_file_from(saved)).passes().at(0);
+  };
+  const StateDict with = to_state(export_step(run_of(options)));
+  StateDict of_old_version;
+  for (const StateDict::Item& item : with.items()) {
+    if (item.first != "without_passes") {
+      of_old_version.set(item.first, item.second);
+    }
+  }
+  for (const auto& [pass, count] : applied(of_old_version)) {
+    CHECK_MESSAGE(count > 0, pass);
+  }
+  options.backend.without_passes = {"results_in_place", "elementwise_chains"};
+  const std::string path = export_to(dir, options);
+  for (const auto& [pass, count] : applied(read_checkpoint(path))) {
+    CHECK_MESSAGE(count == 0, pass);
+  }
+  Trainer trainer(options, quiet_log());
+  trainer.fit(loader());
+  rondo_step* step = rondo_step_open(path.c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  train(step, batches(kUpdates), 0, kUpdates);
+  check_model(step, trainer);
+  rondo_step_close(step);
 }
 
 TEST_CASE("a step that writes its input is refused: who runs it owns that") {
