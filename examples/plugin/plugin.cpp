@@ -6,6 +6,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "grad_norm.h"
+#include "squared_relu.h"
 
 namespace {
 
@@ -35,7 +36,7 @@ struct TwoLayer final : rondo::ModuleModel {
   }
 
   Outputs forward(const Batch& batch) override {
-    const at::Tensor logits = out(at::relu(in(batch["image"].flatten(1))));
+    const at::Tensor logits = out(squared_relu(in(batch["image"].flatten(1))));
     return {{"loss", at::cross_entropy_loss(logits, batch["label"])}, {"logits", logits}};
   }
 
