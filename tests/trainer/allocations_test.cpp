@@ -104,11 +104,6 @@ void* aligned_alloc(size_t alignment, size_t size) {
   note();
   return __libc_memalign(alignment, size);
 }
-
-void* memalign(size_t alignment, size_t size) {
-  note();
-  return __libc_memalign(alignment, size);
-}
 }
 
 namespace {
