@@ -54,6 +54,10 @@ std::vector<std::vector<int>> candidate_blocks(int k) {
   return all;
 }
 
+bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
 // Matrices of random numbers: in each element, another order of summation shows. And others, in
 // which the first elements are sums of negative products too small for a float: there it shows
 // whether they were added to zero.
@@ -77,17 +81,24 @@ class Probe {
     }
   }
 
-  std::vector<float> result_of(const Gemm& gemm) const { return result_of(gemm, a_, b_); }
+  struct Results {
+    std::vector<float> ordinary;
+    std::vector<float> with_tiny;
 
-  /// Of the matrices with tiny numbers.
-  std::vector<float> result_with_tiny_of(const Gemm& gemm) const {
-    return result_of(gemm, a_with_tiny_, b_with_tiny_);
+    /// Whether sums are added to zero, where they are not added to the result.
+    bool are_added_to_zero() const {
+      const float first = with_tiny.front();
+      return first != 0.0F || !std::signbit(first);
+    }
+  };
+
+  Results results_of(const Gemm& gemm) const {
+    return {result_of(gemm, a_, b_), result_of(gemm, a_with_tiny_, b_with_tiny_)};
   }
 
-  /// Whether sums are added to zero, where they are not added to the result.
-  bool adds_to_zero(const Gemm& gemm) const {
-    const float first = result_with_tiny_of(gemm).front();
-    return first != 0.0F || !std::signbit(first);
+  bool gives(const Gemm& gemm, const Results& expected) const {
+    return same_bytes(result_of(gemm, a_, b_), expected.ordinary) &&
+           same_bytes(result_of(gemm, a_with_tiny_, b_with_tiny_), expected.with_tiny);
   }
 
   // In turns, so that a slow moment of the machine is everyone's.
@@ -141,10 +152,6 @@ class Probe {
   std::vector<float> b_with_tiny_;
 };
 
-bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 // Ways to compute a product, by who does it: one for each of the blocks that may have the bits.
 std::vector<Gemm> ways_of_onednn(const GemmShape& shape, bool adds_to_zero) {
   std::vector<Gemm> ways;
@@ -170,27 +177,25 @@ bool has_rivals(const GemmShape& shape) {
   return blas::onednn_sgemm() != nullptr || !ways_of_panels(shape, /*adds_to_zero=*/true).empty();
 }
 
-// The first of the ways that gives the bytes of `reference`, or none.
-std::optional<Gemm> way_to(const Gemm& reference,
+// The first of the ways that gives these bytes, or none.
+std::optional<Gemm> way_to(const Probe::Results& expected,
                            const std::vector<Gemm>& ways,
                            const Probe& probe) {
-  const std::vector<float> expected = probe.result_of(reference);
-  const auto way = std::find_if(ways.begin(), ways.end(), [&](const Gemm& gemm) {
-    return same_bytes(probe.result_of(gemm), expected) &&
-           same_bytes(probe.result_with_tiny_of(gemm), probe.result_with_tiny_of(reference));
-  });
+  const auto way = std::find_if(
+      ways.begin(), ways.end(), [&](const Gemm& gemm) { return probe.gives(gemm, expected); });
   return way != ways.end() ? std::optional<Gemm>(*way) : std::nullopt;
 }
 
 // Of all ways that give the bits of `reference`.
 Gemm fastest_like(const Gemm& reference, const GemmShape& shape, const Probe& probe) {
-  const bool adds_to_zero = probe.adds_to_zero(reference);
+  const Probe::Results expected = probe.results_of(reference);
+  const bool adds_to_zero = expected.are_added_to_zero();
   const std::vector<std::vector<Gemm>> rivals = {{Gemm::by_blas(shape)},
                                                  ways_of_onednn(shape, adds_to_zero),
                                                  ways_of_panels(shape, adds_to_zero)};
   std::vector<Gemm> equal = {reference};
   for (const std::vector<Gemm>& ways : rivals) {
-    if (const std::optional<Gemm> way = way_to(reference, ways, probe)) {
+    if (const std::optional<Gemm> way = way_to(expected, ways, probe)) {
       equal.push_back(*way);
     }
   }
@@ -208,8 +213,9 @@ Gemm reference_of_fast(const GemmShape& shape, const Probe& probe) {
   std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
   if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
     const Gemm blas = Gemm::by_blas(shape);
+    const Probe::Results of_blas = probe.results_of(blas);
     // With BLAS's bits, more can compete.
-    return way_to(blas, ways_of_panels(shape, probe.adds_to_zero(blas)), probe)
+    return way_to(of_blas, ways_of_panels(shape, of_blas.are_added_to_zero()), probe)
                ? blas
                : Gemm::by_panels(shape, {std::move(blocks)});
   }
