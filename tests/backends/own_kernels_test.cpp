@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
