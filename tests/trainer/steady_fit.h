@@ -14,7 +14,8 @@
 
 namespace rondo::test {
 
-/// A recipe's own training, without what happens between steps: validation, saving, loggers.
+/// A recipe's own training on one thread, without what happens between steps: validation, saving,
+/// logging. Its loggers are there.
 /// \param prefetch  batches that the loader makes ahead
 inline RunConfig recipe_without_events(const std::string& name, const TempDir& dir, int prefetch) {
   ConfigValue root = read_toml_file(std::string(RONDO_SOURCE_DIR) + "/configs/recipes/" + name);
@@ -25,18 +26,21 @@ inline RunConfig recipe_without_events(const std::string& name, const TempDir& d
   run.init.loop.eval_frequency = 0;
   run.init.logging.log_steps = 1000;
   run.init.logging.log_level = "error";
-  run.init.loggers.clear();
+  run.init.backend.threads = 1;
   return run;
 }
 
 /// A fit after its captures, comparisons and trials: every step is a replay.
 class SteadyFit {
  public:
+  /// Three captures at the most, three replays with trials, the beginning of an epoch.
+  static constexpr int kUnsteady = 7;
+
   explicit SteadyFit(const RunConfig& run)
       : trainer_(run.init, TextLog(LogLevel::Error)),
         fit_(trainer_.start_fit(run.fit->train, {}, LoadFrom::nothing())),
         random_(trainer_) {
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < kUnsteady; ++i) {
       step();
     }
   }
