@@ -240,13 +240,13 @@ TEST_CASE(
       of_old_version.set(item.first, item.second);
     }
   }
-  for (const auto& [pass, count] : applied(of_old_version)) {
-    CHECK_MESSAGE(count > 0, pass);
+  for (const auto& pass : applied(of_old_version)) {
+    CHECK_MESSAGE(pass.second > 0, pass.first);
   }
   options.backend.without_passes = {"results_in_place", "elementwise_chains"};
   const std::string path = export_to(dir, options);
-  for (const auto& [pass, count] : applied(read_checkpoint(path))) {
-    CHECK_MESSAGE(count == 0, pass);
+  for (const auto& pass : applied(read_checkpoint(path))) {
+    CHECK_MESSAGE(pass.second == 0, pass.first);
   }
   Trainer trainer(options, quiet_log());
   trainer.fit(loader());
