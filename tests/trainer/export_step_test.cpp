@@ -1,14 +1,12 @@
 #include "trainer/export_step.h"
 
 #include <doctest/doctest.h>
-#include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
 #include <torch/types.h>
 
 #include <fstream>
-#include <iterator>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,12 +14,12 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "models/from_module.h"
-#include "optim/adam.h"
 #include "optim/lr_schedulers.h"
 #include "rondo_step.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
+#include "trainer/exports.h"
 #include "trainer/trainer.h"
 
 TEST_SUITE_BEGIN("trainer/export_step");
@@ -30,43 +28,6 @@ using namespace rondo;
 using namespace rondo::test;
 
 namespace {
-
-constexpr int64_t kUpdates = 11;
-
-// Dropout draws random numbers; Adam has state; the schedule is a host call.
-TrainerOptions options_for(const TempDir& dir, int64_t accumulation = 1) {
-  TrainerOptions options = tiny_options(dir / "run");
-  options.backend.mode = "traced";
-  options.model = from_module(
-      [] {
-        return torch::nn::Sequential(
-            torch::nn::Linear(4, 8), torch::nn::Dropout(0.4), torch::nn::Linear(8, 3));
-      },
-      "x",
-      cross_entropy("label"));
-  options.optimizer = use<AdamW>({0.02});
-  CosineDecayLR::Options schedule;
-  schedule.initial_learning_rate = 0.02;
-  schedule.total_iters = kUpdates - 2;
-  options.schedulers = {use<CosineDecayLR>(schedule)};
-  options.precision.max_gradient_norm = 0.5;
-  options.loop.max_steps = kUpdates;
-  options.loop.eval_frequency = 0;
-  options.loop.grad_accum_steps = accumulation;
-  return options;
-}
-
-// 12 samples in batches of 2: groups of 1, 2 and 3 are never cut short.
-DataLoader loader() {
-  return tiny_loader("train", 12, 2);
-}
-
-RunConfig run_of(const TrainerOptions& options) {
-  RunConfig run;
-  run.init = options;
-  run.fit = RunConfig::Fit{loader(), {}, {}};
-  return run;
-}
 
 struct RecurrentImpl : torch::nn::Module {
   RecurrentImpl() {
@@ -126,12 +87,6 @@ struct WideImpl : torch::nn::Module {
 
 TORCH_MODULE(Wide);
 
-std::string export_to(const TempDir& dir, const TrainerOptions& options) {
-  const std::string path = (dir / "out.step").string();
-  write_checkpoint(*real_file_system(), path, to_state(export_step(run_of(options))));
-  return path;
-}
-
 // Endless batches, as a fit of one process sees them.
 std::vector<Batch> batches(int64_t count) {
   std::vector<Batch> all;
@@ -164,15 +119,6 @@ void check_model(rondo_step* step, Trainer& trainer) {
     REQUIRE(rondo_step_read(step, ("model." + item.first).c_str(), got.data_ptr(), got.nbytes()));
     CHECK_MESSAGE(equal_bytes(got, expected), item.first);
   }
-}
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-bool says(const std::string& fact) {
-  return std::string(rondo_step_error()).find(fact) != std::string::npos;
 }
 
 }  // namespace
@@ -385,74 +331,6 @@ TEST_CASE("batches of a group that differ are told apart before anything is writ
   const ExportedStep step(export_of(16));
   CHECK(step.inputs().front().sizes.front() == 6);
   CHECK_THROWS_AS(export_of(6), NotSupportedError);  // no group has two batches
-}
-
-TEST_CASE("the signature says what the step takes and gives") {
-  const TempDir dir;
-  rondo_step* step = rondo_step_open(export_to(dir, options_for(dir)).c_str());
-  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
-  CHECK(rondo_step_inputs(step) == 2);
-  rondo_tensor tensor{};
-  REQUIRE(rondo_step_input(step, 0, &tensor));
-  CHECK(std::string(tensor.name) == "x");
-  CHECK(tensor.dtype == RONDO_FLOAT32);
-  CHECK((tensor.dims == 2 && tensor.sizes[0] == 2 && tensor.sizes[1] == 4));
-  CHECK(tensor.bytes == 32);
-  CHECK_FALSE(rondo_step_input(step, 2, &tensor));
-  REQUIRE(rondo_step_find(step, "loss", &tensor));
-  CHECK((tensor.dims == 0 && tensor.bytes == 4));
-  REQUIRE(rondo_step_find(step, "model.0.weight", &tensor));
-  CHECK((tensor.sizes[0] == 8 && tensor.sizes[1] == 4));
-  CHECK(std::string(rondo_step_manifest(step)).find("threads 1") != std::string::npos);
-  rondo_step_close(step);
-  rondo_step_close(nullptr);
-}
-
-TEST_CASE("mistakes are told, and change nothing") {
-  const TempDir dir;
-  rondo_step* step = rondo_step_open(export_to(dir, options_for(dir)).c_str());
-  REQUIRE(step != nullptr);
-  float x[8] = {};
-  CHECK_FALSE(rondo_step_run(step));
-  CHECK(says("\"x\""));
-  CHECK_FALSE(rondo_step_bind(step, "y", x, sizeof x));
-  CHECK(says("\"y\""));
-  CHECK_FALSE(rondo_step_bind(step, "x", x, 12));
-  CHECK((says("32") && says("12")));
-  CHECK_FALSE(rondo_step_read(step, "model.7", x, sizeof x));
-  CHECK(says("model.7"));
-  CHECK_FALSE(rondo_step_read(step, "loss", x, sizeof x));
-  CHECK_FALSE(rondo_step_run(nullptr));
-  CHECK_FALSE(rondo_step_save(step, "/nowhere/at/all.step"));
-  CHECK(says("/nowhere/at/all.step"));
-  CHECK(rondo_step_bind(step, "x", x, sizeof x));
-  CHECK(std::string(rondo_step_error()).empty());
-  rondo_step_close(step);
-}
-
-TEST_CASE("a file that is broken, cut short, or something else does not open") {
-  const TempDir dir;
-  const std::string bytes = bytes_of(export_to(dir, options_for(dir)));
-  const std::string path = (dir / "broken.step").string();
-  const auto opens = [&](const std::string& content) {
-    std::ofstream(path, std::ios::binary) << content;
-    rondo_step* step = rondo_step_open(path.c_str());
-    rondo_step_close(step);
-    return step != nullptr;
-  };
-  CHECK(opens(bytes));
-  for (int i = 0; i < 60; ++i) {
-    std::string flipped = bytes;
-    flipped[bytes.size() * static_cast<size_t>(i) / 60] ^= 0x10;
-    CHECK_MESSAGE(!opens(flipped), i);
-    CHECK(!std::string(rondo_step_error()).empty());
-    CHECK_FALSE(opens(bytes.substr(0, bytes.size() * static_cast<size_t>(i) / 60)));
-  }
-  CHECK(rondo_step_open((dir / "none.step").c_str()) == nullptr);
-  const std::string other = (dir / "other.pt").string();
-  write_checkpoint(*real_file_system(), other, StateDict{{"model", StateDict{}}});
-  CHECK(rondo_step_open(other.c_str()) == nullptr);
-  CHECK(says("not a step"));
 }
 
 TEST_CASE("numbers in a file that do not fit together are refused") {
