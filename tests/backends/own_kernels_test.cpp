@@ -76,6 +76,27 @@ TEST_CASE("batches of matrix products") {
       0);
 }
 
+TEST_CASE("the weights of causal attention, half of which are zero, and their gradients") {
+  const auto batch = [](int step) {
+    at::Tensor values = random({5, 130, 24}, step + 50);
+    if (step == 3) {
+      values[2][129][7] = std::numeric_limits<float>::infinity();  // times zero, in most rows
+    }
+    return Batch{{"weights", random({5, 130, 130}, step).tril()}, {"values", values}};
+  };
+  check_same(
+      "causal",
+      [](const Batch& x) {
+        const at::Tensor& weights = x["weights"];
+        const at::Tensor& values = x["values"];
+        return std::vector{weights.bmm(values),
+                           weights.transpose(1, 2).bmm(values),
+                           values.transpose(1, 2).bmm(weights)};
+      },
+      batch,
+      3);
+}
+
 TEST_CASE("products that are added to a sum, of more terms than a library adds up at once") {
   register_with_dispatcher();
   // These sum up the last rows of a product in an order of their own: a tile of it has other bits.

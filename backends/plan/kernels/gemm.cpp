@@ -234,19 +234,28 @@ Gemm find_like_without_packing(const GemmShape& shape, const Probe& probe) {
   return fastest_like(Gemm::by_panels(shape, summation), shape, probe);
 }
 
-// BLAS alone needs no probe.
-template <Gemm (*find)(const GemmShape&, const Probe&)>
-Gemm remembered(const GemmShape& shape) {
+std::optional<Summation> find_panels(const GemmShape& shape, const Probe& probe) {
+  const Probe::Results of_blas = probe.results_of(Gemm::by_blas(shape));
+  for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
+    const Summation summation{blocks, of_blas.are_added_to_zero()};
+    if (can_multiply_panels(shape, summation.blocks) &&
+        probe.gives(Gemm::by_panels(shape, summation), of_blas)) {
+      return summation;
+    }
+  }
+  return std::nullopt;
+}
+
+template <auto find>
+auto remembered(const GemmShape& shape) {
+  using Found = decltype(find(shape, std::declval<const Probe&>()));
   static std::mutex mutex;
-  static std::map<std::pair<int, GemmShape>, Gemm> known;
+  static std::map<std::pair<int, GemmShape>, Found> known;
   const std::lock_guard<std::mutex> lock(mutex);
   const std::pair<int, GemmShape> key{at::get_num_threads(), shape};
   const auto found = known.find(key);
-  if (found != known.end()) {
-    return found->second;
-  }
-  const Gemm gemm = has_rivals(shape) ? find(shape, Probe(shape)) : Gemm::by_blas(shape);
-  return known.emplace(key, gemm).first->second;
+  return found != known.end() ? found->second
+                              : known.emplace(key, find(shape, Probe(shape))).first->second;
 }
 
 }  // namespace
@@ -309,11 +318,15 @@ void Gemm::run_onednn(const float* a, const float* b, float* c) const {
 }
 
 Gemm exact_gemm(const GemmShape& shape) {
-  return remembered<find_exact>(shape);
+  return has_rivals(shape) ? remembered<find_exact>(shape) : Gemm::by_blas(shape);
+}
+
+std::optional<Summation> panels_like_exact(const GemmShape& shape) {
+  return has_rivals(shape) ? remembered<find_panels>(shape) : std::nullopt;
 }
 
 Gemm fast_gemm(const GemmShape& shape) {
-  return remembered<find_fast>(shape);
+  return has_rivals(shape) ? remembered<find_fast>(shape) : Gemm::by_blas(shape);
 }
 
 std::vector<int> blocks_without_packing(int k) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,10 @@ class Gemm {
 /// and often that of oneDNN. That is tried on random numbers and timed once a shape, then
 /// remembered. Must be called under the thread count under which the products run.
 Gemm exact_gemm(const GemmShape& shape);
+
+/// How rondo's product has to sum up to give the bits of BLAS; none where it cannot. Remembered,
+/// and under the threads of the run, as above.
+std::optional<Summation> panels_like_exact(const GemmShape& shape);
 
 /// The same with bits that need not be BLAS's, but follow from the shape and not from the clock, so
 /// that two runs round alike. Where `b` has few columns they are those of BLAS if rondo's product

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "backends/plan/kernels/banded_product.h"
 #include "backends/plan/kernels/blas.h"
 #include "backends/plan/kernels/gemm.h"
 #include "backends/plan/kernels/kernels.h"
@@ -176,8 +177,14 @@ class BatchedProductKernel final : public Kernel {
     int64_t stride;  // in elements, from one to the next
   };
 
-  BatchedProductKernel(const Gemm& gemm, int64_t count, Matrices a, Matrices b, Matrices result)
-      : gemm_(gemm), count_(count), a_(a), b_(b), result_(result) {}
+  /// \param banded  for factors with many zeros
+  BatchedProductKernel(const Gemm& gemm,
+                       std::optional<BandedProduct> banded,
+                       int64_t count,
+                       Matrices a,
+                       Matrices b,
+                       Matrices result)
+      : gemm_(gemm), banded_(std::move(banded)), count_(count), a_(a), b_(b), result_(result) {}
 
   void run() override {
     const float* const a = a_.first.as<float>();
@@ -185,13 +192,20 @@ class BatchedProductKernel final : public Kernel {
     float* const result = result_.first.as<float>();
     parallel_for(count_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        gemm_.run(b + i * b_.stride, a + i * a_.stride, result + i * result_.stride);
+        multiply(b + i * b_.stride, a + i * a_.stride, result + i * result_.stride);
       }
     });
   }
 
  private:
+  void multiply(const float* first, const float* second, float* result) const {
+    if (!banded_ || !banded_->run(first, second, result)) {
+      gemm_.run(first, second, result);
+    }
+  }
+
   Gemm gemm_;
+  std::optional<BandedProduct> banded_;
   int64_t count_;
   Matrices a_;
   Matrices b_;
@@ -206,7 +220,9 @@ std::unique_ptr<Kernel> make_bmm(const StepProgram& program,
     return BatchedProductKernel::Matrices{memory.operand(id_at(among, i)),
                                           slot_at(program, among, i)->strides[0]};
   };
-  return std::make_unique<BatchedProductKernel>(choose(*bmm_product(program, instruction)),
+  const GemmShape shape = *bmm_product(program, instruction);
+  return std::make_unique<BatchedProductKernel>(choose(shape),
+                                                BandedProduct::like_exact(shape),
                                                 slot_at(program, instruction.results, 0)->sizes[0],
                                                 matrices(instruction.arguments, 0),
                                                 matrices(instruction.arguments, 1),

@@ -162,6 +162,7 @@ int panels_of(int m) {
 
 void multiply_rows(const GemmShape& shape,
                    const std::vector<int>& blocks,
+                   const InnerRange& inner,
                    const float* a,
                    const float* b,
                    const Target& target) {
@@ -170,19 +171,25 @@ void multiply_rows(const GemmShape& shape,
   const ptrdiff_t next_b = shape.transpose_b ? shape.ldb : 1;
   const ptrdiff_t column_of_b = shape.transpose_b ? 1 : shape.ldb;
   Onto onto = target.onto;
-  for (const int depth : blocks) {
-    if (shape.transpose_a) {
-      pack(a, shape.lda, target.rows, depth, packed);
+  int end = 0;
+  for (const int block : blocks) {
+    const int k = std::max(end, inner.begin);
+    end += block;
+    const int depth = std::min(end, inner.end) - k;
+    if (depth <= 0) {
+      continue;
     }
-    const Factors factors{shape.transpose_a ? packed : a,
+    const float* const part_of_a = a + k * next_a;
+    if (shape.transpose_a) {
+      pack(part_of_a, shape.lda, target.rows, depth, packed);
+    }
+    const Factors factors{shape.transpose_a ? packed : part_of_a,
                           shape.transpose_a ? kPanel : next_a,
-                          b,
+                          b + k * next_b,
                           next_b,
                           column_of_b,
                           depth};
     multiply_panel(factors, {target.first, target.column, target.rows, onto}, shape.n);
-    a += depth * next_a;
-    b += depth * next_b;
     onto = Onto::Result;
   }
 }
@@ -204,15 +211,25 @@ bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks)
 
 void multiply_panels(
     const GemmShape& shape, const Summation& summation, const float* a, const float* b, float* c) {
+  multiply_panels(shape, summation, {0, shape.k}, a, b, c);
+}
+
+void multiply_panels(const GemmShape& shape,
+                     const Summation& summation,
+                     const InnerRange& inner,
+                     const float* a,
+                     const float* b,
+                     float* c) {
   constexpr int64_t kMultiplicationsOfElement = 8;  // that take as long as other work on it
   const ptrdiff_t row_of_a = shape.transpose_a ? shape.lda : 1;
   const int64_t panels = panels_of(shape.m);
-  const int64_t work = int64_t{kPanel} * shape.n * shape.k / kMultiplicationsOfElement;
+  const int64_t work =
+      int64_t{kPanel} * shape.n * (inner.end - inner.begin) / kMultiplicationsOfElement;
   const Onto onto = begin_onto(shape, summation);
   parallel_for_each(panels, work, [&](int64_t panel) {
     const int i = static_cast<int>(panel) * kPanel;
     const Target target{c + i, shape.ldc, std::min(kPanel, shape.m - i), onto};
-    multiply_rows(shape, summation.blocks, a + i * row_of_a, b, target);
+    multiply_rows(shape, summation.blocks, inner, a + i * row_of_a, b, target);
   });
 }
 
@@ -264,6 +281,9 @@ bool can_multiply_panels(const GemmShape&, const std::vector<int>&) {
 }
 
 void multiply_panels(const GemmShape&, const Summation&, const float*, const float*, float*) {}
+
+void multiply_panels(
+    const GemmShape&, const Summation&, const InnerRange&, const float*, const float*, float*) {}
 
 PackedPanels::PackedPanels(int m, std::vector<int> blocks) : m_(m), blocks_(std::move(blocks)) {}
 

@@ -26,6 +26,21 @@ bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks)
 void multiply_panels(
     const GemmShape& shape, const Summation& summation, const float* a, const float* b, float* c);
 
+/// Part of k.
+struct InnerRange {
+  int begin;
+  int end;
+};
+
+/// The same where only a part of k counts, and what is in between of the blocks.
+/// \param inner  not empty
+void multiply_panels(const GemmShape& shape,
+                     const Summation& summation,
+                     const InnerRange& inner,
+                     const float* a,
+                     const float* b,
+                     float* c);
+
 /// A matrix of m × k, packed once for many products with few columns each, such as those from one
 /// step of a sequence to the next: packing it takes as long as such a product. The bits are those
 /// of `multiply_panels` with sums that are stored as they are. Runs on one thread.
