@@ -221,8 +221,10 @@ Gemm reference_of_fast(const GemmShape& shape, const Probe& probe) {
   }
   constexpr int64_t kSmall = 1 << 16;  // multiplications; oneDNN takes longer to begin
   const bool is_small = int64_t{shape.m} * shape.n * shape.k < kSmall;
-  return is_small || blas::onednn_sgemm() == nullptr ? Gemm::by_blas(shape)
-                                                     : Gemm::by_onednn(shape, {{shape.k}});
+  const bool is_gradient_of_weights = shape.transpose_b && !shape.transpose_a;
+  return is_small || is_gradient_of_weights || blas::onednn_sgemm() == nullptr
+             ? Gemm::by_blas(shape)
+             : Gemm::by_onednn(shape, {{shape.k}});
 }
 
 Gemm find_fast(const GemmShape& shape, const Probe& probe) {

@@ -53,7 +53,7 @@ std::optional<Summation> panels_like_exact(const GemmShape& shape);
 /// The same with bits that need not be BLAS's, but follow from the shape and not from the clock, so
 /// that two runs round alike. Where `b` has few columns they are those of BLAS if rondo's product
 /// can give them, else its own; where it has many, those of oneDNN in one go if there is enough to
-/// do, else BLAS's.
+/// do, else BLAS's, which are also those of gradients of weights.
 Gemm fast_gemm(const GemmShape& shape);
 
 /// Blocks of k in which oneDNN adds up products that it computes without packing, which are those
