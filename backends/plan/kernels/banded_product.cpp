@@ -121,7 +121,7 @@ class Band {
     };
     int64_t sum = int64_t{look_at(0)} * rows_of(0);
     if (sum == int64_t{factor.k()} * rows_of(0) && look_at(count_ - 1) == factor.k()) {
-      return;  // none has zeros at both corners
+      return;  // a band leaves out something at one of its ends
     }
     for (int block = 1; block < count_; ++block) {
       sum += int64_t{look_at(block)} * rows_of(block);
