@@ -97,25 +97,31 @@ struct Product {
   }
 };
 
-/// Sizes of more than one block, with and without a part of one, and a k in several blocks.
+/// Sizes of more than one block, with and without a part of one, and a k in several blocks; those
+/// of which rondo's product has the bits of this BLAS.
 std::vector<Product> products() {
   std::vector<Product> all;
+  const auto add = [&](const Product& product) {
+    if (BandedProduct::like_exact(product.shape)) {
+      all.push_back(product);
+    }
+  };
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      all.emplace_back(128, 96, 128, transpose_a, transpose_b);
-      all.emplace_back(131, 157, 150, transpose_a, transpose_b);
-      all.emplace_back(200, 200, 700, transpose_a, transpose_b);
+      add(Product(128, 96, 128, transpose_a, transpose_b));
+      add(Product(131, 157, 150, transpose_a, transpose_b));
+      add(Product(200, 200, 700, transpose_a, transpose_b));
     }
   }
   return all;
 }
 
 bool are_skipped() {
-  const bool can = BandedProduct::like_exact(products().front().shape).has_value();
-  if (!can) {
+  const bool are_none = products().empty();
+  if (are_none) {
     MESSAGE("skipped: rondo's product does not have the bits of this BLAS");
   }
-  return !can;
+  return are_none;
 }
 
 bool same_bytes(const std::vector<float>& x, const std::vector<float>& y) {
