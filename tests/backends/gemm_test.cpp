@@ -114,6 +114,11 @@ TEST_CASE("the bits of the fast product are BLAS's or rondo's, whoever is the fa
   }
 }
 
+TEST_CASE("large gradients of weights have BLAS's bits also where they are free") {
+  const GemmShape shape = shape_of(64, 300, 700, /*transpose_a=*/false, /*transpose_b=*/true, 0.0F);
+  CHECK(result_of(fast_gemm(shape), shape) == result_of(Gemm::by_blas(shape), shape));
+}
+
 TEST_CASE("a product without packing sums up in halves and blocks of 384, whoever computes it") {
   CHECK(blocks_without_packing(384) == std::vector<int>{384});
   CHECK(blocks_without_packing(385) == std::vector<int>{193, 192});

@@ -78,7 +78,7 @@ TEST_CASE("batches of matrix products") {
 
 TEST_CASE("the weights of causal attention, half of which are zero, and their gradients") {
   const auto batch = [](int step) {
-    at::Tensor values = random({5, 130, 24}, step + 50);
+    at::Tensor values = random({5, 130, 32}, step + 50);
     if (step == 3) {
       values[2][129][7] = std::numeric_limits<float>::infinity();  // times zero, in most rows
     }

@@ -11,6 +11,7 @@
 
 #include "backends/plan/kernels/panel_product.h"
 #include "backends/plan/kernels/square.h"
+#include "core/parallel.h"
 
 namespace rondo {
 
@@ -20,7 +21,7 @@ constexpr int kSide = 32;          // of a block, at least: as many rows as a pa
 constexpr int kLeast = 3 * kSide;  // of both sides of a band; less leaves out too little
 constexpr int kMostBlocks = 128;
 
-/// Lines of numbers side by side, each so many numbers behind the one before.
+/// Lines of numbers side by side, each `next` numbers behind the one before.
 struct Lines {
   const float* first;
   ptrdiff_t next;
@@ -191,9 +192,11 @@ bool BandedProduct::run(const float* a, const float* b, float* c) const {
     if (!band.saves() || has<kNotFinite>(other.lines)) {
       return false;
     }
-    for (int block = 0; block < band.count(); ++block) {
-      multiply(band.row_of(block), band.rows_of(block), band.needed(block));
-    }
+    parallel_for(band.count(), 1, [&](int64_t begin, int64_t end) {
+      for (int block = static_cast<int>(begin); block < end; ++block) {
+        multiply(band.row_of(block), band.rows_of(block), band.needed(block));
+      }
+    });
     return !has<kNegativeZero>({c, shape_.ldc, shape_.n, shape_.m});
   };
   const auto of_first = [&](int row, int rows, const InnerRange& inner) {

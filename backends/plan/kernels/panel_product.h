@@ -32,7 +32,8 @@ struct InnerRange {
   int end;
 };
 
-/// The same where only a part of k counts, and what is in between of the blocks.
+/// The same over a part of k. The blocks stay those of the whole k, each cut to that part; those
+/// outside of it are left out.
 /// \param inner  not empty
 void multiply_panels(const GemmShape& shape,
                      const Summation& summation,
