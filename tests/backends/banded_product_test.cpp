@@ -3,17 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "backends/random_floats.h"
+#include "backends/gemm_product.h"
 
 TEST_SUITE_BEGIN("backends/banded_product");
 
 using namespace rondo;
+using test::same_bytes;
 
 namespace {
 
@@ -39,52 +39,12 @@ const std::vector<Kind>& bands() {
 
 enum class Banded { First, Second };
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-/// Sets the numbers between the lines, of `length` each.
-void fill_gaps(std::vector<float>& lines, int length, int next, float value) {
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (i % static_cast<size_t>(next) >= static_cast<size_t>(length)) {
-      lines[i] = value;
-    }
-  }
-}
-
-/// A product, its factors and what is in the result before. Between rows or columns there are gaps
-/// of numbers that none may look at.
-struct Product {
-  GemmShape shape;
-  std::vector<float> a;
-  std::vector<float> b;
-  std::vector<float> before;
-
-  Product(int m, int n, int k, bool transpose_a, bool transpose_b) {
-    shape.transpose_a = transpose_a;
-    shape.transpose_b = transpose_b;
-    shape.m = m;
-    shape.n = n;
-    shape.k = k;
-    shape.lda = (transpose_a ? k : m) + 3;
-    shape.ldb = (transpose_b ? n : k) + 2;
-    shape.ldc = m + 1;
-    a = test::random_floats(shape.lda * (transpose_a ? m : k), 1);
-    b = test::random_floats(shape.ldb * (transpose_b ? k : n), 2);
-    before = test::random_floats(shape.ldc * n, 3);
-    fill_gaps(a, shape.lda - 3, shape.lda, kNaN);
-    fill_gaps(b, shape.ldb - 2, shape.ldb, kNaN);
-    fill_gaps(before, m, shape.ldc, -0.0F);
-  }
-
-  float& first(int row, int k) {
-    return a[static_cast<size_t>(shape.transpose_a ? row * shape.lda + k : k * shape.lda + row)];
-  }
-
-  float& second(int row, int k) {
-    return b[static_cast<size_t>(shape.transpose_b ? k * shape.ldb + row : row * shape.ldb + k)];
-  }
+/// A product one factor of which may have a band.
+struct Product : test::GemmProduct {
+  using GemmProduct::GemmProduct;
 
   float& at(Banded which, int row, int k) {
-    return which == Banded::First ? first(row, k) : second(row, k);
+    return which == Banded::First ? left(row, k) : right(k, row);
   }
 
   /// Zeros of both signs, where nothing is needed.
@@ -140,10 +100,6 @@ bool are_skipped() {
     MESSAGE("skipped: rondo's product does not have the bits of this BLAS");
   }
   return are_none;
-}
-
-bool same_bytes(const std::vector<float>& x, const std::vector<float>& y) {
-  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
 template <class Check>
@@ -209,7 +165,7 @@ TEST_CASE("zeros times what is not finite are not left out") {
     return;
   }
   for_each_product([](const Product& product, Banded which) {
-    for (const float odd : {kNaN,
+    for (const float odd : {std::numeric_limits<float>::quiet_NaN(),
                             std::numeric_limits<float>::signaling_NaN(),
                             std::numeric_limits<float>::infinity(),
                             -std::numeric_limits<float>::infinity()}) {

@@ -4,52 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
-#include "backends/random_floats.h"
+#include "backends/gemm_product.h"
 #include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("backends/panel_product");
 
 using namespace rondo;
+using test::same_bytes;
 
 namespace {
 
-// A product, its factors and what its target holds before.
-struct Product {
-  GemmShape shape;
+// A product whose sums are cut into blocks of k.
+struct Product : test::GemmProduct {
   std::vector<int> blocks;
-  std::vector<float> a;
-  std::vector<float> b;
-  std::vector<float> before;
 
   Product(bool transpose_a, bool transpose_b, int m, int n, std::vector<int> of_k)
-      : blocks(std::move(of_k)) {
-    for (const int block : blocks) {
-      shape.k += block;
-    }
-    shape.transpose_a = transpose_a;
-    shape.transpose_b = transpose_b;
-    shape.m = m;
-    shape.n = n;
-    shape.lda = (transpose_a ? shape.k : m) + 3;  // rows with a gap
-    shape.ldb = (transpose_b ? n : shape.k) + 2;
-    shape.ldc = m + 1;
-    a = test::random_floats(shape.lda * (transpose_a ? m : shape.k), 1);
-    b = test::random_floats(shape.ldb * (transpose_b ? shape.k : n), 2);
-    before = test::random_floats(shape.ldc * n, 3);
-  }
-
-  float left(int i, int k) const {
-    return a[static_cast<size_t>(shape.transpose_a ? i * shape.lda + k : k * shape.lda + i)];
-  }
-
-  float right(int k, int j) const {
-    return b[static_cast<size_t>(shape.transpose_b ? k * shape.ldb + j : j * shape.ldb + k)];
-  }
+      : GemmProduct(m, n, std::accumulate(of_k.begin(), of_k.end(), 0), transpose_a, transpose_b),
+        blocks(std::move(of_k)) {}
 
   std::vector<float> by_panels(bool adds_to_zero = false) const {
     std::vector<float> c = before;
@@ -85,10 +61,6 @@ struct Product {
     return c;
   }
 };
-
-bool same_bytes(const std::vector<float>& x, const std::vector<float>& y) {
-  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-}
 
 bool is_skipped(const Product& product) {
   if (can_multiply_panels(product.shape, product.blocks)) {

@@ -14,7 +14,6 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "models/from_module.h"
-#include "optim/lr_schedulers.h"
 #include "rondo_step.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"

@@ -173,6 +173,7 @@ std::vector<Gemm> ways_of_panels(const GemmShape& shape, bool adds_to_zero) {
   return ways;
 }
 
+// BLAS alone needs no probe.
 bool has_rivals(const GemmShape& shape) {
   return blas::onednn_sgemm() != nullptr || !ways_of_panels(shape, /*adds_to_zero=*/true).empty();
 }
@@ -206,18 +207,21 @@ Gemm find_exact(const GemmShape& shape, const Probe& probe) {
   return fastest_like(Gemm::by_blas(shape), shape, probe);
 }
 
+// Rondo's own way to the bits of BLAS, or none.
+std::optional<Gemm> find_panels(const GemmShape& shape, const Probe& probe) {
+  const Probe::Results of_blas = probe.results_of(Gemm::by_blas(shape));
+  return way_to(of_blas, ways_of_panels(shape, of_blas.are_added_to_zero()), probe);
+}
+
 // Whose bits a product has that may have any.
 Gemm reference_of_fast(const GemmShape& shape, const Probe& probe) {
   // Columns below which libraries pack more than pays.
   constexpr int kFewColumns = 256;
   std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
   if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
-    const Gemm blas = Gemm::by_blas(shape);
-    const Probe::Results of_blas = probe.results_of(blas);
     // With BLAS's bits, more can compete.
-    return way_to(of_blas, ways_of_panels(shape, of_blas.are_added_to_zero()), probe)
-               ? blas
-               : Gemm::by_panels(shape, {std::move(blocks)});
+    return find_panels(shape, probe) ? Gemm::by_blas(shape)
+                                     : Gemm::by_panels(shape, {std::move(blocks)});
   }
   constexpr int64_t kSmall = 1 << 16;  // multiplications; oneDNN takes longer to begin
   const bool is_small = int64_t{shape.m} * shape.n * shape.k < kSmall;
@@ -234,18 +238,6 @@ Gemm find_fast(const GemmShape& shape, const Probe& probe) {
 Gemm find_like_without_packing(const GemmShape& shape, const Probe& probe) {
   const Summation summation = {blocks_without_packing(shape.k), /*adds_to_zero=*/true};
   return fastest_like(Gemm::by_panels(shape, summation), shape, probe);
-}
-
-std::optional<Summation> find_panels(const GemmShape& shape, const Probe& probe) {
-  const Probe::Results of_blas = probe.results_of(Gemm::by_blas(shape));
-  for (const std::vector<int>& blocks : candidate_blocks(shape.k)) {
-    const Summation summation{blocks, of_blas.are_added_to_zero()};
-    if (can_multiply_panels(shape, summation.blocks) &&
-        probe.gives(Gemm::by_panels(shape, summation), of_blas)) {
-      return summation;
-    }
-  }
-  return std::nullopt;
 }
 
 template <auto find>
@@ -323,12 +315,13 @@ Gemm exact_gemm(const GemmShape& shape) {
   return has_rivals(shape) ? remembered<find_exact>(shape) : Gemm::by_blas(shape);
 }
 
-std::optional<Summation> panels_like_exact(const GemmShape& shape) {
-  return has_rivals(shape) ? remembered<find_panels>(shape) : std::nullopt;
-}
-
 Gemm fast_gemm(const GemmShape& shape) {
   return has_rivals(shape) ? remembered<find_fast>(shape) : Gemm::by_blas(shape);
+}
+
+std::optional<Summation> panels_like_exact(const GemmShape& shape) {
+  const auto panels = has_rivals(shape) ? remembered<find_panels>(shape) : std::nullopt;
+  return panels ? std::optional(panels->summation()) : std::nullopt;
 }
 
 std::vector<int> blocks_without_packing(int k) {

@@ -26,6 +26,9 @@ class Gemm {
   /// `a`, `b`, `c`: as the shape says; `c` may not overlap the others.
   void run(const float* a, const float* b, float* c) const;
 
+  /// Without blocks for BLAS, which has its own.
+  const Summation& summation() const { return summation_; }
+
  private:
   enum class By { Blas, OneDnn, Panels };
 
@@ -37,7 +40,7 @@ class Gemm {
 
   By by_;
   GemmShape shape_;
-  Summation summation_;  // without blocks: BLAS has its own
+  Summation summation_;
 };
 
 /// The fastest way that gives the bits of BLAS. All sum up an element's products in the order of k,
@@ -46,15 +49,15 @@ class Gemm {
 /// remembered. Must be called under the thread count under which the products run.
 Gemm exact_gemm(const GemmShape& shape);
 
-/// How rondo's product has to sum up to give the bits of BLAS; none where it cannot. Remembered,
-/// and under the threads of the run, as above.
-std::optional<Summation> panels_like_exact(const GemmShape& shape);
-
 /// The same with bits that need not be BLAS's, but follow from the shape and not from the clock, so
 /// that two runs round alike. Where `b` has few columns they are those of BLAS if rondo's product
 /// can give them, else its own; where it has many, those of oneDNN in one go if there is enough to
 /// do, else BLAS's, which are also those of gradients of weights.
 Gemm fast_gemm(const GemmShape& shape);
+
+/// How rondo's product has to sum up to give the bits of `exact_gemm`; none where it cannot. It is
+/// remembered, and holds for a thread count, as those are.
+std::optional<Summation> panels_like_exact(const GemmShape& shape);
 
 /// Blocks of k in which oneDNN adds up products that it computes without packing, which are those
 /// of its recurrent layers.
