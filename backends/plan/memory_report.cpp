@@ -29,6 +29,15 @@ std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
   return changes;
 }
 
+// What a layer of LSTM keeps of inputs that repeat. A file may hold tensors of any shape.
+int64_t bytes_of_distinct(const Slot* x, const Slot* states) {
+  if (x == nullptr || x->sizes.size() != 3 || states == nullptr || states->sizes.empty()) {
+    return 0;
+  }
+  const LstmShape shape = {x->sizes[0], x->sizes[1], x->sizes[2], states->sizes.back()};
+  return shape.most_distinct() * (shape.inputs + shape.row_of_gates()) * int64_t{sizeof(float)};
+}
+
 // What operators that stand for several take from LibTorch's allocator while they run, besides
 // their results: see recording/fused_operators.cpp and lstm_operators.cpp. Images in blocks are
 // copied to be computed on.
@@ -62,7 +71,9 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
            std::max(copy_of(arguments[0]), index_bytes + copy_of(results[0]));
   }
   if (name == "rondo::lstm_layer") {
-    return bytes_of(arguments[1]) + bytes_of(arguments[2]);  // weights, packed
+    const int64_t weights = bytes_of(arguments[1]) + bytes_of(arguments[2]);  // packed
+    return weights + bytes_of_distinct(slot_at(plan.program, arguments, 0),
+                                       slot_at(plan.program, arguments, 5));
   }
   if (name == "rondo::lstm_layer_backward") {
     const int64_t gradients_of_gates =

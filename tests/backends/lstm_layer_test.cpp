@@ -363,6 +363,47 @@ TEST_CASE("rondo's layer has the bits of oneDNN's, on any number of threads") {
   }
 }
 
+TEST_CASE("inputs that repeat give the bits that they give among others") {
+  const LstmShape few = {20, 16, 24, 32};
+  if (!can_run_lstm(few)) {
+    MESSAGE("skipped: the machine cannot run rondo's layer");
+    return;
+  }
+  register_with_dispatcher();
+  LstmShape many = few;
+  many.batch = 8 * few.batch;
+  const Given among_others(many, /*seed=*/3);
+  const at::Tensor tokens = at::arange(few.rows()).mul(7).remainder(11);
+  const at::Tensor inputs = random({11, few.inputs}, 20).index_select(0, tokens);
+  const auto first = [&](const at::Tensor& tensor, int64_t dimension) {
+    return tensor.narrow(dimension, 0, few.batch);
+  };
+  first(among_others.x, 1).copy_(inputs.view({few.steps, few.batch, few.inputs}));
+  const auto forward = [&](const at::Tensor& x, const at::Tensor& states, const at::Tensor& cells) {
+    const Tensors& w = among_others.weights;
+    return call(kOwn, {x.contiguous(), w[0], w[1], w[2], w[3], states.clone(), cells.clone()});
+  };
+  const Tensors expected = forward(among_others.x, among_others.states, among_others.cells);
+  const Tensors got = forward(
+      first(among_others.x, 1), first(among_others.states, 0), first(among_others.cells, 0));
+  check_same_bits(
+      got,
+      {first(expected[0], 1), first(expected[1], 0), first(expected[2], 0), first(expected[3], 2)});
+}
+
+TEST_CASE("a layer on an embedding of few tokens has the bits of oneDNN's") {
+  if (!can_compare_with_libtorch()) {
+    return;
+  }
+  for (const LstmShape& shape : {LstmShape{20, 16, 128, 64}, LstmShape{9, 33, 400, 17}}) {
+    CAPTURE(shape.inputs);
+    Given given(shape, /*seed=*/3);
+    const at::Tensor tokens = at::arange(shape.rows()).mul(7).remainder(11);
+    given.x = random({11, shape.inputs}, 20).index_select(0, tokens).view(given.x.sizes());
+    check_same_bits(by_own_operators(given), by_layer_of_libtorch(given));
+  }
+}
+
 TEST_CASE("gradients too small for a float have the signs of oneDNN's") {
   if (!can_compare_with_libtorch()) {
     return;

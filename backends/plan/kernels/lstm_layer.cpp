@@ -67,12 +67,14 @@ LstmLayer::LstmLayer(const LstmShape& shape)
       sigmoid_(prepare_sigmoid(3 * shape.states())),
       tanh_(prepare_tanh(shape.states())),
       bias_(static_cast<size_t>(shape.gates())),
-      gates_(rows_of_gates(shape, steps_at_once_ * shape.batch)) {}
+      gates_(rows_of_gates(shape, steps_at_once_ * shape.batch)),
+      distinct_(shape.rows(), shape.inputs, shape.most_distinct()),
+      distinct_inputs_(static_cast<size_t>(shape.most_distinct() * shape.inputs)),
+      distinct_products_(rows_of_gates(shape, shape.most_distinct())) {}
 
 void LstmLayer::run(const Tensors& tensors) {
   const OnThisThread scope;
   const auto batch = as_int(shape_.batch);
-  const auto inputs = as_int(shape_.inputs);
   const auto hidden = as_int(shape_.hidden);
   const auto row = as_int(shape_.row_of_gates());
   std::transform(tensors.input_bias,
@@ -80,20 +82,19 @@ void LstmLayer::run(const Tensors& tensors) {
                  tensors.state_bias,
                  bias_.begin(),
                  [](float a, float b) { return a + b; });
-  input_weight_.pack(tensors.input_weight, inputs, /*transposed=*/true);
+  input_weight_.pack(tensors.input_weight, as_int(shape_.inputs), /*transposed=*/true);
   state_weight_.pack(tensors.state_weight, hidden, /*transposed=*/true);
+  const bool repeats = distinct_.find(tensors.x);
+  if (repeats) {
+    multiply_distinct(tensors.x);
+  }
   const float* states = tensors.first_states;
   const float* cells = tensors.first_cells;
   for (int64_t t = 0; t < shape_.steps; ++t) {
     const lstm::Kept step(shape_, t, tensors.kept);
     float* const shown = tensors.y + t * shape_.states();
-    const int64_t place = t % steps_at_once_;
-    float* const of_step = gates_.data_ptr<float>() + place * batch * row;
-    if (place == 0) {
-      const auto together = as_int(std::min(steps_at_once_, shape_.steps - t));
-      const float* const x = tensors.x + t * batch * inputs;
-      input_weight_.multiply(x, inputs, together * batch, of_step, row, /*adds=*/false);
-    }
+    float* const of_step = gates_.data_ptr<float>() + t % steps_at_once_ * batch * row;
+    repeats ? put_distinct(t, of_step) : multiply_inputs(tensors.x, t, of_step);
     state_weight_.multiply(states, hidden, batch, of_step, row, /*adds=*/true);
     lstm::add_bias(shape_, of_step, bias_.data(), step);
     sigmoid_->run({step.input, step.input});  // and the two gates behind it
@@ -108,9 +109,46 @@ void LstmLayer::run(const Tensors& tensors) {
   std::copy_n(cells, shape_.states(), tensors.last_cells);
 }
 
+// Those of as many steps as are multiplied together, when it is the first of them.
+void LstmLayer::multiply_inputs(const float* x, int64_t step, float* gates) {
+  if (step % steps_at_once_ == 0) {
+    const auto inputs = as_int(shape_.inputs);
+    const int64_t steps = std::min(steps_at_once_, shape_.steps - step);
+    input_weight_.multiply(x + step * shape_.batch * inputs,
+                           inputs,
+                           as_int(steps * shape_.batch),
+                           gates,
+                           as_int(shape_.row_of_gates()),
+                           /*adds=*/false);
+  }
+}
+
+void LstmLayer::multiply_distinct(const float* x) {
+  float* to = distinct_inputs_.data();
+  for (const int64_t row : distinct_.firsts()) {
+    to = std::copy_n(x + row * shape_.inputs, shape_.inputs, to);
+  }
+  input_weight_.multiply(distinct_inputs_.data(),
+                         as_int(shape_.inputs),
+                         as_int(static_cast<int64_t>(distinct_.firsts().size())),
+                         distinct_products_.data_ptr<float>(),
+                         as_int(shape_.row_of_gates()),
+                         /*adds=*/false);
+}
+
+void LstmLayer::put_distinct(int64_t step, float* gates) const {
+  const int64_t row = shape_.row_of_gates();
+  for (int64_t b = 0; b < shape_.batch; ++b) {
+    const int64_t distinct = distinct_.of(step * shape_.batch + b);
+    std::copy_n(
+        distinct_products_.data_ptr<float>() + distinct * row, shape_.gates(), gates + b * row);
+  }
+}
+
 int64_t LstmLayer::bytes() const {
   return input_weight_.bytes() + state_weight_.bytes() + sigmoid_->bytes() + tanh_->bytes() +
-         bytes_of(bias_) + static_cast<int64_t>(gates_.nbytes());
+         bytes_of(bias_) + static_cast<int64_t>(gates_.nbytes()) + distinct_.bytes() +
+         bytes_of(distinct_inputs_) + static_cast<int64_t>(distinct_products_.nbytes());
 }
 
 LstmLayerGradient::LstmLayerGradient(const LstmShape& shape)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/onednn/onednn_call.h"
+#include "backends/plan/kernels/distinct_rows.h"
 #include "backends/plan/kernels/gemm.h"
 #include "backends/plan/kernels/lstm_shape.h"
 #include "backends/plan/kernels/panel_product.h"
@@ -16,7 +17,8 @@ namespace rondo {
 // A layer of LSTM on whole sequences, with the bits of oneDNN's, by which LibTorch 2 runs one. A
 // step is a product of few rows with the same weights as the step before: they are packed once for
 // all steps, which oneDNN does not do in training, and what a step computes stays in the cache for
-// the next one. Gradients of weights are a product for all steps.
+// the next one. Gradients of weights are a product for all steps. Inputs that repeat, as those of
+// an embedding of few tokens do, are multiplied by the weights once.
 // Tensors are float32, row after row: the input [steps, batch, inputs], states [batch, hidden],
 // weights [4 · hidden, inputs] and [4 · hidden, hidden], biases [4 · hidden], in LibTorch's order
 // of gates.
@@ -50,6 +52,10 @@ class LstmLayer {
   int64_t bytes() const;
 
  private:
+  void multiply_inputs(const float* x, int64_t step, float* gates);
+  void multiply_distinct(const float* x);
+  void put_distinct(int64_t step, float* gates) const;
+
   LstmShape shape_;
   int64_t steps_at_once_;  // whose inputs are multiplied together
   PackedPanels input_weight_;
@@ -58,6 +64,9 @@ class LstmLayer {
   std::unique_ptr<OneDnnCall> tanh_;     // of one
   std::vector<float> bias_;
   at::Tensor gates_;  // [steps at once, batch, 4 · hidden]
+  DistinctRows distinct_;
+  std::vector<float> distinct_inputs_;
+  at::Tensor distinct_products_;  // [distinct, 4 · hidden]
 };
 
 /// Its gradient.

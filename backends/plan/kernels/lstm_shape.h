@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace rondo {
@@ -25,6 +26,10 @@ struct LstmShape {
 
   /// All steps of all sequences.
   int64_t rows() const { return steps * batch; }
+
+  /// Distinct inputs of all steps for which it pays to multiply each but once: not half of them,
+  /// or what such a product writes would no longer be in the cache when it is read.
+  int64_t most_distinct() const { return std::min<int64_t>(rows() / 4, 1024); }
 
   /// Numbers that are kept for the gradient: [steps, 6, batch, hidden].
   int64_t kept() const { return steps * kKept * states(); }
