@@ -135,11 +135,10 @@ size_t KeptCasts::cast_of(const at::Tensor& source, const Slot& result) {
     return static_cast<size_t>(known - casts_.begin());
   }
   const KernelsOnly scope;
-  casts_.push_back(
-      {source,
-       at::empty_strided(result.sizes, result.strides, source.options().dtype(result.dtype)),
-       false,
-       0});
+  const at::Tensor kept =
+      at::empty_strided(result.sizes, result.strides, source.options().dtype(result.dtype));
+  kept.copy_(source);  // for who tries kernels before the first replay
+  casts_.push_back({source, kept, false, 0});
   return casts_.size() - 1;
 }
 

@@ -59,14 +59,16 @@ struct NamedBytes {
 struct StepMemory {
   std::vector<NamedBytes> captured;  ///< state, by its name; memory that is shared counts once
   int64_t constants = 0;
-  int64_t inputs = 0;   ///< one batch
-  int64_t arena = 0;    ///< results, and what kernels keep for themselves
-  int64_t adopted = 0;  ///< at most at a time: results that operators allocate in each replay
-  int64_t capture = 0;  ///< at most at a time while the step runs as written, besides the state
-  int64_t trial = 0;    ///< at most at a time, for comparing kernels, adopted results included
-  int64_t arenas_at_first = 0;  ///< of all steps that were replayed, itself included, by the end of
-                                ///< its first replay
-  int64_t arenas_at_trial = 0;  ///< the same for the last replay that compared kernels
+  int64_t inputs = 0;      ///< one batch
+  int64_t arena = 0;       ///< results, and what kernels keep for themselves
+  int64_t adopted = 0;     ///< at most at a time: results that operators allocate in each replay
+  int64_t capture = 0;     ///< at most at a time while the step runs as written, besides the state
+  int64_t trial = 0;       ///< at most at a time, for comparing kernels before the first replay,
+                           ///< adopted results included
+  int64_t late_trial = 0;  ///< the same for those that are compared in replays
+  int64_t arenas_at_capture = 0;          ///< of the steps that were ready before its last capture
+  int64_t arenas_at_first = 0;            ///< of all that were by the end of its first replay
+  int64_t arenas_at_trial = 0;            ///< the same for its last replay that compared kernels
   std::vector<InstructionBytes> fullest;  ///< results that live when the most of the arena does
 };
 

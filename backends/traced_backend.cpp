@@ -112,10 +112,10 @@ void TracedBackend::end_step(TracedStep& step) {
   if (answers_ != nullptr) {
     history_->end_step(step.recorded());
   }
-  if (step.has_tried_kernels()) {
+  if (step.wants_arenas()) {
     int64_t bytes = 0;
     for (const Entry& entry : steps_) {
-      bytes += entry.step->replays() > 0 ? entry.step->arena_bytes() : 0;
+      bytes += entry.step->arena_bytes();
     }
     step.note_arenas(bytes);
   }

@@ -79,9 +79,11 @@ auto TracedStep::replaying(const StepCall& call, const Work& work) {
 
 const Outputs& TracedStep::run(const StepCall& call) {
   if (is_capture_next()) {
+    has_tried_kernels_ = false;
     capture(call);
     return outputs_;
   }
+  has_tried_kernels_ = executor_->has_trials();
   const DueSet due = due_closures(call);
   const std::vector<at::Tensor>& results =
       options_.verify.covers(replays_since_capture_) ? verified_replay(call) : replay(call, due);
@@ -94,6 +96,7 @@ const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline)
   if (is_whole) {
     return &run(call);
   }
+  has_tried_kernels_ = executor_->has_trials();
   casts_->prepare(use_of_casts_);
   return resume(call, deadline);
 }
@@ -154,43 +157,61 @@ void TracedStep::capture(const StepCall& call) {
   if (first_ == nullptr) {
     first_ = std::make_unique<StepProgram>(std::move(captured.program));
   } else {
-    settle(std::move(captured), call.state());
+    settle(std::move(captured), call);
   }
 }
 
 // Two captures are there: compares, and builds what is replayed. State that was made in the first
 // step gives it other operators than the second has; a third capture then shows whether that was
-// all.
-void TracedStep::settle(CapturedStep second, const CapturedState& state) {
+// all. The step as written beside a first replay that is verified will do for that.
+void TracedStep::settle(CapturedStep second, const StepCall& call) {
   const std::unique_ptr<StepProgram> first = std::move(first_);
   const ProgramDifference difference = first_difference(*first, second.program);
-  if (!difference.text.empty()) {
-    if (difference.is_value || std::exchange(is_third_capture_, true)) {
-      is_third_capture_ = false;
-      throw_difference(difference.text);
-    }
-    log_.debug("step " + name_ + ": captured once more, because " + difference.text);
-    first_ = std::make_unique<StepProgram>(std::move(second.program));
+  const bool is_third = std::exchange(is_third_capture_, false);
+  if (difference.text.empty()) {
+    build(std::move(second), call);
     return;
   }
-  is_third_capture_ = false;
+  if (difference.is_value || is_third) {
+    throw_difference(difference.text);
+  }
+  log_.debug("step " + name_ + ": captured once more, because " + difference.text);
+  if (options_.verify.covers(0)) {
+    unconfirmed_ = std::make_unique<StepProgram>(second.program);
+    build(std::move(second), call);
+  } else {
+    is_third_capture_ = true;
+    first_ = std::make_unique<StepProgram>(std::move(second.program));
+  }
+}
+
+void TracedStep::confirm(const StepProgram& third) {
+  const std::unique_ptr<StepProgram> second = std::move(unconfirmed_);
+  const ProgramDifference difference = first_difference(*second, third);
+  if (!difference.text.empty()) {
+    is_ready_ = false;
+    throw_difference(difference.text);
+  }
+}
+
+void TracedStep::build(CapturedStep captured, const StepCall& call) {
   const Stopwatch watch(stats_.build_s);
-  capture_bytes_ = peak_of_results(second.program);
-  writes_batch_ = written_input(second.program) != kNoTensor;
-  stats_.operators_recorded = static_cast<int64_t>(second.program.instructions.size());
-  CleanedUp cleaned_up = clean_up(std::move(second.program), options_.without_passes);
+  capture_bytes_ = peak_of_results(captured.program);
+  writes_batch_ = written_input(captured.program) != kNoTensor;
+  stats_.operators_recorded = static_cast<int64_t>(captured.program.instructions.size());
+  CleanedUp cleaned_up = clean_up(std::move(captured.program), options_.without_passes);
   program_ = std::move(cleaned_up.program);
   stats_.passes = std::move(cleaned_up.applied);
   if (!options_.is_without(KeptCasts::kPass)) {
-    use_of_casts_ = casts_->keep(program_, phase_, state);
+    use_of_casts_ = casts_->keep(program_, phase_, call.state());
   }
   stats_.passes.emplace_back(
       KeptCasts::kPass,
       static_cast<int64_t>(use_of_casts_.made.size() + use_of_casts_.read.size()));
   stats_.operators_replayed = static_cast<int64_t>(program_.instructions.size());
   stats_.captured_bytes = captured_bytes(program_);
-  closures_ = std::move(second.closures);
-  host_calls_ = std::move(second.host_calls);
+  closures_ = std::move(captured.closures);
+  host_calls_ = std::move(captured.host_calls);
   const std::vector<bool> used = used_slots(program_);
   addresses_.clear();
   for (size_t i = 0; i < used.size(); ++i) {
@@ -200,6 +221,8 @@ void TracedStep::settle(CapturedStep second, const CapturedState& state) {
   }
   ::malloc_trim(0);  // what the captures left free is not what replays need
   executor_ = make_executor(program_, options_, log_);
+  executor_->try_kernels(call.batch);
+  has_tried_kernels_ = true;
   const PassCounts applied = executor_->applied();
   stats_.passes.insert(stats_.passes.end(), applied.begin(), applied.end());
   stats_.arena_bytes = executor_->memory().arena;
@@ -233,6 +256,7 @@ void TracedStep::start_anew(const Slot& moved) {
   }
   log_.debug("step " + name_ + ": \"" + moved.name + "\" lies in other memory; captured anew");
   is_ready_ = false;
+  unconfirmed_.reset();
 }
 
 DueSet TracedStep::due_closures(const StepCall& call) const {
@@ -252,20 +276,31 @@ const std::vector<at::Tensor>& TracedStep::replay(const StepCall& call, DueSet d
 
 const std::vector<at::Tensor>& TracedStep::verified_replay(const StepCall& call) {
   const Stopwatch watch(stats_.verify_s);
-  const Verification verification{program_, call, host_calls_, log_};
-  return verification.run(
+  Verification verification{program_, call, host_calls_, log_};
+  if (unconfirmed_ != nullptr) {
+    verification.confirm = [this](const StepProgram& third) { confirm(third); };
+  }
+  const std::vector<at::Tensor>& results = verification.run(
       [&]() -> const std::vector<at::Tensor>& { return replay(call, kAlwaysDue); });
-}
-
-bool TracedStep::has_tried_kernels() const {
-  return replays_since_capture_ >= 1 && replays_since_capture_ <= kTrials;
+  if (unconfirmed_ != nullptr) {  // memory did not allow it
+    is_ready_ = false;
+    is_third_capture_ = true;
+    first_ = std::move(unconfirmed_);
+  }
+  return results;
 }
 
 void TracedStep::note_arenas(int64_t bytes) {
+  if (replays_since_capture_ == 0) {
+    arenas_at_capture_ = bytes - stats_.arena_bytes;
+    return;
+  }
   if (replays_since_capture_ == 1) {
     arenas_at_first_ = bytes;
   }
-  arenas_at_trial_ = bytes;
+  if (has_tried_kernels_) {
+    arenas_at_trial_ = bytes;
+  }
 }
 
 StepReport TracedStep::report() const {
@@ -282,6 +317,7 @@ StepReport TracedStep::report() const {
   if (executor_ != nullptr) {
     report.memory = executor_->memory();
     report.memory.capture = capture_bytes_;
+    report.memory.arenas_at_capture = arenas_at_capture_;
     report.memory.arenas_at_first = arenas_at_first_;
     report.memory.arenas_at_trial = arenas_at_trial_;
   }

@@ -19,7 +19,8 @@ struct CapturedStep;
 
 /// One step of one key: captured on its first two runs, which must agree, then replayed. When they
 /// differ in their operators, because the first one made state, a third one must agree with the
-/// second. What is baked into a replay, and what guards it:
+/// second; where the first replay is verified, the run as written that it is compared with is the
+/// third. What is baked into a replay, and what guards it:
 /// - shapes, dtypes, the loop and the phase: the key, compared before each run by the backend
 /// - addresses of captured state: compared before each replay; another one starts the captures anew
 /// - host values in the body: errors of the recorder, the comparison of the two captures,
@@ -57,10 +58,10 @@ class TracedStep {
 
   int64_t arena_bytes() const { return stats_.arena_bytes; }
 
-  /// Whether the newest run was a replay that compared kernels.
-  bool has_tried_kernels() const;
+  /// Whether its report is to tell how large all arenas were by the end of the newest run.
+  bool wants_arenas() const { return has_tried_kernels_ || replays_since_capture_ == 1; }
 
-  /// Keeps for the report how large the arenas of all steps are that were replayed, after such one.
+  /// \param bytes  of the arenas of all steps that are ready
   void note_arenas(int64_t bytes);
 
   /// The program that is replayed, once both captures are done.
@@ -78,7 +79,9 @@ class TracedStep {
   };
 
   void capture(const StepCall& call);
-  void settle(CapturedStep second, const CapturedState& state);
+  void settle(CapturedStep second, const StepCall& call);
+  void build(CapturedStep captured, const StepCall& call);
+  void confirm(const StepProgram& third);
   [[noreturn]] void throw_difference(const std::string& difference) const;
   const Slot* moved_state() const;
   void start_anew(const Slot& moved);
@@ -99,7 +102,9 @@ class TracedStep {
   TextLog log_;
   bool is_ready_ = false;
   bool is_third_capture_ = false;
+  std::unique_ptr<StepProgram> unconfirmed_;  // the second capture, until a third one agrees
   bool writes_batch_ = false;
+  bool has_tried_kernels_ = false;
   int64_t samples_ = 0;
   std::unique_ptr<StepProgram> first_;  // between the two captures
   std::shared_ptr<const StepProgram> recorded_;
@@ -110,6 +115,7 @@ class TracedStep {
   std::unique_ptr<Executor> executor_;
   Outputs outputs_;
   int64_t capture_bytes_ = 0;
+  int64_t arenas_at_capture_ = 0;
   int64_t arenas_at_first_ = 0;
   int64_t arenas_at_trial_ = 0;
   int moves_in_a_row_ = 0;

@@ -39,6 +39,12 @@ int64_t amount(const Amounts& amounts, const char* kind) {
   return found != amounts.end() ? found->second : 0;
 }
 
+/// How fast a step is.
+enum class Pace {
+  Replay,
+  Capture  ///< so slow that the loader has made all it can, and given back the used batches
+};
+
 /// The batches of a pass, in bytes and numbers.
 struct Batches {
   int64_t bytes = 0;       ///< of one
@@ -72,7 +78,7 @@ struct Batches {
 
   /// Bytes of the batches that are there while a step runs, its own included. A group is read
   /// whole.
-  int64_t beside(const StepReport& step) const {
+  int64_t beside(const StepReport& step, Pace pace) const {
     const GroupPhase& phase = step.phase;
     const int64_t left = phase.is_first ? phase.size : phase.is_last ? 1 : phase.size - 1;
     // Only the end of a pass has what is cut short.
@@ -87,7 +93,8 @@ struct Batches {
       return most(places, 0, pass, 1);
     }
     const int64_t own = goes_on ? pass + 1 + last : last;  // places repeat after a pass
-    return most(places, std::max<int64_t>(own - std::min(places, pass + 1) + 1, 0), own, 1);
+    const int64_t used = pace == Pace::Capture ? phase.size : std::min(places, pass + 1);
+    return most(places, std::max<int64_t>(own - used + 1, 0), own, 1);
   }
 };
 
@@ -127,7 +134,7 @@ class BatchesOfRun {
     train_ = batches_of(run.fit->train, run.init.loop.grad_accum_steps, training);
     train_.goes_on = dynamic_cast<const Dataset*>(&run.fit->train.source()) != nullptr;
     for (const StepReport& step : training) {
-      most_of_training_ = std::max(most_of_training_, train_.beside(step));
+      most_of_training_ = std::max(most_of_training_, train_.beside(step, Pace::Replay));
     }
     for (const DataLoader& loader : run.fit->val) {
       add_validation(loader, steps_of(loader, steps));
@@ -140,9 +147,9 @@ class BatchesOfRun {
 
   /// A validation finds what the training has made ahead. Which loader its step belongs to is not
   /// told.
-  int64_t beside(const StepReport& step) const {
+  int64_t beside(const StepReport& step, Pace pace) const {
     if (is_of_training(step)) {
-      return train_.beside(step);
+      return train_.beside(step, pace);
     }
     const int64_t of_training =
         train_.ahead == 0 ? train_.behind * train_.bytes : most_of_training_;
@@ -158,7 +165,7 @@ class BatchesOfRun {
     batches.goes_on = false;
     batches.behind = 0;
     for (const StepReport& step : steps) {
-      most_of_validation_ = std::max(most_of_validation_, batches.beside(step));
+      most_of_validation_ = std::max(most_of_validation_, batches.beside(step, Pace::Replay));
     }
   }
 
@@ -167,7 +174,7 @@ class BatchesOfRun {
   int64_t most_of_validation_ = 0;
 };
 
-// An arena takes memory from its step's first replay on.
+// An arena takes memory from the last capture of its step on.
 int64_t peak_of(const RunMemory& all,
                 const std::vector<StepReport>& steps,
                 const BatchesOfRun& batches) {
@@ -179,15 +186,18 @@ int64_t peak_of(const RunMemory& all,
   int64_t peak = base + most_batches + all.capture;
   for (const StepReport& step : steps) {
     const StepMemory& memory = step.memory;
-    const int64_t there = base + batches.beside(step);
-    peak = std::max(peak, there + memory.arenas_at_first - memory.arena + memory.capture);
+    const int64_t there = base + batches.beside(step, Pace::Replay);
+    const int64_t until_ready = std::max(memory.capture, memory.arena + memory.trial);
+    peak = std::max(
+        peak, base + batches.beside(step, Pace::Capture) + memory.arenas_at_capture + until_ready);
     if (all.is_verified) {  // beside a copy of state and batch, as a replay and then as written
       peak = std::max(peak,
                       there + memory.arenas_at_first + copy + memory.inputs +
-                          std::max({memory.adopted, memory.trial, memory.capture}));
+                          std::max({memory.adopted, memory.late_trial, memory.capture}));
     }
-    peak = std::max(
-        {peak, there + memory.arenas_at_trial + memory.trial, there + all.arenas + memory.adopted});
+    peak = std::max({peak,
+                     there + memory.arenas_at_trial + memory.late_trial,
+                     there + all.arenas + memory.adopted});
   }
   // Where the state has other memory than in the history's copy, a second one is made beside it.
   const bool is_made_anew = first_history > 0 && first_history < copy;

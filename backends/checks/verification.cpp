@@ -9,6 +9,7 @@
 #include <c10/util/Exception.h>
 
 #include "backends/checks/state_snapshot.h"
+#include "backends/recording/capture.h"
 #include "backends/scoped.h"
 #include "core/error.h"
 #include "core/state_dict.h"
@@ -22,24 +23,50 @@ class MutedBody final : public BodyRequests {
   MutedBody(const StepCall& call, const HostCalls& host_calls)
       : call_(call), host_calls_(host_calls) {}
 
-  Outputs run() {
+  Outputs run(const Batch& batch) {
+    recorder_ = call_.requests;
     const Scoped<BodyRequests*> requests(call_.requests, this);
-    return call_.body(call_.batch);
+    return call_.body(batch);
   }
 
-  void defer(StepClosure closure) override { closures_.push_back(std::move(closure.tensors)); }
-
-  void host_call(std::string, std::vector<at::Tensor> tensors, HostFunction) override {
-    host_calls_.answer(host_calls_made_++, tensors);
+  CapturedStep run_recorded(const std::string& name) {
+    const StepBody body = [this](const Batch& batch) { return run(batch); };
+    const IsDue is_due = [](const Cadence&) { return false; };
+    ClosureQueue queue;
+    return capture_step(name,
+                        {call_.batch, body, is_due, queue, call_.provide_state, call_.requests});
   }
 
-  void set_location(std::string_view, std::string_view) override {}
+  void defer(StepClosure closure) override {
+    closures_.push_back(closure.tensors);
+    if (recorder_ != nullptr) {
+      recorder_->defer(std::move(closure));
+    }
+  }
+
+  void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction) override {
+    const HostFunction answer = [this, id = host_calls_made_++](std::vector<at::Tensor> of_call) {
+      host_calls_.answer(id, of_call);
+    };
+    if (recorder_ != nullptr) {
+      recorder_->host_call(std::move(name), std::move(tensors), answer);
+    } else {
+      answer(tensors);
+    }
+  }
+
+  void set_location(std::string_view callback, std::string_view hook) override {
+    if (recorder_ != nullptr) {
+      recorder_->set_location(callback, hook);
+    }
+  }
 
   const std::vector<std::vector<at::Tensor>>& closures() const { return closures_; }
 
  private:
   const StepCall& call_;
   const HostCalls& host_calls_;
+  BodyRequests* recorder_ = nullptr;  // null: nobody records
   std::vector<std::vector<at::Tensor>> closures_;
   size_t host_calls_made_ = 0;
 };
@@ -141,7 +168,15 @@ const std::vector<at::Tensor>& Verification::run(
   const std::vector<at::Tensor>& replayed = replay();
   before->swap();  // the state is as before the step; the copy holds what the replay left
   MutedBody body(call, host_calls);
-  const Outputs eager = body.run();
+  const auto run_as_written = [&] {
+    if (!confirm) {
+      return body.run(call.batch);
+    }
+    CapturedStep step = body.run_recorded(program.name);
+    confirm(step.program);
+    return std::move(step.outputs);
+  };
+  const Outputs eager = run_as_written();
 
   const std::string state = before->first_difference();
   std::string difference = state.empty() ? "" : "\"" + state + "\"" + last_writer(program, state);

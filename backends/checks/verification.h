@@ -15,13 +15,18 @@ namespace rondo {
 /// closures are dropped and its host calls get what the replay's left, so that what the host does
 /// is done once.
 struct Verification {
+  using Confirm = std::function<void(const StepProgram& as_written)>;
+
   const StepProgram& program;  ///< that is replayed: outputs, and the closures that are due
   const StepCall& call;
   HostCalls& host_calls;
   const TextLog& log;
+  /// Gets what the second run was recorded as, before bytes are compared; may throw. None: it is
+  /// not recorded.
+  Confirm confirm = nullptr;
 
   /// \param replay  gives the program's outputs, then its closures' tensors
-  /// \return what `replay` gave
+  /// \return what `replay` gave, not compared where memory does not hold a copy of the state
   /// \throws CaptureError  when a byte differs, naming the tensor and what wrote it last; the state
   /// is
   ///         then that of the step as written

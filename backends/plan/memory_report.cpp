@@ -136,7 +136,9 @@ StepMemory memory_of(const Plan& plan) {
                                : bytes_inside(plan, plan.program.instructions[planned.index]);
     memory.adopted = std::max(memory.adopted, adopted[planned.index] + inside);
     if (planned.trial != nullptr) {
-      memory.trial = std::max(memory.trial, adopted[planned.index] + bytes_of_trial(plan, planned));
+      const int64_t trial = adopted[planned.index] + bytes_of_trial(plan, planned);
+      memory.trial = std::max(memory.trial, trial);
+      memory.late_trial = std::max(memory.late_trial, planned.trials > 1 ? trial : 0);
     }
   }
   std::vector<bool> is_counted(plan.storages.size(), false);

@@ -11,8 +11,8 @@ namespace rondo {
 
 /// A kernel of rondo's own for one operator of LibTorch: the same arithmetic in the same order,
 /// without what the dispatcher, shape checks and iterators cost. It is compared with the operator
-/// that it stands for on random numbers before it is used, and on the run's own in the first runs
-/// of a plan: when a byte differs, the operator runs.
+/// that it stands for on random numbers before it is used, and on the run's own before a plan's
+/// first replay: when a byte differs, the operator runs.
 struct OwnKernel {
   const char* op;  ///< with overload, such as "aten::sum.dim_IntList"
 
@@ -32,7 +32,7 @@ struct OwnKernel {
 };
 
 /// All of them; the one place to add another to. An operator may have several: the first that
-/// accepts an instruction and passes `agrees_on_random_numbers` runs it.
+/// accepts an instruction and stands a `probe` runs it.
 const std::vector<OwnKernel>& own_kernels();
 
 /// The first that accepts the instruction and agrees with its operator, or null. Slow.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "backends/passes/passes.h"
@@ -11,6 +12,7 @@
 #include "backends/plan/operator_kernels.h"
 #include "backends/plan/out_variant.h"
 #include "backends/plan/own_kernels.h"
+#include "backends/plan/probe.h"
 
 namespace rondo {
 
@@ -40,6 +42,10 @@ bool is_view(const StepProgram& program, const Instruction& instruction) {
 
 bool is_undefined(const Result& result) {
   return result.kind != Argument::Kind::Tensor || result.slots[0] == kNoTensor;
+}
+
+int trials_after(ProbeOutcome outcome) {
+  return outcome == ProbeOutcome::Agrees ? 1 : kTrials;
 }
 
 // Works in the order in which decisions depend on each other: how each instruction is run, then
@@ -98,7 +104,9 @@ class Planner {
     const bool can_write_out =
         is_pure(instruction) &&
         std::none_of(instruction.results.begin(), instruction.results.end(), is_undefined);
-    return can_write_out && find_out_variant(instruction.op) ? Lowering::Out : Lowering::Adopting;
+    const auto out = can_write_out ? find_out_variant(instruction.op) : std::nullopt;
+    return out && probe(*out, program(), instruction) != ProbeOutcome::Differs ? Lowering::Out
+                                                                               : Lowering::Adopting;
   }
 
   void find_homes() {
@@ -249,12 +257,16 @@ class Planner {
         const OwnKernel& own = *owns_[index];
         planned.kernel = own.make(program(), instruction, *plan_.memory);
         planned.trial = std::make_unique<Trial>(instruction, *plan_.memory, own.ulps);
+        planned.trials = trials_after(probe(own, program(), instruction));
         break;
       }
-      case Lowering::Out:
-        planned.kernel = call_out(instruction, *find_out_variant(instruction.op), *plan_.memory);
+      case Lowering::Out: {
+        const c10::OperatorHandle out = *find_out_variant(instruction.op);
+        planned.kernel = call_out(instruction, out, *plan_.memory);
         planned.trial = std::make_unique<Trial>(instruction, *plan_.memory, 0);
+        planned.trials = trials_after(probe(out, program(), instruction));
         break;
+      }
       case Lowering::Adopting:
         planned.kernel = adopting_call(index);
         break;

@@ -26,7 +26,8 @@ const char* to_string(Lowering lowering);
 
 inline constexpr size_t kNeverUsed = static_cast<size_t>(-1);
 
-/// How often a kernel is compared: equal bytes may be luck once.
+/// How often a kernel is compared on the data of steps, where no `probe` has shown it to agree on
+/// random numbers: equal bytes may be luck once.
 inline constexpr int kTrials = 3;
 
 /// One instruction of a plan.
@@ -36,7 +37,7 @@ struct PlannedInstruction {
   DueSet users = kAlwaysDue;
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<Trial> trial;  ///< until the kernel has passed often enough
-  int trials = kTrials;          ///< that are left
+  int trials = 0;                ///< that are left
   std::vector<SlotId> releases;  ///< adopted memory that nothing needs after this instruction
   size_t chain = 1;  ///< instructions from here on that can be run together, see chains.h
 };

@@ -32,7 +32,8 @@ PlanMemory::PlanMemory(const StepProgram& program,
                        const std::vector<Home>& homes,
                        const std::vector<int64_t>& offsets,
                        int64_t arena_bytes)
-    : arena_bytes_(arena_bytes),
+    : homes_(homes),
+      arena_bytes_(arena_bytes),
       arena_(std::make_shared<c10::DataPtr>(
           c10::GetCPUAllocator()->allocate(static_cast<size_t>(arena_bytes)))) {
   const std::vector<int64_t> bytes = bytes_of_storages(program);
@@ -88,6 +89,10 @@ Operand PlanMemory::operand(SlotId slot) const {
   return {&bases_[place.storage], place.offset};
 }
 
+Home PlanMemory::home(SlotId slot) const {
+  return homes_[places_[static_cast<size_t>(slot)].storage];
+}
+
 void PlanMemory::bind(SlotId slot, const void* elements) {
   const Place& place = places_[static_cast<size_t>(slot)];
   char* const base = const_cast<char*>(static_cast<const char*>(elements)) - place.offset;
@@ -119,9 +124,9 @@ void PlanMemory::release(SlotId slot) {
   bases_[storage] = nullptr;
 }
 
-void PlanMemory::poison() {
+void PlanMemory::fill(int byte) {
   if (arena_bytes_ > 0) {
-    std::memset(arena_->get(), 0xFF, static_cast<size_t>(arena_bytes_));
+    std::memset(arena_->get(), byte, static_cast<size_t>(arena_bytes_));
   }
 }
 

@@ -20,6 +20,11 @@ enum class Home {
   Adopted   ///< what an operator without an out variant allocated in this run
 };
 
+/// Whether what is written there outlives a step's run.
+inline bool is_outside(Home home) {
+  return home == Home::Outside || home == Home::Batch;
+}
+
 /// The memory of a plan, and a tensor for each slot in it, made once. A tensor keeps its memory
 /// alive, except where it lies in a batch. Storages cannot be resized:
 /// a result of another shape than was planned is an error, never a silent allocation.
@@ -39,6 +44,9 @@ class PlanMemory {
 
   Operand operand(SlotId slot) const;
 
+  /// Of the slot's storage.
+  Home home(SlotId slot) const;
+
   /// Puts a slot's elements at an address; other slots of its storage follow. The bytes must stay
   /// until it is bound again.
   void bind(SlotId slot, const void* elements);
@@ -53,7 +61,10 @@ class PlanMemory {
   int64_t arena_bytes() const { return arena_bytes_; }
 
   /// Fills the arena with bytes that are NaN as floating-point numbers.
-  void poison();
+  void poison() { fill(0xFF); }
+
+  /// Fills the arena with zeros.
+  void clear() { fill(0); }
 
  private:
   struct Place {
@@ -61,10 +72,12 @@ class PlanMemory {
     int64_t offset;  // in bytes, from the storage's base
   };
 
+  void fill(int byte);
   void take_outside(const Slot& slot);
   void place_in_arena(size_t storage, int64_t offset);
   at::Tensor make_tensor(const Slot& slot) const;
 
+  std::vector<Home> homes_;    // one a storage
   std::vector<Place> places_;  // one a slot
   int64_t arena_bytes_;
   std::shared_ptr<c10::DataPtr> arena_;

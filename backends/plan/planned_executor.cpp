@@ -1,9 +1,12 @@
 #include "backends/plan/planned_executor.h"
 
 #include <algorithm>
+#include <exception>
 
+#include "backends/generator_state.h"
 #include "backends/kernels_only.h"
 #include "backends/plan/chains.h"
+#include "backends/plan/put_back.h"
 
 namespace rondo {
 
@@ -32,7 +35,11 @@ PlannedExecutor::PlannedExecutor(StepProgram program,
     : plan_(make_plan(std::move(program), options)),
       log_(std::move(log)),
       memory_(memory_of(plan_)),
-      stopwatch_(plan_.instructions.size(), timed_replays) {
+      stopwatch_(plan_.instructions.size(), timed_replays),
+      on_trial_(std::count_if(
+          plan_.instructions.begin(),
+          plan_.instructions.end(),
+          [](const PlannedInstruction& planned) { return planned.trial != nullptr; })) {
   for (const auto& output : plan_.program.outputs) {
     add_result(output.second);
   }
@@ -117,7 +124,7 @@ inline size_t PlannedExecutor::run_from(PlannedInstruction* planned) {
 
 inline void PlannedExecutor::run_one(PlannedInstruction& planned) {
   if (planned.trial != nullptr) {
-    try_kernel(planned);
+    try_kernel(planned, Trial::Effect::Kept);
   } else {
     planned.kernel->run();
   }
@@ -163,10 +170,55 @@ void PlannedExecutor::bind(const Batch& batch) {
   }
 }
 
-void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
-  if (planned.trial->passes(*planned.kernel)) {
+void PlannedExecutor::try_kernels(const Batch& batch) {
+  const KernelsOnly scope;
+  const at::Tensor random_numbers = generator_state();
+  plan_.memory->clear();  // what host calls would write: zeros are indices that every table has
+  bind(batch);
+  try {
+    try_all_kernels();
+  } catch (const std::exception& error) {
+    log_.debug("step " + plan_.program.name +
+               ": not all kernels were tried before its first replay: " + error.what());
+  }
+  set_generator_state(random_numbers);
+}
+
+void PlannedExecutor::try_all_kernels() {
+  for (PlannedInstruction& planned : plan_.instructions) {
+    const Instruction& instruction = plan_.program.instructions[planned.index];
+    const std::vector<SlotId> outside = written_outside(instruction);
+    const bool makes_nothing = planned.lowering == Lowering::InPlace;
+    if (planned.trial != nullptr) {
+      try_kernel(planned, Trial::Effect::Undone);
+    } else if (instruction.is_opaque && !makes_nothing) {
+      return;  // who knows what it would do, and what comes next needs what it makes
+    } else if (!makes_nothing || (outside.empty() && !instruction.is_opaque)) {
+      PutBack put_back;
+      for (const SlotId slot : outside) {
+        put_back.add(plan_.memory->tensor(slot), plan_.memory->tensor(slot).clone());
+      }
+      planned.kernel->run();
+    }
+    release(planned, *plan_.memory);
+  }
+}
+
+std::vector<SlotId> PlannedExecutor::written_outside(const Instruction& instruction) const {
+  std::vector<SlotId> outside;
+  for (const SlotId slot : instruction.writes) {
+    if (slot != kNoTensor && is_outside(plan_.memory->home(slot))) {
+      outside.push_back(slot);
+    }
+  }
+  return outside;
+}
+
+void PlannedExecutor::try_kernel(PlannedInstruction& planned, Trial::Effect effect) {
+  if (planned.trial->passes(*planned.kernel, effect)) {
     if (--planned.trials == 0) {
       planned.trial.reset();
+      --on_trial_;
     }
     return;
   }
@@ -177,6 +229,7 @@ void PlannedExecutor::try_kernel(PlannedInstruction& planned) {
   planned.lowering = planned.trial->is_copying() ? Lowering::Copying : Lowering::InPlace;
   planned.kernel = planned.trial->take_operator();
   planned.trial.reset();
+  --on_trial_;
 }
 
 }  // namespace rondo

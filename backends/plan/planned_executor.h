@@ -14,8 +14,9 @@ namespace rondo {
 
 /// Runs a program as a plan: a flat list of kernels over memory that was laid out once. Neither
 /// autograd nor an allocator nor an interpreter is asked; the dispatcher only for operators that
-/// have no kernel of rondo's own. The first runs of each kernel are compared with the
-/// operator as it was recorded; the executor uses the operator from then on where a byte differs.
+/// have no kernel of rondo's own. Each kernel is compared with the operator as it was recorded, by
+/// `try_kernels` or else in the first runs; the executor uses the operator from then on where a
+/// byte differs.
 class PlannedExecutor final : public Executor {
  public:
   /// \param log            gets the kernels that were dropped
@@ -30,6 +31,14 @@ class PlannedExecutor final : public Executor {
 
   bool start(const Batch& batch, DueSet due) override;
   const std::vector<at::Tensor>* advance(const Deadline& deadline) override;
+
+  /// Runs the instructions once, without those that do nothing but change what is outside: host
+  /// calls, updates. What another one writes outside is undone before the next one runs, so no copy
+  /// of the state is needed; what reads it finds the numbers of the step before, on which kernels
+  /// can be compared as well. Kernels that no probe has shown to agree are tried in further runs.
+  void try_kernels(const Batch& batch) override;
+
+  bool has_trials() const override { return on_trial_ > 0; }
 
   StepMemory memory() const override { return memory_; }
 
@@ -49,7 +58,9 @@ class PlannedExecutor final : public Executor {
   void run_one(PlannedInstruction& planned);
   size_t run_from(PlannedInstruction* planned);
   void keep_parts_of_batch();
-  void try_kernel(PlannedInstruction& planned);
+  void try_kernel(PlannedInstruction& planned, Trial::Effect effect);
+  void try_all_kernels();
+  std::vector<SlotId> written_outside(const Instruction& instruction) const;
 
   Plan plan_;
   TextLog log_;
@@ -58,6 +69,7 @@ class PlannedExecutor final : public Executor {
   std::vector<at::Tensor> results_;
   ReplayStopwatch stopwatch_;
   std::vector<std::pair<size_t, SlotId>> parts_of_batch_;  // place among the results, slot
+  int64_t on_trial_ = 0;                                   // kernels
   bool is_first_ = true;
   size_t next_ = 0;  // instruction of a run in pieces
   DueSet due_ = 0;   // in a run in pieces

@@ -17,6 +17,7 @@
 #include "backends/generator_state.h"
 #include "backends/kernels_only.h"
 #include "backends/plan/arena_layout.h"
+#include "backends/plan/operator_kernels.h"
 #include "backends/plan/plan_memory.h"
 #include "backends/plan/trial.h"
 
@@ -190,20 +191,23 @@ std::unique_ptr<PlanMemory> memory_of(const StepProgram& program,
   return std::make_unique<PlanMemory>(program, homes, layout.offsets, layout.bytes);
 }
 
-bool probe(const OwnKernel& own, StepProgram& program) {
+using MakeKernel = std::function<std::unique_ptr<Kernel>(
+    const StepProgram&, const Instruction&, const PlanMemory&)>;
+
+ProbeOutcome compare(const MakeKernel& make, int ulps, StepProgram& program) {
   const KernelsOnly scope;
   const std::vector<int64_t> bytes = bytes_of_storages(program);
   if (std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) > kMostBytes) {
-    return true;
+    return ProbeOutcome::Unknown;
   }
   std::vector<at::Tensor> memories = give_values(program, bytes);
   if (memories.empty()) {
-    return true;
+    return ProbeOutcome::Unknown;
   }
   const Instruction& instruction = program.instructions.front();
   const std::unique_ptr<PlanMemory> memory = memory_of(program, bytes);
-  const std::unique_ptr<Kernel> kernel = own.make(program, instruction, *memory);
-  Trial trial(instruction, *memory, own.ulps);
+  const std::unique_ptr<Kernel> kernel = make(program, instruction, *memory);
+  Trial trial(instruction, *memory, ulps);
   at::Generator generator = at::detail::createCPUGenerator(/*seed_val=*/1);
   const SeededGenerator of_operator(/*seed=*/1);
   const int64_t numbers = std::max<int64_t>(numbers_in_results(program), 1);
@@ -223,28 +227,47 @@ bool probe(const OwnKernel& own, StepProgram& program) {
     try {
       agrees = trial.passes(*kernel);
     } catch (const std::exception&) {
-      return true;  // the operator takes no random numbers: the trials have to do
+      return ProbeOutcome::Unknown;  // the operator takes no random numbers
     }
   }
-  return agrees;
+  return agrees ? ProbeOutcome::Agrees : ProbeOutcome::Differs;
 }
 
-}  // namespace
-
-bool agrees_on_random_numbers(const OwnKernel& own,
-                              const StepProgram& program,
-                              const Instruction& instruction) {
+/// \param kernel  tells kernels for the same instruction apart
+ProbeOutcome remembered(const std::string& kernel,
+                        const MakeKernel& make,
+                        int ulps,
+                        const StepProgram& program,
+                        const Instruction& instruction) {
   static std::mutex mutex;
-  static std::map<std::string, bool> known;
+  static std::map<std::string, ProbeOutcome> known;
   Excerpt excerpt(program, instruction);
-  const std::string key = std::to_string(reinterpret_cast<uintptr_t>(own.make)) + " " +
-                          std::to_string(at::get_num_threads()) + " " + excerpt.text();
+  const std::string key =
+      kernel + " " + std::to_string(at::get_num_threads()) + " " + excerpt.text();
   const std::lock_guard lock(mutex);
   const auto found = known.find(key);
   if (found != known.end()) {
     return found->second;
   }
-  return known.emplace(key, probe(own, excerpt.program())).first->second;
+  return known.emplace(key, compare(make, ulps, excerpt.program())).first->second;
+}
+
+}  // namespace
+
+ProbeOutcome probe(const OwnKernel& own,
+                   const StepProgram& program,
+                   const Instruction& instruction) {
+  const std::string kernel = std::to_string(reinterpret_cast<uintptr_t>(own.make));
+  return remembered(kernel, own.make, own.ulps, program, instruction);
+}
+
+ProbeOutcome probe(const c10::OperatorHandle& out,
+                   const StepProgram& program,
+                   const Instruction& instruction) {
+  const MakeKernel make = [&](const StepProgram&,
+                              const Instruction& excerpt,
+                              const PlanMemory& memory) { return call_out(excerpt, out, memory); };
+  return remembered("out", make, /*ulps=*/0, program, instruction);
 }
 
 }  // namespace rondo

@@ -8,6 +8,7 @@
 
 #include "backends/generator_state.h"
 #include "backends/passes/storages.h"
+#include "backends/plan/put_back.h"
 #include "core/state_dict.h"
 
 namespace rondo {
@@ -75,6 +76,7 @@ Trial::Trial(const Instruction& instruction, const PlanMemory& memory, int ulps)
     if (slot != kNoTensor && std::find(seen.begin(), seen.end(), slot) == seen.end()) {
       seen.push_back(slot);
       written_.push_back(memory.tensor(slot));
+      is_outside_.push_back(is_outside(memory.home(slot)));
       bytes_ += copies_at_once * static_cast<int64_t>(written_.back().nbytes());
     }
   };
@@ -91,8 +93,8 @@ Trial::Trial(const Instruction& instruction, const PlanMemory& memory, int ulps)
   }
 }
 
-bool Trial::passes(Kernel& kernel) {
-  return is_pure_ ? passes_pure(kernel) : passes_writing(kernel);
+bool Trial::passes(Kernel& kernel, Effect effect) {
+  return is_pure_ ? passes_pure(kernel) : passes_writing(kernel, effect);
 }
 
 bool Trial::passes_pure(Kernel& kernel) {
@@ -117,8 +119,14 @@ bool Trial::passes_pure(Kernel& kernel) {
 }
 
 // Undoes what the kernel wrote and lets the operator do the same.
-bool Trial::passes_writing(Kernel& kernel) {
+bool Trial::passes_writing(Kernel& kernel, Effect effect) {
   const std::vector<at::Tensor> before = copies(written_);
+  PutBack put_back;
+  for (size_t i = 0; effect == Effect::Undone && i < written_.size(); ++i) {
+    if (is_outside_[i]) {
+      put_back.add(written_[i], before[i]);
+    }
+  }
   Draws draws(draws_random_);
   bool agree = run_quietly(kernel);
   draws.rewind();

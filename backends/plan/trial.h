@@ -17,9 +17,13 @@ class Trial {
   ///              place of the largest of them; 0: equal bytes
   Trial(const Instruction& instruction, const PlanMemory& memory, int ulps);
 
+  /// What stays outside of the plan's own memory.
+  enum class Effect { Kept, Undone };
+
   /// Runs both from the same state. What stays is what the kernel left where they agree, and what
-  /// the operator left otherwise, or when the kernel throws.
-  bool passes(Kernel& kernel);
+  /// the operator left otherwise, or when the kernel throws; `Effect::Undone`: what was there
+  /// before wherever that is outside, even if the operator throws.
+  bool passes(Kernel& kernel, Effect effect = Effect::Kept);
 
   /// Whether the operator's results are copied to where they were planned.
   bool is_copying() const { return copying_ != nullptr; }
@@ -32,11 +36,12 @@ class Trial {
 
  private:
   bool passes_pure(Kernel& kernel);
-  bool passes_writing(Kernel& kernel);
+  bool passes_writing(Kernel& kernel, Effect effect);
 
   std::unique_ptr<CopyingCall> copying_;  // where there are results
   std::unique_ptr<Kernel> in_place_;      // where there are none
   std::vector<at::Tensor> written_;       // results and written arguments
+  std::vector<bool> is_outside_;          // one each of them
   bool is_pure_;
   bool draws_random_;
   int ulps_;

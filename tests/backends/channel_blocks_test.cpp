@@ -128,10 +128,11 @@ StepProgram passed(const StepProgram& program) {
 /// \return the step after the pass
 StepProgram check_same_bytes(const Body& body,
                              const std::function<Batch(int)>& batch,
-                             const CapturedState& state = {}) {
+                             const CapturedState& state = {},
+                             const Comparison& are_equal = equal_bytes) {
   const Recorded recorded(with(state, body), batch(0), state);
   const StepProgram program = passed(recorded.program);
-  check_passed(recorded, program, batch);
+  check_passed(recorded, program, batch, are_equal);
   return program;
 }
 
@@ -350,7 +351,8 @@ TEST_CASE("elements that are not finite spoil their channel as they do otherwise
         batch["b"][5] = infinite;
         return batch;
       },
-      statistics_of({}));
+      statistics_of({}),
+      equal_but_for_nans);
 }
 
 TEST_CASE("what somebody else sees stays as it was") {

@@ -137,7 +137,7 @@ TEST_CASE("quotients, powers, roots, signs, and numbers before and behind") {
 }
 
 TEST_CASE("a result is not put over an argument that another argument is a part of") {
-  // Zeros hide it from the trials of the first three steps.
+  // Zeros hide it from the trials of the first steps.
   const auto batch = [](int step) {
     return Batch{{"a", step < 3 ? at::zeros({6, 6}) : random({6, 6}, step)}};
   };

@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -74,11 +75,23 @@ inline std::vector<at::Tensor> results_of(Executor& executor,
   return results;
 }
 
+using Comparison = std::function<bool(const at::Tensor&, const at::Tensor&)>;
+
+/// Whether they have the same bytes, or NaN in the same places: of two NaN that are added, the
+/// first one's sign stays, and which is the first is up to a compiler.
+inline bool equal_but_for_nans(const at::Tensor& a, const at::Tensor& b) {
+  const auto with_one_nan = [](const at::Tensor& x) {
+    return x.is_floating_point() ? at::where(x.isnan(), at::full({}, NAN, x.options()), x) : x;
+  };
+  return equal_bytes(with_one_nan(a), with_one_nan(b));
+}
+
 /// Runs several batches by all executors, each from the same state and with the same random
 /// numbers: all have the bytes of the first, and have drawn as many.
 inline void check_same_bytes(const std::vector<Executor*>& executors,
                              const std::function<Batch(int)>& batch_of,
-                             const CapturedState& state) {
+                             const CapturedState& state,
+                             const Comparison& are_equal = equal_bytes) {
   for (int step = 0; step < 5; ++step) {
     CAPTURE(step);
     std::vector<at::Tensor> before;
@@ -97,7 +110,7 @@ inline void check_same_bytes(const std::vector<Executor*>& executors,
       REQUIRE(got.size() == expected.size());
       for (size_t i = 0; i < got.size(); ++i) {
         CAPTURE(i);
-        CHECK(equal_bytes(got[i], expected[i]));
+        CHECK(are_equal(got[i], expected[i]));
       }
     }
   }
@@ -124,11 +137,12 @@ inline void check_same(const std::string& name,
 /// \return kernels of the plan's own
 inline int check_passed(const Recorded& recorded,
                         const StepProgram& passed,
-                        const std::function<Batch(int)>& batch_of) {
+                        const std::function<Batch(int)>& batch_of,
+                        const Comparison& are_equal = equal_bytes) {
   JitExecutor interpreter(recorded.program);
   PlannedExecutor plan(passed, TextLog(LogLevel::Error));
   JitExecutor by_operators(passed);
-  check_same_bytes({&interpreter, &plan, &by_operators}, batch_of, recorded.state);
+  check_same_bytes({&interpreter, &plan, &by_operators}, batch_of, recorded.state, are_equal);
   return recorded.kernels_of_own(plan.plan());
 }
 

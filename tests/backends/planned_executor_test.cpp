@@ -6,12 +6,15 @@
 #include <torch/utils.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "backends/generator_state.h"
 #include "backends/plan/out_variant.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/recorder.h"
+#include "backends/scoped.h"
 #include "core/prepared_operator.h"
 #include "core/state_dict.h"
 #include "support/step_probe.h"
@@ -52,17 +55,48 @@ c10::OperatorHandle named(const char* name, const char* overload) {
 
 }  // namespace
 
-// Its out variant computes something else than the operator does.
+namespace {
+
+/// Whether "rondo_test::plus_one" throws.
+bool is_moody = false;
+
+at::Tensor plus_one(const at::Tensor& x) {
+  if (is_moody) {
+    throw std::runtime_error("not today");
+  }
+  return x + 1;
+}
+
+/// Computes something else for numbers that are seldom drawn.
+at::Tensor& plus_one_out(const at::Tensor& x, at::Tensor& out) {
+  return at::add_out(out, x, at::where(x > 1000, 1.5, 1.0));
+}
+
+at::Tensor plus_two(const at::Tensor& x) {
+  return x + 2;
+}
+
+/// Computes something else.
+at::Tensor& plus_two_out(const at::Tensor& x, at::Tensor& out) {
+  return at::add_out(out, x, at::scalar_tensor(1.5));
+}
+
+at::Tensor call(const char* name, const at::Tensor& x) {
+  return named(name, "").typed<at::Tensor(const at::Tensor&)>().call(x);
+}
+
+}  // namespace
+
 TORCH_LIBRARY_FRAGMENT(rondo_test, made) {
+  constexpr auto kCpu = c10::DispatchKey::CPU;
   made.def("plus_one(Tensor x) -> Tensor");
   made.def("plus_one.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)");
-  made.impl("plus_one",
-            torch::dispatch(c10::DispatchKey::CPU, [](const at::Tensor& x) { return x + 1; }));
-  made.impl("plus_one.out",
-            torch::dispatch(c10::DispatchKey::CPU,
-                            [](const at::Tensor& x, at::Tensor& out) -> at::Tensor& {
-                              return at::add_out(out, x, at::scalar_tensor(1.5));
-                            }));
+  made.impl("plus_one", torch::dispatch(kCpu, plus_one));
+  made.impl("plus_one.out", torch::dispatch(kCpu, plus_one_out));
+  made.def("plus_two(Tensor x) -> Tensor");
+  made.def("plus_two.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)");
+  made.impl("plus_two", torch::dispatch(kCpu, plus_two));
+  made.impl("plus_two.out", torch::dispatch(kCpu, plus_two_out));
 }
 
 TEST_CASE("an out variant is found by its arguments, and only one that LibTorch computes with") {
@@ -200,17 +234,66 @@ TEST_CASE(
   CHECK(called == 3);
 }
 
-TEST_CASE("a kernel that gives other bytes than the operator is found out and replaced") {
-  const auto body = [](const at::Tensor& x) {
-    return named("rondo_test::plus_one", "").typed<at::Tensor(const at::Tensor&)>().call(x).sin();
-  };
+TEST_CASE("an out variant that gives other bytes than the operator is found out and not used") {
+  const auto body = [](const at::Tensor& x) { return call("rondo_test::plus_two", x).sin(); };
   const at::Tensor x = torch::rand({3, 5});
   PlannedExecutor executor(record(body, x), TextLog(LogLevel::Error));
-  CHECK(executor.plan().instructions[0].lowering == Lowering::Out);
-  for (int i = 0; i < 5; ++i) {
-    CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
-    CHECK(executor.plan().instructions[0].lowering == Lowering::Copying);
+  CHECK(executor.plan().instructions[0].lowering == Lowering::Adopting);
+  CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
+}
+
+TEST_CASE("a kernel that gives other bytes on the data of a step is found out and replaced") {
+  const auto body = [](const at::Tensor& x) { return call("rondo_test::plus_one", x).sin(); };
+  const at::Tensor x = torch::rand({3, 5}) + 1000;
+  for (const bool is_tried_before : {false, true}) {
+    CAPTURE(is_tried_before);
+    PlannedExecutor executor(record(body, x), TextLog(LogLevel::Error));
+    CHECK(executor.plan().instructions[0].lowering == Lowering::Out);
+    if (is_tried_before) {
+      executor.try_kernels({{"x", x}});
+      CHECK(executor.plan().instructions[0].lowering == Lowering::Copying);
+    }
+    for (int i = 0; i < 5; ++i) {
+      CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
+      CHECK(executor.plan().instructions[0].lowering == Lowering::Copying);
+    }
   }
+}
+
+TEST_CASE(
+    "trying kernels changes neither state nor batch nor random numbers, even if it is cut short") {
+  const at::Tensor w = torch::rand({4, 6});
+  const auto body = [&](const at::Tensor& x) {
+    w.add_(x.mean());
+    w.normal_();
+    x.mul_(2);
+    return call("rondo_test::plus_one", at::dropout(x, 0.5, true) + w);
+  };
+  const at::Tensor x = torch::rand({4, 6});
+  PlannedExecutor executor(record(body, x, {{"w", w}}), TextLog(LogLevel::Error));
+  CHECK(executor.has_trials());
+  for (const bool throws : {true, false}) {
+    CAPTURE(throws);
+    const at::Tensor w_before = w.clone();
+    const at::Tensor x_before = x.clone();
+    const at::Tensor numbers_before = generator_state();
+    {
+      const Scoped<bool> mood(is_moody, throws);
+      executor.try_kernels({{"x", x}});
+    }
+    CHECK(equal_bytes(w, w_before));
+    CHECK(equal_bytes(x, x_before));
+    CHECK(equal_bytes(generator_state(), numbers_before));
+    CHECK(executor.has_trials() == throws);
+  }
+  const at::Tensor numbers = generator_state();
+  const at::Tensor w_before = w.clone();
+  const at::Tensor got = executor.run({{"x", x.clone()}}, kAlwaysDue)[0].clone();
+  const at::Tensor w_after = w.clone();
+  set_generator_state(numbers);
+  w.copy_(w_before);
+  CHECK(equal_bytes(got, body(x.clone())));
+  CHECK(equal_bytes(w, w_after));
 }
 
 TEST_CASE("a result takes the place of an argument that nothing needs any more") {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "backends/find_instruction.h"
+#include "backends/plan/out_variant.h"
 #include "backends/recording/capture.h"
 
 TEST_SUITE_BEGIN("backends/probe");
@@ -120,8 +121,8 @@ int rounds_of_sum(int64_t count) {
       },
       {{"x", torch::zeros({count})}});
   sums_made = 0;
-  CHECK(agrees_on_random_numbers(
-      {"aten::sum", takes_all, make_counted_sum}, program, find(program, "aten::sum")));
+  CHECK(probe({"aten::sum", takes_all, make_counted_sum}, program, find(program, "aten::sum")) ==
+        ProbeOutcome::Agrees);
   return sums_made;
 }
 
@@ -140,10 +141,11 @@ TEST_CASE("another order of summation is found out, whatever the batch holds") {
       },
       {{"x", torch::zeros({8, 1})}});
   const Instruction& sum = find(program, "aten::sum.dim_IntList");
-  const bool front =
-      agrees_on_random_numbers({"aten::sum.dim_IntList", takes_all, make_sum<false>}, program, sum);
-  const bool back =
-      agrees_on_random_numbers({"aten::sum.dim_IntList", takes_all, make_sum<true>}, program, sum);
+  const auto agrees = [&](auto make) {
+    return probe({"aten::sum.dim_IntList", takes_all, make}, program, sum) == ProbeOutcome::Agrees;
+  };
+  const bool front = agrees(make_sum<false>);
+  const bool back = agrees(make_sum<true>);
   CHECK_FALSE((front && back));
 }
 
@@ -157,10 +159,11 @@ TEST_CASE("a kernel that writes its argument must write all of it, and does not 
       },
       {{"x", x}});
   const Instruction& negation = find(program, "aten::neg_");
-  CHECK(
-      agrees_on_random_numbers({"aten::neg_", takes_all, make_negation<false>}, program, negation));
-  CHECK_FALSE(
-      agrees_on_random_numbers({"aten::neg_", takes_all, make_negation<true>}, program, negation));
+  const auto outcome = [&](auto make) {
+    return probe({"aten::neg_", takes_all, make}, program, negation);
+  };
+  CHECK(outcome(make_negation<false>) == ProbeOutcome::Agrees);
+  CHECK(outcome(make_negation<true>) == ProbeOutcome::Differs);
   CHECK(x.equal(torch::ones({8})));
 }
 
@@ -171,8 +174,25 @@ TEST_CASE("a kernel that draws less random numbers than its operator is found ou
       },
       {{"x", torch::zeros({8})}});
   const Instruction& mask = find(program, "aten::bernoulli_.float");
-  CHECK_FALSE(
-      agrees_on_random_numbers({"aten::bernoulli_.float", takes_all, make_ones}, program, mask));
+  CHECK(probe({"aten::bernoulli_.float", takes_all, make_ones}, program, mask) ==
+        ProbeOutcome::Differs);
+}
+
+TEST_CASE("what takes no random numbers, or too many, is left to the trials") {
+  const StepProgram program = capture(
+      [](const Batch& batch) {
+        return Outputs{{"y", torch::binary_cross_entropy(batch["x"], batch["x"])},
+                       {"z", batch["z"].neg()}};
+      },
+      {{"x", torch::full({100}, 0.5)}, {"z", torch::zeros({1 << 24})}});
+  const auto outcome = [&](const char* name) {
+    const Instruction& instruction = find(program, name);
+    const auto out = find_out_variant(instruction.op);
+    REQUIRE(out);
+    return probe(*out, program, instruction);
+  };
+  CHECK(outcome("aten::binary_cross_entropy") == ProbeOutcome::Unknown);  // outside of [0, 1]
+  CHECK(outcome("aten::neg") == ProbeOutcome::Unknown);
 }
 
 TEST_CASE("the global generator is left alone") {

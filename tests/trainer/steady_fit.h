@@ -30,11 +30,11 @@ inline RunConfig recipe_without_events(const std::string& name, const TempDir& d
   return run;
 }
 
-/// A fit after its captures, comparisons and trials: every step is a replay.
+/// A fit after its third update: every step is a replay, and all that can be tried was.
 class SteadyFit {
  public:
-  /// Three captures at the most, three replays with trials, the beginning of an epoch.
-  static constexpr int kUnsteady = 7;
+  /// The beginning of the fit, and three updates.
+  static constexpr int kUnsteady = 1 + 3;
 
   explicit SteadyFit(const RunConfig& run)
       : trainer_(run.init, TextLog(LogLevel::Error)),
