@@ -199,7 +199,8 @@ void TracedStep::build(CapturedStep captured, const StepCall& call) {
   capture_bytes_ = peak_of_results(captured.program);
   writes_batch_ = written_input(captured.program) != kNoTensor;
   stats_.operators_recorded = static_cast<int64_t>(captured.program.instructions.size());
-  CleanedUp cleaned_up = clean_up(std::move(captured.program), options_.without_passes);
+  CleanedUp cleaned_up =
+      clean_up(std::move(captured.program), options_.without_passes, options_.exact);
   program_ = std::move(cleaned_up.program);
   stats_.passes = std::move(cleaned_up.applied);
   if (!options_.is_without(KeptCasts::kPass)) {

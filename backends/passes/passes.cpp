@@ -34,15 +34,17 @@ const std::vector<Pass>& clean_up_passes() {
       // Whatever image lies in blocks, a convolution made it so.
       {"channel_blocks", &put_channels_in_blocks, "rondo::convolution"},
       {"lstm_layers", &take_own_lstm_layers, "rondo::lstm_layer"},
+      {"rows_of_tables", &add_up_rows_of_tables, "rondo::lstm_table_backward", /*is_exact=*/false},
   };
   return passes;
 }
 
-CleanedUp clean_up(StepProgram program, const std::vector<std::string>& without) {
+CleanedUp clean_up(StepProgram program, const std::vector<std::string>& without, bool exact) {
   CleanedUp result{std::move(program), {}};
   for (const Pass& pass : clean_up_passes()) {
     int64_t applied = 0;
-    if (std::find(without.begin(), without.end(), pass.name) == without.end()) {
+    const bool is_left_out = std::find(without.begin(), without.end(), pass.name) != without.end();
+    if (!is_left_out && (pass.is_exact || !exact)) {
       const int64_t before = count(result.program, pass.makes);
       result.program = pass.run(std::move(result.program));
       applied = std::abs(count(result.program, pass.makes) - before);

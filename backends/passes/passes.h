@@ -9,7 +9,7 @@
 namespace rondo {
 
 // Each pass takes a program and returns one that leaves the same bytes in captured state, outputs,
-// closures and generators. One idea a file.
+// closures and generators, unless it says otherwise. One idea a file.
 
 /// Drops instructions whose results nothing needs. Keeps those that write what outlives the step,
 /// draw random numbers (the later draws would shift) or are opaque.
@@ -54,11 +54,17 @@ StepProgram put_channels_in_blocks(StepProgram program);
 /// are the same: their weights are packed once for all steps of a sequence.
 StepProgram take_own_lstm_layers(StepProgram program);
 
+/// Lets the gradient of a layer of LSTM whose inputs an embedding looks up add up for each row of
+/// the table, where the rows are few, before it multiplies by weights and inputs. Sums have another
+/// order then: for steps that need not be exact.
+StepProgram add_up_rows_of_tables(StepProgram program);
+
 struct Pass {
   const char* name;
   StepProgram (*run)(StepProgram);
   /// The operator that it makes one of wherever it applies; null: it leaves an instruction less.
   const char* makes = nullptr;
+  bool is_exact = true;  ///< false: not for steps that are to give the bytes of eager
 };
 
 /// What every recorded step goes through, in order.
@@ -71,7 +77,10 @@ struct CleanedUp {
 };
 
 /// \param without  names of passes to leave out
-CleanedUp clean_up(StepProgram program, const std::vector<std::string>& without = {});
+/// \param exact    leaves out those that are not
+CleanedUp clean_up(StepProgram program,
+                   const std::vector<std::string>& without = {},
+                   bool exact = true);
 
 /// Which instructions the outputs, what outlives the step, and the closures that are due need.
 /// \param due  one a closure

@@ -75,7 +75,7 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
     return weights + bytes_of_distinct(slot_at(plan.program, arguments, 0),
                                        slot_at(plan.program, arguments, 5));
   }
-  if (name == "rondo::lstm_layer_backward") {
+  if (name == "rondo::lstm_layer_backward" || name == "rondo::lstm_table_backward") {
     const int64_t gradients_of_gates =
         bytes_of(arguments[9]) / LstmShape::kKept * LstmShape::kGates;
     const int64_t zeros = is_none(arguments[0]) ? bytes_of(arguments[8]) : 0;  // like y

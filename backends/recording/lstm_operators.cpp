@@ -3,6 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
@@ -164,6 +166,34 @@ LstmGradients lstm_layer_backward(const c10::optional<at::Tensor>& dy,
   return gradients;
 }
 
+LstmGradients lstm_table_backward(const c10::optional<at::Tensor>& dy,
+                                  const c10::optional<at::Tensor>& dlast_states,
+                                  const c10::optional<at::Tensor>& dlast_cells,
+                                  const at::Tensor& table,
+                                  const at::Tensor& input_weight,
+                                  const at::Tensor& state_weight,
+                                  const at::Tensor& first_states,
+                                  const at::Tensor& first_cells,
+                                  const at::Tensor& y,
+                                  const at::Tensor& kept,
+                                  const at::Tensor& numbers,
+                                  int64_t padding) {
+  LstmGradients gradients = lstm_layer_backward(dy,
+                                                dlast_states,
+                                                dlast_cells,
+                                                at::embedding(table, numbers),
+                                                input_weight,
+                                                state_weight,
+                                                first_states,
+                                                first_cells,
+                                                y,
+                                                kept);
+  at::Tensor& of_table = std::get<0>(gradients);
+  of_table = at::embedding_dense_backward(
+      of_table, numbers, table.size(0), padding, /*scale_grad_by_freq=*/false);
+  return gradients;
+}
+
 }  // namespace
 
 LstmResults LstmByOperators::forward(const at::Tensor& x,
@@ -256,6 +286,12 @@ void define_lstm_operators(torch::Library& library) {
          "Tensor input_weight, Tensor state_weight, Tensor first_states, Tensor first_cells, "
          "Tensor y, Tensor kept) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
          &lstm_layer_backward);
+  define("lstm_table_backward",
+         "lstm_table_backward(Tensor? dy, Tensor? dlast_states, Tensor? dlast_cells, "
+         "Tensor table, Tensor input_weight, Tensor state_weight, Tensor first_states, "
+         "Tensor first_cells, Tensor y, Tensor kept, Tensor numbers, int padding) -> (Tensor, "
+         "Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+         &lstm_table_backward);
 }
 
 }  // namespace rondo

@@ -9,7 +9,8 @@ namespace rondo {
 
 /// Defines `lstm_layer` and `lstm_layer_backward`, by which a pass replaces LibTorch's layers where
 /// the bits are the same: plan/kernels/lstm_layer.h runs them. Where the machine cannot run that,
-/// which a step from a file may find, they are `LstmByOperators`.
+/// which a step from a file may find, they are `LstmByOperators`. `lstm_table_backward` is the
+/// gradient of a layer whose inputs an embedding looks up, down to its table.
 void define_lstm_operators(torch::Library& library);
 
 /// What a layer of LSTM gives: y of [steps, batch, hidden], the last states and cells, and what its

@@ -404,6 +404,115 @@ TEST_CASE("a layer on an embedding of few tokens has the bits of oneDNN's") {
   }
 }
 
+TEST_CASE("a gradient down to a table is that of the rows that were looked up, added up") {
+  register_with_dispatcher();
+  for (const int64_t padding : {-1, 2}) {
+    for (const bool batch_first : {false, true}) {
+      CAPTURE(padding);
+      CAPTURE(batch_first);
+      const LstmShape shape = {20, 16, 24, 32};
+      constexpr int64_t kRows = 11;
+      const auto batch = [=](int step) {
+        const Given given(shape, step);
+        Batch all = batch_of(given);
+        all.set("x", random({kRows, shape.inputs}, step + 20));
+        const std::vector<int64_t> sizes = batch_first
+                                               ? std::vector<int64_t>{shape.batch, shape.steps}
+                                               : std::vector<int64_t>{shape.steps, shape.batch};
+        all.set("numbers", at::arange(shape.rows()).mul(step + 3).remainder(kRows).view(sizes));
+        return all;
+      };
+      check_close(
+          [=](const Batch& all) {
+            const at::Tensor numbers = batch_first ? all["numbers"].t() : all["numbers"];
+            Tensors made = call(kOwn,
+                                {at::embedding(all["x"], numbers),
+                                 all["w0"],
+                                 all["w1"],
+                                 all["w2"],
+                                 all["w3"],
+                                 all["states"],
+                                 all["cells"]});
+            return call("rondo::lstm_table_backward",
+                        {all["dy"],
+                         all["dstates"],
+                         all["dcells"],
+                         all["x"],
+                         all["w0"],
+                         all["w1"],
+                         all["states"],
+                         all["cells"],
+                         made[0],
+                         made[3],
+                         numbers,
+                         padding});
+          },
+          batch);
+    }
+  }
+}
+
+TEST_CASE("a pass adds up for each row of a table, where that is less work and need not be exact") {
+  register_with_dispatcher();
+  constexpr const char* kOfTable = "rondo::lstm_table_backward";
+  const LstmShape shape = {20, 16, 24, 32};
+  const auto made_by_pass = [&](int64_t rows, bool batch_first, bool is_seen, bool exact = false) {
+    const auto batch = [=](int step) {
+      Batch all = batch_of(Given(shape, step));
+      all.set("x", random({rows, shape.inputs}, step + 20));
+      all.set("numbers",
+              at::arange(shape.rows())
+                  .mul(step + 3)
+                  .remainder(rows)
+                  .view({batch_first ? shape.batch : shape.steps, -1}));
+      return all;
+    };
+    const Recorded recorded(
+        [=](const Batch& all) {
+          const at::Tensor looked_up = at::embedding(all["x"], all["numbers"]);
+          const at::Tensor x = batch_first ? looked_up.transpose(0, 1).contiguous() : looked_up;
+          const Tensors made = call(
+              kOwn, {x, all["w0"], all["w1"], all["w2"], all["w3"], all["states"], all["cells"]});
+          Tensors gradients = call(kOwnGradient,
+                                   {all["dy"],
+                                    all["dstates"],
+                                    all["dcells"],
+                                    x,
+                                    all["w0"],
+                                    all["w1"],
+                                    all["states"],
+                                    all["cells"],
+                                    made[0],
+                                    made[3]});
+          const at::Tensor dx = batch_first ? gradients[0].transpose(0, 1) : gradients[0];
+          const at::Tensor seen = gradients[0];
+          gradients[0] = at::embedding_dense_backward(dx, all["numbers"], rows, -1, false);
+          if (is_seen) {
+            gradients.push_back(seen);
+          }
+          return gradients;
+        },
+        batch(0));
+    const StepProgram passed = clean_up(recorded.program, {}, exact).program;
+    JitExecutor as_recorded(recorded.program);
+    PlannedExecutor plan(passed, TextLog(LogLevel::Error), {/*exact=*/exact, /*chains=*/true});
+    for (int step = 0; step < 5; ++step) {
+      const std::vector<at::Tensor> expected = as_recorded.run(batch(step), kAlwaysDue);
+      const std::vector<at::Tensor>& got = plan.run(batch(step), kAlwaysDue);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
+      }
+    }
+    return count(passed, kOfTable);
+  };
+  CHECK(made_by_pass(11, false, false) == 1);
+  CHECK(made_by_pass(11, true, false) == 1);
+  CHECK(made_by_pass(80, true, false) == 1);
+  CHECK(made_by_pass(81, true, false) == 0);  // not a quarter of the inputs
+  CHECK(made_by_pass(11, true, /*is_seen=*/true) == 0);
+  CHECK(made_by_pass(11, true, false, /*exact=*/true) == 0);
+}
+
 TEST_CASE("gradients too small for a float have the signs of oneDNN's") {
   if (!can_compare_with_libtorch()) {
     return;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "backends/plan/kernels/kernels.h"
@@ -8,6 +9,9 @@
 namespace rondo {
 
 namespace {
+
+// Sums of rows in another order.
+constexpr int kUlps = 256;
 
 using Arguments = std::vector<Argument>;
 
@@ -23,6 +27,10 @@ enum : size_t { Y, LastStates, LastCells, Kept };
 namespace backward {
 
 enum : size_t { Dy, DLastStates, DLastCells, X, InputWeight, StateWeight, States, Cells, Y, Kept };
+
+// Of the gradient down to a table, which is in the place of X, two more.
+constexpr size_t kNumbers = Kept + 1;
+constexpr size_t kPadding = kNumbers + 1;
 
 enum : size_t { Dx, DInputWeight, DStateWeight, DInputBias, DStateBias, DStates, DCells };
 
@@ -72,31 +80,58 @@ std::optional<LstmShape> shape_of_forward(const StepProgram& program,
   return fits ? shape : std::nullopt;
 }
 
+/// \param inputs  numbers of the tensor in the place of X
+bool fits_backward(const StepProgram& program,
+                   const Instruction& instruction,
+                   const LstmShape& shape,
+                   int64_t inputs) {
+  using namespace backward;
+  const Arguments& given = instruction.arguments;
+  const Arguments& made = instruction.results;
+  const int64_t input_weight = shape.gates() * shape.inputs;
+  const int64_t state_weight = shape.gates() * shape.hidden;
+  return (is_none(given[Dy]) || are_sequences(slot_at(program, given, Dy), shape)) &&
+         are_absent_or_fit(program, given, {DLastStates, DLastCells}, shape.states()) &&
+         have_floats(program, given, {InputWeight}, input_weight) &&
+         have_floats(program, given, {StateWeight}, state_weight) &&
+         have_floats(program, given, {States, Cells}, shape.states()) &&
+         have_floats(program, given, {Y}, shape.rows() * shape.hidden) &&
+         have_floats(program, given, {Kept}, shape.kept()) &&
+         have_floats(program, made, {Dx}, inputs) &&
+         have_floats(program, made, {DInputWeight}, input_weight) &&
+         have_floats(program, made, {DStateWeight}, state_weight) &&
+         have_floats(program, made, {DInputBias, DStateBias}, shape.gates()) &&
+         have_floats(program, made, {DStates, DCells}, shape.states());
+}
+
 std::optional<LstmShape> shape_of_backward(const StepProgram& program,
                                            const Instruction& instruction) {
   using namespace backward;
   const Arguments& given = instruction.arguments;
-  const Arguments& made = instruction.results;
   const auto shape = shape_of(slot_at(program, given, X), slot_at(program, given, States));
-  if (!shape) {
+  const bool fits =
+      shape && fits_backward(program, instruction, *shape, shape->rows() * shape->inputs);
+  return fits ? shape : std::nullopt;
+}
+
+std::optional<LstmShape> shape_of_table_backward(const StepProgram& program,
+                                                 const Instruction& instruction) {
+  using namespace backward;
+  const Arguments& given = instruction.arguments;
+  const Slot* const table = slot_at(program, given, X);
+  const Slot* const numbers = slot_at(program, given, kNumbers);
+  const Slot* const states = slot_at(program, given, States);
+  if (!is_plain_float(table) || table->sizes.size() != 2 || numbers == nullptr ||
+      numbers->dtype != at::kLong || numbers->sizes.size() != 2 || !is_plain_float(states) ||
+      states->sizes.empty() || !is_integer(given[kPadding]) ||
+      given[kPadding].constant.toInt() >= table->sizes[0] || table->sizes[0] < 1) {
     return std::nullopt;
   }
-  const int64_t input_weight = shape->gates() * shape->inputs;
-  const int64_t state_weight = shape->gates() * shape->hidden;
-  const int64_t y = shape->rows() * shape->hidden;
-  const bool fits = (is_none(given[Dy]) || are_sequences(slot_at(program, given, Dy), *shape)) &&
-                    are_absent_or_fit(program, given, {DLastStates, DLastCells}, shape->states()) &&
-                    have_floats(program, given, {InputWeight}, input_weight) &&
-                    have_floats(program, given, {StateWeight}, state_weight) &&
-                    have_floats(program, given, {States, Cells}, shape->states()) &&
-                    have_floats(program, given, {Y}, y) &&
-                    have_floats(program, given, {Kept}, shape->kept()) &&
-                    have_floats(program, made, {Dx}, shape->rows() * shape->inputs) &&
-                    have_floats(program, made, {DInputWeight}, input_weight) &&
-                    have_floats(program, made, {DStateWeight}, state_weight) &&
-                    have_floats(program, made, {DInputBias, DStateBias}, shape->gates()) &&
-                    have_floats(program, made, {DStates, DCells}, shape->states());
-  return fits ? shape : std::nullopt;
+  const LstmShape shape = {
+      numbers->sizes[0], numbers->sizes[1], table->sizes[1], states->sizes.back()};
+  const bool fits = can_run_lstm(shape) && numel(*table) <= std::numeric_limits<int32_t>::max() &&
+                    fits_backward(program, instruction, shape, numel(*table));
+  return fits ? std::optional(shape) : std::nullopt;
 }
 
 /// The tensors of an instruction, where some may be absent.
@@ -104,8 +139,8 @@ class Operands {
  public:
   Operands(const Arguments& tensors, const PlanMemory& memory) {
     for (const Argument& tensor : tensors) {
-      places_.push_back(is_none(tensor) ? std::nullopt
-                                        : std::optional(memory.operand(tensor.slots[0])));
+      const bool is_there = tensor.kind == Argument::Kind::Tensor && !is_none(tensor);
+      places_.push_back(is_there ? std::optional(memory.operand(tensor.slots[0])) : std::nullopt);
     }
   }
 
@@ -145,19 +180,30 @@ class LstmKernel final : public Kernel {
 
 class LstmBackwardKernel final : public Kernel {
  public:
+  /// What the inputs are rows of.
+  struct Table {
+    int64_t rows = 0;  ///< 0: there is none
+    std::optional<Operand> numbers = {};
+    LstmLayerGradient::Lookup lookup = {};  ///< without numbers
+  };
+
   /// \param dy  null: none comes
   LstmBackwardKernel(const LstmShape& shape,
                      const Slot* dy,
+                     const Table& table,
                      const Instruction& instruction,
                      const PlanMemory& memory)
-      : layer_(shape),
+      : layer_(shape, table.rows),
         step_of_dy_(dy != nullptr ? dy->strides[0] : 0),
         sequence_of_dy_(dy != nullptr ? dy->strides[1] : 0),
+        table_(table),
         given_(instruction.arguments, memory),
         made_(instruction.results, memory) {}
 
   void run() override {
     using namespace backward;
+    LstmLayerGradient::Lookup lookup = table_.lookup;
+    lookup.numbers = table_.numbers ? table_.numbers->as<int64_t>() : nullptr;
     layer_.run({{given_[Dy], step_of_dy_, sequence_of_dy_},
                 given_[DLastStates],
                 given_[DLastCells],
@@ -174,7 +220,8 @@ class LstmBackwardKernel final : public Kernel {
                 made_[DInputBias],
                 made_[DStateBias],
                 made_[DStates],
-                made_[DCells]});
+                made_[DCells],
+                lookup});
   }
 
   int64_t bytes() const override { return layer_.bytes(); }
@@ -183,6 +230,7 @@ class LstmBackwardKernel final : public Kernel {
   LstmLayerGradient layer_;
   int64_t step_of_dy_;
   int64_t sequence_of_dy_;
+  Table table_;
   Operands given_;
   Operands made_;
 };
@@ -207,14 +255,39 @@ std::unique_ptr<Kernel> make_backward(const StepProgram& program,
                                       const PlanMemory& memory) {
   const LstmShape shape = *shape_of_backward(program, instruction);
   const Slot* const dy = slot_at(program, instruction.arguments, backward::Dy);
-  return std::make_unique<LstmBackwardKernel>(shape, dy, instruction, memory);
+  return std::make_unique<LstmBackwardKernel>(
+      shape, dy, LstmBackwardKernel::Table(), instruction, memory);
+}
+
+bool accepts_table_backward(const StepProgram& program, const Instruction& instruction) {
+  return shape_of_table_backward(program, instruction).has_value();
+}
+
+std::unique_ptr<Kernel> make_table_backward(const StepProgram& program,
+                                            const Instruction& instruction,
+                                            const PlanMemory& memory) {
+  using namespace backward;
+  const std::vector<Argument>& given = instruction.arguments;
+  const Slot& numbers = *slot_at(program, given, kNumbers);
+  LstmBackwardKernel::Table table;
+  table.rows = slot_at(program, given, X)->sizes[0];
+  table.numbers = memory.operand(id_at(given, kNumbers));
+  table.lookup.step = numbers.strides[0];
+  table.lookup.sequence = numbers.strides[1];
+  table.lookup.padding = given[kPadding].constant.toInt();
+  return std::make_unique<LstmBackwardKernel>(*shape_of_table_backward(program, instruction),
+                                              slot_at(program, given, Dy),
+                                              table,
+                                              instruction,
+                                              memory);
 }
 
 }  // namespace
 
 std::vector<OwnKernel> lstm_kernels() {
   return {{"rondo::lstm_layer", accepts_forward, make_forward},
-          {"rondo::lstm_layer_backward", accepts_backward, make_backward}};
+          {"rondo::lstm_layer_backward", accepts_backward, make_backward},
+          {"rondo::lstm_table_backward", accepts_table_backward, make_table_backward, kUlps}};
 }
 
 }  // namespace rondo

@@ -102,6 +102,13 @@ RONDO_AVX512 void differentiate_cells(const LstmShape& shape,
   }
 }
 
+RONDO_AVX512 void add_row(const LstmShape& shape, const float* row, float* sums) {
+  for (int64_t i = 0; i < shape.gates(); i += kWide) {
+    const Piece piece(i, shape.gates());
+    piece.put(sums, _mm512_add_ps(piece.of(sums), piece.of(row)));
+  }
+}
+
 RONDO_AVX512 void add_rows(const LstmShape& shape, const float* rows, float* sums) {
   for (int64_t i = 0; i < shape.gates(); i += kWide) {
     const Piece piece(i, shape.gates());
@@ -126,6 +133,8 @@ void update_cells(const LstmShape&, const float*, const Kept&) {}
 void show_cells(const LstmShape&, const Kept&, float*) {}
 
 void differentiate_cells(const LstmShape&, const KeptOf<const float>&, const CellGradient&) {}
+
+void add_row(const LstmShape&, const float*, float*) {}
 
 void add_rows(const LstmShape&, const float*, float*) {}
 

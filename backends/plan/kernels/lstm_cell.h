@@ -56,6 +56,9 @@ void differentiate_cells(const LstmShape& shape,
                          const KeptOf<const float>& step,
                          const CellGradient& gradient);
 
+/// Adds a row of 4 · hidden numbers to another one.
+void add_row(const LstmShape& shape, const float* row, float* sums);
+
 /// Adds the rows of [batch, 4 · hidden] to `sums`, one after another.
 void add_rows(const LstmShape& shape, const float* rows, float* sums);
 

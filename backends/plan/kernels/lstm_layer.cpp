@@ -1,6 +1,7 @@
 #include "backends/plan/kernels/lstm_layer.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <limits>
@@ -151,12 +152,16 @@ int64_t LstmLayer::bytes() const {
          bytes_of(distinct_inputs_) + static_cast<int64_t>(distinct_products_.nbytes());
 }
 
-LstmLayerGradient::LstmLayerGradient(const LstmShape& shape)
+LstmLayerGradient::LstmLayerGradient(const LstmShape& shape, int64_t table_rows)
     : shape_(shape),
+      table_rows_(table_rows),
       steps_at_once_(steps_at_once(shape)),
       input_weight_(panels_for(shape.inputs, shape.gates())),
       state_weight_(panels_for(shape.hidden, shape.gates())),
-      by_input_(gradient_product(shape, shape.inputs, shape.rows(), /*adds=*/false)),
+      by_input_(gradient_product(shape,
+                                 shape.inputs,
+                                 table_rows > 0 ? table_rows : shape.rows(),
+                                 /*adds=*/false)),
       by_states_(gradient_product(shape,
                                   shape.hidden,
                                   std::max<int64_t>(shape.rows() - shape.batch, 1),
@@ -164,12 +169,54 @@ LstmLayerGradient::LstmLayerGradient(const LstmShape& shape)
       by_first_states_(
           gradient_product(shape, shape.hidden, shape.batch, /*adds=*/shape.steps > 1)),
       zeros_(static_cast<size_t>(shape.states())),
-      dgates_(rows_of_gates(shape, shape.rows())) {}
+      dgates_(rows_of_gates(shape, shape.rows())),
+      sums_(rows_of_gates(shape, table_rows)) {}
 
 void LstmLayerGradient::run(const Tensors& tensors) {
   run_back(tensors);
-  by_input_.run(tensors.x, dgates_.data_ptr<float>(), tensors.dinput_weight);
+  if (has_table()) {
+    add_up_rows(tensors.lookup);
+    differentiate_table(tensors);
+  } else {
+    by_input_.run(tensors.x, dgates_.data_ptr<float>(), tensors.dinput_weight);
+  }
   multiply_by_states(tensors);
+}
+
+void LstmLayerGradient::add_up_rows(const Lookup& lookup) {
+  sums_.zero_();
+  const int64_t row = shape_.row_of_gates();
+  const float* of_input = dgates_.data_ptr<float>();
+  for (int64_t t = 0; t < shape_.steps; ++t) {
+    for (int64_t b = 0; b < shape_.batch; ++b, of_input += row) {
+      const int64_t number = lookup.numbers[t * lookup.step + b * lookup.sequence];
+      TORCH_CHECK_INDEX(number >= 0 && number < table_rows_,
+                        "row ",
+                        number,
+                        " of step ",
+                        t,
+                        " of sequence ",
+                        b,
+                        " is out of range: the table has ",
+                        table_rows_);
+      lstm::add_row(shape_, of_input, sums_.data_ptr<float>() + number * row);
+    }
+  }
+}
+
+void LstmLayerGradient::differentiate_table(const Tensors& tensors) const {
+  const float* const sums = sums_.data_ptr<float>();
+  const auto inputs = as_int(shape_.inputs);
+  by_input_.run(tensors.x, sums, tensors.dinput_weight);
+  input_weight_.multiply(sums,
+                         as_int(shape_.row_of_gates()),
+                         as_int(table_rows_),
+                         tensors.dx,
+                         inputs,
+                         /*adds=*/false);
+  if (tensors.lookup.padding >= 0) {
+    std::fill_n(tensors.dx + tensors.lookup.padding * inputs, inputs, 0.0F);
+  }
 }
 
 // From the last step to the first one.
@@ -202,7 +249,7 @@ void LstmLayerGradient::run_back(const Tensors& tensors) {
                                dgates});
     lstm::add_rows(shape_, dgates, tensors.dinput_bias);
     state_weight_.multiply(dgates, row, batch, tensors.dfirst_states, hidden, /*adds=*/false);
-    if (t % steps_at_once_ == 0) {
+    if (!has_table() && t % steps_at_once_ == 0) {
       const auto together = as_int(std::min(steps_at_once_, shape_.steps - t));
       float* const dx = tensors.dx + t * batch * inputs;
       input_weight_.multiply(dgates, row, together * batch, dx, inputs, /*adds=*/false);
@@ -223,7 +270,7 @@ void LstmLayerGradient::multiply_by_states(const Tensors& tensors) {
 
 int64_t LstmLayerGradient::bytes() const {
   return input_weight_.bytes() + state_weight_.bytes() + bytes_of(zeros_) +
-         static_cast<int64_t>(dgates_.nbytes());
+         static_cast<int64_t>(dgates_.nbytes() + sums_.nbytes());
 }
 
 }  // namespace rondo

@@ -69,7 +69,9 @@ class LstmLayer {
   at::Tensor distinct_products_;  // [distinct, 4 · hidden]
 };
 
-/// Its gradient.
+/// Its gradient. Inputs may be known to be rows of a table, as an embedding looks them up; then the
+/// gradients of gates are added up for each row of the table, and are multiplied by weights and
+/// inputs once for each. The sums have another order than for inputs that are not known to be that.
 class LstmLayerGradient {
  public:
   /// [steps, batch, hidden], in whatever order steps and sequences lie: a module whose batch comes
@@ -80,38 +82,54 @@ class LstmLayerGradient {
     int64_t sequence;
   };
 
+  /// Which rows of a table the inputs are.
+  struct Lookup {
+    const int64_t* numbers = nullptr;
+    int64_t step = 0;  ///< from one to the next
+    int64_t sequence = 0;
+    int64_t padding = -1;  ///< a row that gets no gradient; -1: none
+  };
+
   struct Tensors {
     Sequences dy;               ///< null: none comes
     const float* dlast_states;  ///< null: none comes
     const float* dlast_cells;   ///< null: none comes
-    const float* x;
+    const float* x;             ///< or the table, [rows, inputs]
     const float* input_weight;
     const float* state_weight;
     const float* first_states;
     const float* first_cells;
     const float* y;
     const float* kept;
-    float* dx;
+    float* dx;  ///< or the table's
     float* dinput_weight;
     float* dstate_weight;
     float* dinput_bias;
     float* dstate_bias;
     float* dfirst_states;
     float* dfirst_cells;
+    Lookup lookup = {};  ///< where there is a table
   };
 
-  /// \param shape  such that `can_run_lstm`
-  explicit LstmLayerGradient(const LstmShape& shape);
+  /// \param shape       such that `can_run_lstm`
+  /// \param table_rows  of the table that inputs are rows of; 0: there is none
+  explicit LstmLayerGradient(const LstmShape& shape, int64_t table_rows = 0);
 
+  /// \throws c10::IndexError  where a number is none of a row of the table
   void run(const Tensors& tensors);
 
   int64_t bytes() const;
 
  private:
+  bool has_table() const { return table_rows_ > 0; }
+
   void run_back(const Tensors& tensors);
+  void add_up_rows(const Lookup& lookup);
+  void differentiate_table(const Tensors& tensors) const;
   void multiply_by_states(const Tensors& tensors);
 
   LstmShape shape_;
+  int64_t table_rows_;
   int64_t steps_at_once_;  // whose inputs' gradients are computed together
   PackedPanels input_weight_;
   PackedPanels state_weight_;
@@ -120,6 +138,7 @@ class LstmLayerGradient {
   Gemm by_first_states_;      // the first step
   std::vector<float> zeros_;  // [batch, hidden]
   at::Tensor dgates_;         // [steps, batch, 4 · hidden]
+  at::Tensor sums_;           // of those, [table rows, 4 · hidden]
 };
 
 }  // namespace rondo
