@@ -20,8 +20,8 @@ struct StepStats {
   int64_t captured_bytes = 0;  ///< state that the step reads or writes
   int64_t arena_bytes = 0;     ///< for what the step computes
   double capture_s = 0.0;      ///< both captures: two real steps
-  double build_s = 0.0;        ///< clean-up and building what is run
-  double verify_s = 0.0;       ///< comparisons with eager
+  double build_s = 0.0;        ///< clean-up, building what is run, and trying its kernels
+  double verify_s = 0.0;       ///< comparisons with eager, a third capture beside one included
   int64_t replays = 0;
 };
 

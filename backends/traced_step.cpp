@@ -85,9 +85,15 @@ const Outputs& TracedStep::run(const StepCall& call) {
   }
   has_tried_kernels_ = executor_->has_trials();
   const DueSet due = due_closures(call);
-  const std::vector<at::Tensor>& results =
-      options_.verify.covers(replays_since_capture_) ? verified_replay(call) : replay(call, due);
-  return finish(call, results, due);
+  const std::vector<at::Tensor>* const results =
+      options_.verify.covers(replays_since_capture_) ? verified_replay(call) : &replay(call, due);
+  if (results == nullptr) {
+    is_ready_ = false;
+    is_third_capture_ = true;
+    first_ = std::move(unconfirmed_);
+    return run(call);
+  }
+  return finish(call, *results, due);
 }
 
 const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline) {
@@ -177,8 +183,9 @@ void TracedStep::settle(CapturedStep second, const StepCall& call) {
   }
   log_.debug("step " + name_ + ": captured once more, because " + difference.text);
   if (options_.verify.covers(0)) {
-    unconfirmed_ = std::make_unique<StepProgram>(second.program);
+    auto unconfirmed = std::make_unique<StepProgram>(second.program);
     build(std::move(second), call);
+    unconfirmed_ = std::move(unconfirmed);
   } else {
     is_third_capture_ = true;
     first_ = std::make_unique<StepProgram>(std::move(second.program));
@@ -275,20 +282,15 @@ const std::vector<at::Tensor>& TracedStep::replay(const StepCall& call, DueSet d
   return *replaying(call, [&] { return &executor_->run(call.batch, due); });
 }
 
-const std::vector<at::Tensor>& TracedStep::verified_replay(const StepCall& call) {
+// Null where a third capture has to be made by itself, as memory does not allow it here.
+const std::vector<at::Tensor>* TracedStep::verified_replay(const StepCall& call) {
   const Stopwatch watch(stats_.verify_s);
   Verification verification{program_, call, host_calls_, log_};
   if (unconfirmed_ != nullptr) {
     verification.confirm = [this](const StepProgram& third) { confirm(third); };
   }
-  const std::vector<at::Tensor>& results = verification.run(
+  return verification.run(
       [&]() -> const std::vector<at::Tensor>& { return replay(call, kAlwaysDue); });
-  if (unconfirmed_ != nullptr) {  // memory did not allow it
-    is_ready_ = false;
-    is_third_capture_ = true;
-    first_ = std::move(unconfirmed_);
-  }
-  return results;
 }
 
 void TracedStep::note_arenas(int64_t bytes) {

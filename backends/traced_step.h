@@ -48,7 +48,7 @@ class TracedStep {
   const Outputs* start(const StepCall& call, const Deadline& deadline);
   const Outputs* resume(const StepCall& call, const Deadline& deadline);
 
-  /// Whether both captures are done.
+  /// Whether captures are done but for one that a verified replay makes.
   bool is_ready() const { return is_ready_; }
 
   /// Whether the next run may change the batch that it gets; true until that is known.
@@ -64,7 +64,7 @@ class TracedStep {
   /// \param bytes  of the arenas of all steps that are ready
   void note_arenas(int64_t bytes);
 
-  /// The program that is replayed, once both captures are done.
+  /// The program that is replayed, once it is ready.
   const StepProgram& program() const { return program_; }
 
   /// The program of the newest run as it was recorded; null unless TracedOptions::explains.
@@ -90,7 +90,7 @@ class TracedStep {
   template <class Work>
   auto replaying(const StepCall& call, const Work& work);
   const std::vector<at::Tensor>& replay(const StepCall& call, DueSet due);
-  const std::vector<at::Tensor>& verified_replay(const StepCall& call);
+  const std::vector<at::Tensor>* verified_replay(const StepCall& call);
   const Outputs& finish(const StepCall& call, const std::vector<at::Tensor>& results, DueSet due);
 
   std::string name_;

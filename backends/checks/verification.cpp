@@ -158,14 +158,24 @@ std::string closures_difference(const StepProgram& program,
 
 }  // namespace
 
-const std::vector<at::Tensor>& Verification::run(
+const std::vector<at::Tensor>* Verification::run(
     const std::function<const std::vector<at::Tensor>&()>& replay) const {
   const std::unique_ptr<StateSnapshot> before = snapshot(*this);
   if (before == nullptr) {
-    return replay();
+    return confirm ? nullptr : &replay();
   }
   const KeepAnswers answers(host_calls);
-  const std::vector<at::Tensor>& replayed = replay();
+  const auto replay_or_undo = [&]() -> const std::vector<at::Tensor>& {
+    try {
+      return replay();
+    } catch (...) {
+      if (confirm) {
+        before->swap();
+      }
+      throw;
+    }
+  };
+  const std::vector<at::Tensor>& replayed = replay_or_undo();
   before->swap();  // the state is as before the step; the copy holds what the replay left
   MutedBody body(call, host_calls);
   const auto run_as_written = [&] {
@@ -193,7 +203,7 @@ const std::vector<at::Tensor>& Verification::run(
                        "into the replay: make it a tensor, a host call or part of the step's key; "
                        "backend.mode=eager runs the step as written");
   }
-  return replayed;
+  return &replayed;
 }
 
 }  // namespace rondo

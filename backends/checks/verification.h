@@ -22,15 +22,17 @@ struct Verification {
   HostCalls& host_calls;
   const TextLog& log;
   /// Gets what the second run was recorded as, before bytes are compared; may throw. None: it is
-  /// not recorded.
+  /// not recorded. Where there is one, what `replay` throws leaves the state as it was.
   Confirm confirm = nullptr;
 
   /// \param replay  gives the program's outputs, then its closures' tensors
-  /// \return what `replay` gave, not compared where memory does not hold a copy of the state
+  /// \return what `replay` gave. Where memory does not hold a copy of the state, that is not
+  /// compared,
+  ///         and null is returned and nothing run if somebody is to confirm.
   /// \throws CaptureError  when a byte differs, naming the tensor and what wrote it last; the state
   /// is
-  ///         then that of the step as written
-  const std::vector<at::Tensor>& run(
+  ///                       then that of the step as written
+  const std::vector<at::Tensor>* run(
       const std::function<const std::vector<at::Tensor>&()>& replay) const;
 };
 

@@ -135,9 +135,9 @@ class Finder {
     }
     const Slot* const numbers = slot_at(program_, look_up.arguments, kNumbers);
     const Slot* const rows = slot_at(program_, look_up.results, 0);
-    if (numbers == nullptr || !is_contiguous_matrix(*numbers) || !is_plain_float(rows) ||
-        rows->offset != 0 || inputs.offset != 0 || inputs.sizes.size() != 3 ||
-        inputs.strides[2] != 1) {
+    if (numbers == nullptr || numbers->dtype != at::kLong || !is_contiguous_matrix(*numbers) ||
+        !is_plain_float(rows) || rows->offset != 0 || inputs.offset != 0 ||
+        inputs.sizes.size() != 3 || inputs.strides[2] != 1) {
       return std::nullopt;
     }
     const int64_t width = inputs.sizes[2];
@@ -161,6 +161,7 @@ class Finder {
     const Slot* const table = slot_at(program_, look_up.arguments, kTable);
     const Slot* const dtable = slot_at(program_, of_table.results, 0);
     return is_plain_float(table) && is_plain_float(dtable) && dtable->sizes == table->sizes &&
+           table->sizes.size() == 2 && table->sizes[1] == x.sizes[2] &&
            table->sizes[0] * kLessWork <= x.sizes[0] * x.sizes[1] &&
            look_up.arguments[kNumbers].slots == of_table.arguments[kNumbers].slots &&
            is_integer(look_up.arguments[kPadding]) &&
@@ -182,15 +183,17 @@ class Finder {
     const std::vector<int64_t> strides = steps_first
                                              ? std::vector<int64_t>{batch * width, width, 1}
                                              : std::vector<int64_t>{width, batch * width, 1};
+    const std::vector<int64_t> sizes =
+        steps_first ? x.sizes : std::vector<int64_t>{batch, x.sizes[0], width};
     return gradient != nullptr && gradient->offset == 0 && gradient->strides == strides &&
-           gradient->sizes.size() == 3;
+           gradient->sizes == sizes;
   }
 
   /// Whether table, numbers and inputs are still what they were when the gradient is computed.
   bool are_unwritten(const Gradient& found) const {
     const Instruction& look_up = program_.instructions[found.look_up];
     const auto is_written = [&](SlotId slot) {
-      return facts_.is_written(storage_of(program_, slot), found.look_up, found.of_layer);
+      return facts_.is_written(storage_of(program_, slot), found.look_up, found.of_table);
     };
     return !is_written(id_at(look_up.arguments, kTable)) &&
            !is_written(id_at(look_up.arguments, kNumbers)) &&

@@ -38,6 +38,16 @@ int64_t bytes_of_distinct(const Slot* x, const Slot* states) {
   return shape.most_distinct() * (shape.inputs + shape.row_of_gates()) * int64_t{sizeof(float)};
 }
 
+// Of the inputs that a layer's gradient looks up in its table, and of their gradient.
+int64_t bytes_looked_up(const StepProgram& program, const std::vector<Argument>& arguments) {
+  const Slot* const table = slot_at(program, arguments, 3);
+  const Slot* const numbers = slot_at(program, arguments, 10);
+  if (table == nullptr || table->sizes.size() != 2 || numbers == nullptr) {
+    return 0;
+  }
+  return 2 * numel(*numbers) * table->sizes[1] * int64_t{sizeof(float)};
+}
+
 // What operators that stand for several take from LibTorch's allocator while they run, besides
 // their results: see recording/fused_operators.cpp and lstm_operators.cpp. Images in blocks are
 // copied to be computed on.
@@ -79,7 +89,8 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
     const int64_t gradients_of_gates =
         bytes_of(arguments[9]) / LstmShape::kKept * LstmShape::kGates;
     const int64_t zeros = is_none(arguments[0]) ? bytes_of(arguments[8]) : 0;  // like y
-    return bytes_of(arguments[4]) + bytes_of(arguments[5]) + gradients_of_gates + zeros;
+    return bytes_of(arguments[4]) + bytes_of(arguments[5]) + gradients_of_gates + zeros +
+           (name == "rondo::lstm_table_backward" ? bytes_looked_up(plan.program, arguments) : 0);
   }
   if (name == "rondo::batch_norm_relu_pool_backward") {
     return bytes_of(arguments[2]) + copy_of(arguments[0]) + copy_of(arguments[2]);
@@ -129,8 +140,11 @@ StepMemory memory_of(const Plan& plan) {
   memory.arena = plan.memory->arena_bytes();
   const std::vector<int64_t> adopted = bytes_in_time(plan, Home::Adopted);
   memory.fullest = fullest_moment(plan);
+  bool is_behind_opaque = false;  // where nothing is tried before the first replay
   for (const PlannedInstruction& planned : plan.instructions) {
     memory.arena += planned.kernel->bytes();
+    is_behind_opaque = is_behind_opaque || (plan.program.instructions[planned.index].is_opaque &&
+                                            planned.lowering != Lowering::InPlace);
     const int64_t inside = planned.lowering == Lowering::Own
                                ? 0
                                : bytes_inside(plan, plan.program.instructions[planned.index]);
@@ -138,7 +152,8 @@ StepMemory memory_of(const Plan& plan) {
     if (planned.trial != nullptr) {
       const int64_t trial = adopted[planned.index] + bytes_of_trial(plan, planned);
       memory.trial = std::max(memory.trial, trial);
-      memory.late_trial = std::max(memory.late_trial, planned.trials > 1 ? trial : 0);
+      const bool is_late = planned.trials > 1 || is_behind_opaque;
+      memory.late_trial = std::max(memory.late_trial, is_late ? trial : 0);
     }
   }
   std::vector<bool> is_counted(plan.storages.size(), false);

@@ -173,15 +173,31 @@ void PlannedExecutor::bind(const Batch& batch) {
 void PlannedExecutor::try_kernels(const Batch& batch) {
   const KernelsOnly scope;
   const at::Tensor random_numbers = generator_state();
-  plan_.memory->clear();  // what host calls would write: zeros are indices that every table has
+  plan_.memory->clear();  // the system gives the memory now, and not in a replay
   bind(batch);
+  if (!lies_as_recorded(batch)) {
+    return;
+  }
   try {
     try_all_kernels();
   } catch (const std::exception& error) {
     log_.debug("step " + plan_.program.name +
                ": not all kernels were tried before its first replay: " + error.what());
   }
+  for (const PlannedInstruction& planned : plan_.instructions) {
+    release(planned, *plan_.memory);
+  }
   set_generator_state(random_numbers);
+}
+
+// Not so where the step as written gave a tensor of the batch another shape.
+bool PlannedExecutor::lies_as_recorded(const Batch& batch) const {
+  return std::all_of(inputs_.begin(), inputs_.end(), [&](const auto& input) {
+    const at::Tensor& tensor = batch.items()[input.first].second;
+    const Slot& slot = plan_.program.slots[static_cast<size_t>(input.second)];
+    return tensor.sizes() == slot.sizes && tensor.strides() == slot.strides &&
+           tensor.storage_offset() == slot.offset;
+  });
 }
 
 void PlannedExecutor::try_all_kernels() {
@@ -199,9 +215,23 @@ void PlannedExecutor::try_all_kernels() {
         put_back.add(plan_.memory->tensor(slot), plan_.memory->tensor(slot).clone());
       }
       planned.kernel->run();
+    } else {
+      clear_results(instruction);
     }
     release(planned, *plan_.memory);
   }
+}
+
+// Of an instruction that is left out, in the plan's own memory: zeros are indices that every table
+// has.
+void PlannedExecutor::clear_results(const Instruction& instruction) {
+  const auto clear = [&](SlotId slot) {
+    if (slot != kNoTensor && plan_.memory->home(slot) == Home::Arena) {
+      plan_.memory->tensor(slot).zero_();
+    }
+  };
+  for_each_slot(instruction.results, clear);
+  std::for_each(instruction.writes.begin(), instruction.writes.end(), clear);
 }
 
 std::vector<SlotId> PlannedExecutor::written_outside(const Instruction& instruction) const {

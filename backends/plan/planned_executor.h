@@ -32,7 +32,7 @@ class PlannedExecutor final : public Executor {
   bool start(const Batch& batch, DueSet due) override;
   const std::vector<at::Tensor>* advance(const Deadline& deadline) override;
 
-  /// Runs the instructions once, without those that do nothing but change what is outside: host
+  /// Runs the instructions once, without those that change what is outside and make nothing: host
   /// calls, updates. What another one writes outside is undone before the next one runs, so no copy
   /// of the state is needed; what reads it finds the numbers of the step before, on which kernels
   /// can be compared as well. Kernels that no probe has shown to agree are tried in further runs.
@@ -60,6 +60,8 @@ class PlannedExecutor final : public Executor {
   void keep_parts_of_batch();
   void try_kernel(PlannedInstruction& planned, Trial::Effect effect);
   void try_all_kernels();
+  bool lies_as_recorded(const Batch& batch) const;
+  void clear_results(const Instruction& instruction);
   std::vector<SlotId> written_outside(const Instruction& instruction) const;
 
   Plan plan_;

@@ -296,6 +296,42 @@ TEST_CASE(
   CHECK(equal_bytes(w, w_after));
 }
 
+TEST_CASE("kernels are not tried on a batch that the step gave another shape") {
+  const auto body = [](const at::Tensor& x) { return x.t().mm(x); };
+  const at::Tensor x = torch::rand({5, 3});
+  PlannedExecutor executor(record(body, x), TextLog(LogLevel::Error));
+  for (const at::Tensor& other : {x.narrow(0, 1, 4), x.t(), at::empty({0})}) {
+    executor.try_kernels({{"x", other}});
+    CHECK(executor.has_trials());
+  }
+  executor.try_kernels({{"x", x}});
+  CHECK_FALSE(executor.has_trials());
+}
+
+TEST_CASE("what comes behind an operator that may do anything is tried in the first replay") {
+  static const torch::Library library = [] {
+    torch::Library made(torch::Library::FRAGMENT, "rondo_test", {}, __FILE__, __LINE__);
+    made.def("secret(Tensor x) -> Tensor");
+    made.impl("secret",
+              torch::dispatch(c10::DispatchKey::CPU, [](const at::Tensor& x) { return x * 2; }));
+    return made;
+  }();
+  const auto body = [](const at::Tensor& x) { return call("rondo_test::secret", x.sin()).cos(); };
+  const at::Tensor x = torch::rand({3, 5});
+  StepProgram program = record(body, x);
+  for (Instruction& instruction : program.instructions) {
+    instruction.is_opaque = operator_name(instruction.op) == "rondo_test::secret";
+  }
+  PlannedExecutor executor(program, TextLog(LogLevel::Error));
+  CHECK(executor.memory().late_trial > 0);
+  executor.try_kernels({{"x", x}});
+  CHECK(executor.has_trials());
+  for (int i = 0; i < 3; ++i) {
+    CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
+    CHECK_FALSE(executor.has_trials());
+  }
+}
+
 TEST_CASE("a result takes the place of an argument that nothing needs any more") {
   const at::Tensor x = torch::rand({40, 50});
   const auto chain = [](const at::Tensor& t) { return at::relu((t * t) - t).mul(t) + t; };

@@ -4,7 +4,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/step_probe.h"
@@ -237,6 +240,43 @@ TEST_CASE(
   };
   CHECK(traced_against_eager(make, 8, 2) == "");
   CHECK(run_probe(make, *backend_of("traced", "off"), 8).replays() == 5);
+}
+
+TEST_CASE("a third capture is made by itself where memory does not hold a copy of the state") {
+  const auto make = [](bool is_short) {
+    StepProbe probe = descent(plain_loss);
+    auto momentum = std::make_shared<at::Tensor>();
+    auto step = std::make_shared<int>(-1);
+    const at::Tensor w = probe.state[0].second;
+    probe.batch = [=](int next) {
+      *step = next;
+      return random_batch(next);
+    };
+    probe.more_state = [=, had_none = std::make_shared<bool>(false)] {
+      if (is_short && *step == 2 && !std::exchange(*had_none, true)) {
+        throw std::bad_alloc();
+      }
+      return CapturedState{{"momentum", *momentum}};
+    };
+    probe.body = [=, body = probe.body](Backend& backend, const Batch& batch) {
+      Outputs outputs = body(backend, batch);
+      const torch::NoGradGuard no_grad;
+      if (momentum->defined()) {
+        momentum->mul_(0.9).add_(w.grad());
+      } else {
+        *momentum = w.grad().clone();
+      }
+      return outputs;
+    };
+    return probe;
+  };
+  const auto run = [&](bool is_short, const char* mode) {
+    return run_probe([&] { return make(is_short); }, *backend_of(mode), 8);
+  };
+  const ProbeRun expected = run(false, "eager");
+  const ProbeRun got = run(true, "traced");
+  CHECK(first_difference(expected.bytes, got.bytes) == "");
+  CHECK(got.replays() == 5);
 }
 
 TEST_CASE("what lasts longer than two captures is found by the verification") {

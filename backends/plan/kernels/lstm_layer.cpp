@@ -170,12 +170,13 @@ LstmLayerGradient::LstmLayerGradient(const LstmShape& shape, int64_t table_rows)
           gradient_product(shape, shape.hidden, shape.batch, /*adds=*/shape.steps > 1)),
       zeros_(static_cast<size_t>(shape.states())),
       dgates_(rows_of_gates(shape, shape.rows())),
-      sums_(rows_of_gates(shape, table_rows)) {}
+      sums_(rows_of_gates(shape, table_rows)),
+      looked_up_(at::empty({table_rows, shape.inputs}, at::kFloat)) {}
 
 void LstmLayerGradient::run(const Tensors& tensors) {
   run_back(tensors);
   if (has_table()) {
-    add_up_rows(tensors.lookup);
+    add_up_rows(tensors);
     differentiate_table(tensors);
   } else {
     by_input_.run(tensors.x, dgates_.data_ptr<float>(), tensors.dinput_weight);
@@ -183,8 +184,11 @@ void LstmLayerGradient::run(const Tensors& tensors) {
   multiply_by_states(tensors);
 }
 
-void LstmLayerGradient::add_up_rows(const Lookup& lookup) {
+// A row that was not looked up takes no part, even if it is not finite.
+void LstmLayerGradient::add_up_rows(const Tensors& tensors) {
+  const Lookup& lookup = tensors.lookup;
   sums_.zero_();
+  looked_up_.zero_();
   const int64_t row = shape_.row_of_gates();
   const float* of_input = dgates_.data_ptr<float>();
   for (int64_t t = 0; t < shape_.steps; ++t) {
@@ -200,6 +204,9 @@ void LstmLayerGradient::add_up_rows(const Lookup& lookup) {
                         " is out of range: the table has ",
                         table_rows_);
       lstm::add_row(shape_, of_input, sums_.data_ptr<float>() + number * row);
+      std::copy_n(tensors.x + number * shape_.inputs,
+                  shape_.inputs,
+                  looked_up_.data_ptr<float>() + number * shape_.inputs);
     }
   }
 }
@@ -207,7 +214,7 @@ void LstmLayerGradient::add_up_rows(const Lookup& lookup) {
 void LstmLayerGradient::differentiate_table(const Tensors& tensors) const {
   const float* const sums = sums_.data_ptr<float>();
   const auto inputs = as_int(shape_.inputs);
-  by_input_.run(tensors.x, sums, tensors.dinput_weight);
+  by_input_.run(looked_up_.data_ptr<float>(), sums, tensors.dinput_weight);
   input_weight_.multiply(sums,
                          as_int(shape_.row_of_gates()),
                          as_int(table_rows_),
@@ -270,7 +277,7 @@ void LstmLayerGradient::multiply_by_states(const Tensors& tensors) {
 
 int64_t LstmLayerGradient::bytes() const {
   return input_weight_.bytes() + state_weight_.bytes() + bytes_of(zeros_) +
-         static_cast<int64_t>(dgates_.nbytes() + sums_.nbytes());
+         static_cast<int64_t>(dgates_.nbytes() + sums_.nbytes() + looked_up_.nbytes());
 }
 
 }  // namespace rondo

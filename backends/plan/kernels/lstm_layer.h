@@ -124,7 +124,7 @@ class LstmLayerGradient {
   bool has_table() const { return table_rows_ > 0; }
 
   void run_back(const Tensors& tensors);
-  void add_up_rows(const Lookup& lookup);
+  void add_up_rows(const Tensors& tensors);
   void differentiate_table(const Tensors& tensors) const;
   void multiply_by_states(const Tensors& tensors);
 
@@ -139,6 +139,7 @@ class LstmLayerGradient {
   std::vector<float> zeros_;  // [batch, hidden]
   at::Tensor dgates_;         // [steps, batch, 4 · hidden]
   at::Tensor sums_;           // of those, [table rows, 4 · hidden]
+  at::Tensor looked_up_;      // the table's rows that were; zeros for the others
 };
 
 }  // namespace rondo

@@ -27,9 +27,9 @@ struct LstmShape {
   /// All steps of all sequences.
   int64_t rows() const { return steps * batch; }
 
-  /// Distinct inputs of all steps for which it pays to multiply each but once: not half of them,
-  /// or what such a product writes would no longer be in the cache when it is read.
-  int64_t most_distinct() const { return std::min<int64_t>(rows() / 4, 1024); }
+  /// Distinct inputs of all steps for which it pays to multiply each but once: a quarter of them,
+  /// and not more than what such a product writes stays in the cache for.
+  int64_t most_distinct() const { return std::min<int64_t>(rows() / 4, 256); }
 
   /// Numbers that are kept for the gradient: [steps, 6, batch, hidden].
   int64_t kept() const { return steps * kKept * states(); }
