@@ -25,13 +25,12 @@ struct Verification {
   /// not recorded. Where there is one, what `replay` throws leaves the state as it was.
   Confirm confirm = nullptr;
 
+  /// Where memory does not hold a copy of the state, the replay is not compared; if somebody is to
+  /// confirm, nothing is run then.
   /// \param replay  gives the program's outputs, then its closures' tensors
-  /// \return what `replay` gave. Where memory does not hold a copy of the state, that is not
-  /// compared,
-  ///         and null is returned and nothing run if somebody is to confirm.
+  /// \return what `replay` gave; null: nothing was run
   /// \throws CaptureError  when a byte differs, naming the tensor and what wrote it last; the state
-  /// is
-  ///                       then that of the step as written
+  ///                       is then that of the step as written
   const std::vector<at::Tensor>* run(
       const std::function<const std::vector<at::Tensor>&()>& replay) const;
 };

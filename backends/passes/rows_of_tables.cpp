@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -42,6 +41,16 @@ struct Gradient {
 
 bool is_contiguous_matrix(const Slot& slot) {
   return slot.sizes.size() == 2 && slot.strides[1] == 1 && slot.strides[0] == slot.sizes[1];
+}
+
+/// Whether one of them lies in the memory of `slot`.
+bool have_memory_of(const StepProgram& program,
+                    const std::vector<Argument>& tensors,
+                    const Slot& slot) {
+  bool have = false;
+  for_each_slot(tensors,
+                [&](SlotId id) { have = have || slot_of(program, id).storage == slot.storage; });
+  return have;
 }
 
 class Finder {
@@ -93,19 +102,12 @@ class Finder {
   std::optional<size_t> maker_of(const Slot& slot) const {
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       const Instruction& instruction = program_.instructions[i];
-      if (has(instruction.results, slot) && !has(instruction.arguments, slot)) {
+      if (have_memory_of(program_, instruction.results, slot) &&
+          !have_memory_of(program_, instruction.arguments, slot)) {
         return i;
       }
     }
     return std::nullopt;
-  }
-
-  bool has(const std::vector<Argument>& tensors, const Slot& of_storage) const {
-    bool found = false;
-    for_each_slot(tensors, [&](SlotId slot) {
-      found = found || slot_of(program_, slot).storage == of_storage.storage;
-    });
-    return found;
   }
 
   /// The one instruction that reads a result of `maker`, views of it aside.
@@ -117,7 +119,8 @@ class Finder {
     std::optional<size_t> reader;
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       const Instruction& instruction = program_.instructions[i];
-      if (i == maker || !has(instruction.arguments, made) || has(instruction.results, made)) {
+      if (i == maker || !have_memory_of(program_, instruction.arguments, made) ||
+          have_memory_of(program_, instruction.results, made)) {
         continue;
       }
       if (reader || !has_name(instruction, "aten::embedding_dense_backward")) {
@@ -204,35 +207,22 @@ class Finder {
   StorageFacts facts_;
 };
 
-/// numbers.as_strided(…), in the order of the layer's inputs
-Instruction numbers_in_order(const StepProgram& program,
-                             const Gradient& gradient,
-                             const Slot& x,
-                             SlotId numbers,
-                             SlotId result) {
-  const std::vector<int64_t> sizes = {x.sizes[0], x.sizes[1]};
-  const std::vector<int64_t> strides = {gradient.order.step, gradient.order.sequence};
-  Instruction view{c10::Dispatcher::singleton().findSchemaOrThrow("aten::as_strided", ""),
+/// view = numbers.as_strided(…), a part of what `by` is replaced with
+Instruction view_of(const StepProgram& program,
+                    SlotId numbers,
+                    SlotId view,
+                    const Instruction& by) {
+  const Slot& slot = slot_of(program, view);
+  Instruction made{c10::Dispatcher::singleton().findSchemaOrThrow("aten::as_strided", ""),
                    {Argument::tensor_of(numbers),
-                    Argument::constant_of(sizes),
-                    Argument::constant_of(strides),
-                    Argument::constant_of(slot_of(program, numbers).offset)},
-                   {Argument::tensor_of(result)},
+                    Argument::constant_of(slot.sizes),
+                    Argument::constant_of(slot.strides),
+                    Argument::constant_of(slot.offset)},
+                   {Argument::tensor_of(view)},
                    {}};
-  const Instruction& of_layer = program.instructions[gradient.of_layer];
-  view.location = of_layer.location;
-  view.origin = of_layer.origin;
-  return view;
-}
-
-bool has_argument_in(const StepProgram& program,
-                     const Instruction& instruction,
-                     const Slot& memory) {
-  bool has = false;
-  for_each_slot(instruction.arguments, [&](SlotId slot) {
-    has = has || slot_of(program, slot).storage == memory.storage;
-  });
-  return has;
+  made.location = by.location;
+  made.origin = by.origin;
+  return made;
 }
 
 void replace(StepProgram& program, const Gradient& gradient) {
@@ -259,9 +249,9 @@ void replace(StepProgram& program, const Gradient& gradient) {
 
   std::vector<bool> keep(program.instructions.size(), true);
   for (size_t i = 0; i < keep.size(); ++i) {
-    keep[i] = !has_argument_in(program, program.instructions[i], dx);
+    keep[i] = !have_memory_of(program, program.instructions[i].arguments, dx);
   }
-  const Instruction view = numbers_in_order(program, gradient, x, numbers, result);
+  const Instruction view = view_of(program, numbers, result, of_layer);
   program.instructions.insert(
       program.instructions.begin() + static_cast<std::ptrdiff_t>(gradient.of_layer), view);
   keep.insert(keep.begin() + static_cast<std::ptrdiff_t>(gradient.of_layer), true);

@@ -219,54 +219,25 @@ TEST_CASE("an operator more or less in every other step shows when captures are 
 TEST_CASE(
     "state that is made in the first step costs a third capture, but not beside a verified "
     "replay") {
-  const auto make = [] {
-    StepProbe probe = descent(plain_loss);
-    auto momentum = std::make_shared<at::Tensor>();
-    const at::Tensor w = probe.state[0].second;
-    const auto body = probe.body;
-    probe.more_state = [=] { return CapturedState{{"momentum", *momentum}}; };
-    probe.body = [=](Backend& backend, const Batch& batch) {
-      Outputs outputs = body(backend, batch);
-      const torch::NoGradGuard no_grad;
-      if (momentum->defined()) {
-        momentum->mul_(0.9).add_(w.grad());
-      } else {
-        *momentum = w.grad().clone();
-      }
-      outputs.set("momentum", momentum->clone());
-      return outputs;
-    };
-    return probe;
-  };
+  const auto make = [] { return with_momentum(descent(plain_loss)); };
   CHECK(traced_against_eager(make, 8, 2) == "");
   CHECK(run_probe(make, *backend_of("traced", "off"), 8).replays() == 5);
 }
 
 TEST_CASE("a third capture is made by itself where memory does not hold a copy of the state") {
   const auto make = [](bool is_short) {
-    StepProbe probe = descent(plain_loss);
-    auto momentum = std::make_shared<at::Tensor>();
-    auto step = std::make_shared<int>(-1);
-    const at::Tensor w = probe.state[0].second;
+    StepProbe probe = with_momentum(descent(plain_loss));
+    const auto step = std::make_shared<int>(-1);
     probe.batch = [=](int next) {
       *step = next;
       return random_batch(next);
     };
-    probe.more_state = [=, had_none = std::make_shared<bool>(false)] {
+    const auto had_none = std::make_shared<bool>(false);
+    probe.more_state = [=, more_state = probe.more_state] {
       if (is_short && *step == 2 && !std::exchange(*had_none, true)) {
         throw std::bad_alloc();
       }
-      return CapturedState{{"momentum", *momentum}};
-    };
-    probe.body = [=, body = probe.body](Backend& backend, const Batch& batch) {
-      Outputs outputs = body(backend, batch);
-      const torch::NoGradGuard no_grad;
-      if (momentum->defined()) {
-        momentum->mul_(0.9).add_(w.grad());
-      } else {
-        *momentum = w.grad().clone();
-      }
-      return outputs;
+      return more_state();
     };
     return probe;
   };

@@ -5,6 +5,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <memory>
+
 #include "core/error.h"
 
 namespace rondo::test {
@@ -109,6 +111,24 @@ StepProbe descent(const ProbeLoss& loss) {
     value.backward();
     descend({w, b}, lr);
     return Outputs{{"loss", value}};
+  };
+  return probe;
+}
+
+StepProbe with_momentum(StepProbe probe) {
+  const auto momentum = std::make_shared<at::Tensor>();
+  const at::Tensor w = probe.state[0].second;
+  probe.more_state = [=] { return CapturedState{{"momentum", *momentum}}; };
+  probe.body = [=, body = probe.body](Backend& backend, const Batch& batch) {
+    Outputs outputs = body(backend, batch);
+    const torch::NoGradGuard no_grad;
+    if (momentum->defined()) {
+      momentum->mul_(0.9).add_(w.grad());
+    } else {
+      *momentum = w.grad().clone();
+    }
+    outputs.set("momentum", momentum->clone());
+    return outputs;
   };
   return probe;
 }

@@ -58,6 +58,9 @@ using ProbeLoss = std::function<at::Tensor(
 
 StepProbe descent(const ProbeLoss& loss);
 
+/// The same step, whose first run also makes a momentum of the first weight, which later ones use.
+StepProbe with_momentum(StepProbe probe);
+
 /// One update from the defined gradients: `p.sub_(grad * lr)`.
 void descend(const std::vector<at::Tensor>& parameters, const at::Tensor& lr);
 
