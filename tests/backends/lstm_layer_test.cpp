@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/kernel_checks.h"
+#include "backends/lstm_layer_given.h"
 #include "backends/passes/passes.h"
 #include "backends/plan/kernels/lstm_layer.h"
 #include "backends/recording/lstm_operators.h"
@@ -25,13 +26,8 @@ using namespace rondo::test;
 
 namespace {
 
-using Tensors = std::vector<at::Tensor>;
-
 constexpr const char* kOfLibTorch = "aten::mkldnn_rnn_layer";
 constexpr const char* kGradientOfLibTorch = "aten::mkldnn_rnn_layer_backward";
-constexpr const char* kOwn = "rondo::lstm_layer";
-constexpr const char* kOwnGradient = "rondo::lstm_layer_backward";
-constexpr const char* kGradientOfTable = "rondo::lstm_table_backward";
 
 // A vector and less, several panels, one of everything, long sums.
 const std::vector<LstmShape> kShapes = {{5, 3, 7, 8},
@@ -43,47 +39,8 @@ const std::vector<LstmShape> kShapes = {{5, 3, 7, 8},
                                         {60, 8, 12, 130},
                                         {3, 2, 400, 520}};
 
-/// What a layer is given, and what comes back to it.
-struct Given {
-  at::Tensor x;
-  Tensors weights;
-  at::Tensor states;
-  at::Tensor cells;
-  Tensors come_back;  ///< gradients of the result, the last states and the last cells
-
-  Given(const LstmShape& s, int seed)
-      : x(random({s.steps, s.batch, s.inputs}, seed)),
-        weights{random({s.gates(), s.inputs}, seed + 1) * 0.2,
-                random({s.gates(), s.hidden}, seed + 2) * 0.2,
-                random({s.gates()}, seed + 3),
-                random({s.gates()}, seed + 4)},
-        states(random({s.batch, s.hidden}, seed + 5)),
-        cells(random({s.batch, s.hidden}, seed + 6)),
-        come_back{random({s.steps, s.batch, s.hidden}, seed + 7),
-                  random({s.batch, s.hidden}, seed + 8),
-                  random({s.batch, s.hidden}, seed + 9)} {}
-
-  explicit Given(const Batch& batch)
-      : x(batch["x"]),
-        weights{batch["w0"], batch["w1"], batch["w2"], batch["w3"]},
-        states(batch["states"]),
-        cells(batch["cells"]),
-        come_back{batch["dy"], batch["dstates"], batch["dcells"]} {}
-
-  LstmShape shape() const { return {x.size(0), x.size(1), x.size(2), states.size(1)}; }
-};
-
 bool has_operator(const char* name) {
   return c10::Dispatcher::singleton().findSchema({name, ""}).has_value();
-}
-
-Tensors call(const char* name, torch::jit::Stack stack) {
-  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(&stack);
-  Tensors results;
-  for (const c10::IValue& value : stack) {
-    results.push_back(value.toTensor());
-  }
-  return results;
 }
 
 /// The result, the last states and cells, and the gradients of all that is given.
@@ -270,20 +227,6 @@ bool can_compare_with_libtorch() {
   return can;
 }
 
-/// A batch of what is given, by name.
-Batch batch_of(const Given& g) {
-  return {{"x", g.x},
-          {"w0", g.weights[0]},
-          {"w1", g.weights[1]},
-          {"w2", g.weights[2]},
-          {"w3", g.weights[3]},
-          {"states", g.states},
-          {"cells", g.cells},
-          {"dy", g.come_back[0]},
-          {"dstates", g.come_back[1]},
-          {"dcells", g.come_back[2]}};
-}
-
 Recorded recorded_layer(const LstmShape& shape, const Options& options = {}) {
   return Recorded(
       [options](const Batch& batch) {
@@ -403,186 +346,6 @@ TEST_CASE("a layer on an embedding of few tokens has the bits of oneDNN's") {
     const at::Tensor tokens = at::arange(shape.rows()).mul(7).remainder(11);
     given.x = random({11, shape.inputs}, 20).index_select(0, tokens).view(given.x.sizes());
     check_same_bits(by_own_operators(given), by_layer_of_libtorch(given));
-  }
-}
-
-TEST_CASE("a gradient down to a table is that of the rows that were looked up, added up") {
-  register_with_dispatcher();
-  for (const int64_t padding : {-1, 2}) {
-    for (const bool batch_first : {false, true}) {
-      CAPTURE(padding);
-      CAPTURE(batch_first);
-      const LstmShape shape = {20, 16, 24, 32};
-      constexpr int64_t kRows = 11;
-      const auto batch = [=](int step) {
-        const Given given(shape, step);
-        Batch all = batch_of(given);
-        all.set("x", random({kRows, shape.inputs}, step + 20));
-        const std::vector<int64_t> sizes = batch_first
-                                               ? std::vector<int64_t>{shape.batch, shape.steps}
-                                               : std::vector<int64_t>{shape.steps, shape.batch};
-        all.set("numbers", at::arange(shape.rows()).mul(step + 3).remainder(kRows).view(sizes));
-        return all;
-      };
-      check_close(
-          [=](const Batch& all) {
-            const at::Tensor numbers = batch_first ? all["numbers"].t() : all["numbers"];
-            Tensors made = call(kOwn,
-                                {at::embedding(all["x"], numbers),
-                                 all["w0"],
-                                 all["w1"],
-                                 all["w2"],
-                                 all["w3"],
-                                 all["states"],
-                                 all["cells"]});
-            return call(kGradientOfTable,
-                        {all["dy"],
-                         all["dstates"],
-                         all["dcells"],
-                         all["x"],
-                         all["w0"],
-                         all["w1"],
-                         all["states"],
-                         all["cells"],
-                         made[0],
-                         made[3],
-                         numbers,
-                         padding});
-          },
-          batch);
-    }
-  }
-}
-
-namespace {
-
-/// A layer on an embedding, and its gradient down to the table.
-struct OnTable {
-  int64_t rows = 11;
-  bool batch_first = true;
-  int64_t padding = -1;
-  bool is_exact = false;
-  bool input_gradient_is_seen = false;
-  bool other_numbers_come_back = false;
-  bool numbers_are_written = false;
-  bool counts_frequency = false;
-
-  LstmShape shape = {20, 16, 24, 32};
-
-  Batch batch(int step) const {
-    Batch all = batch_of(Given(shape, step));
-    all.set("x", random({rows, shape.inputs}, step + 20));
-    all["x"][rows - 1].fill_(NAN);  // no row that is looked up
-    all.set("numbers",
-            at::arange(shape.rows())
-                .mul(step + 3)
-                .remainder(rows - 1)
-                .view({batch_first ? shape.batch : shape.steps, -1}));
-    return all;
-  }
-
-  Tensors run(const Batch& all) const {
-    const at::Tensor numbers = all["numbers"].clone();
-    const at::Tensor looked_up = at::embedding(all["x"], numbers, padding);
-    const at::Tensor x = batch_first ? looked_up.transpose(0, 1).contiguous() : looked_up;
-    const Tensors made =
-        call(kOwn, {x, all["w0"], all["w1"], all["w2"], all["w3"], all["states"], all["cells"]});
-    if (numbers_are_written) {
-      numbers.fill_(1);
-    }
-    Tensors gradients = call(kOwnGradient,
-                             {all["dy"],
-                              all["dstates"],
-                              all["dcells"],
-                              x,
-                              all["w0"],
-                              all["w1"],
-                              all["states"],
-                              all["cells"],
-                              made[0],
-                              made[3]});
-    const at::Tensor dx = gradients[0];
-    gradients[0] =
-        at::embedding_dense_backward(batch_first ? dx.transpose(0, 1) : dx,
-                                     other_numbers_come_back ? numbers.remainder(3) : numbers,
-                                     rows,
-                                     padding,
-                                     counts_frequency);
-    if (input_gradient_is_seen) {
-      gradients.push_back(dx);
-    }
-    return gradients;
-  }
-};
-
-/// Runs it as recorded, and as a plan after the passes: the results are near each other.
-/// \return gradients that are added up for each row of the table
-int added_up_for_rows(const OnTable& on_table) {
-  register_with_dispatcher();
-  const Recorded recorded([&](const Batch& all) { return on_table.run(all); }, on_table.batch(0));
-  const StepProgram passed = clean_up(recorded.program, {}, on_table.is_exact).program;
-  JitExecutor as_recorded(recorded.program);
-  PlannedExecutor plan(passed, TextLog(LogLevel::Error), {on_table.is_exact, /*chains=*/true});
-  for (int step = 0; step < 5; ++step) {
-    const Tensors expected = as_recorded.run(on_table.batch(step), kAlwaysDue);
-    const Tensors& got = plan.run(on_table.batch(step), kAlwaysDue);
-    for (size_t i = 0; i < expected.size(); ++i) {
-      CAPTURE(i);
-      CHECK(at::allclose(got[i], expected[i], 1e-4, 1e-4));
-    }
-  }
-  int by_own_kernel = 0;
-  for (const PlannedInstruction& planned : plan.plan().instructions) {
-    const Instruction& instruction = passed.instructions[planned.index];
-    const bool is_own = planned.lowering == Lowering::Own || !can_run_lstm(on_table.shape);
-    by_own_kernel += operator_name(instruction.op) == kGradientOfTable && is_own ? 1 : 0;
-  }
-  CHECK(by_own_kernel == count(passed, kGradientOfTable));
-  return count(passed, kGradientOfTable);
-}
-
-}  // namespace
-
-TEST_CASE("a pass adds up for each row of a table, where that is less work and need not be exact") {
-  OnTable on_table;
-  SUBCASE("sequences first") {
-    CHECK(added_up_for_rows(on_table) == 1);
-  }
-  SUBCASE("steps first") {
-    on_table.batch_first = false;
-    CHECK(added_up_for_rows(on_table) == 1);
-  }
-  SUBCASE("a row without gradient") {
-    on_table.padding = 2;
-    CHECK(added_up_for_rows(on_table) == 1);
-  }
-  SUBCASE("a quarter of the inputs") {
-    on_table.rows = 80;
-    CHECK(added_up_for_rows(on_table) == 1);
-  }
-  SUBCASE("more than that") {
-    on_table.rows = 81;
-    CHECK(added_up_for_rows(on_table) == 0);
-  }
-  SUBCASE("somebody sees the gradient of the inputs") {
-    on_table.input_gradient_is_seen = true;
-    CHECK(added_up_for_rows(on_table) == 0);
-  }
-  SUBCASE("what comes back is for other rows") {
-    on_table.other_numbers_come_back = true;
-    CHECK(added_up_for_rows(on_table) == 0);
-  }
-  SUBCASE("numbers are others when it comes back") {
-    on_table.numbers_are_written = true;
-    CHECK(added_up_for_rows(on_table) == 0);
-  }
-  SUBCASE("gradients are divided by how often a row was looked up") {
-    on_table.counts_frequency = true;
-    CHECK(added_up_for_rows(on_table) == 0);
-  }
-  SUBCASE("an exact step") {
-    on_table.is_exact = true;
-    CHECK(added_up_for_rows(on_table) == 0);
   }
 }
 

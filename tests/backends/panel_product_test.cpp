@@ -75,8 +75,8 @@ bool is_skipped(const Product& product) {
 TEST_CASE("each element is a chain of fused multiply-adds, block by block") {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      // One and two registers, whole panels and parts; tiles of all widths up to more than one.
-      for (const int m : {1, 7, 16, 17, 32, 33, 70}) {
+      // Up to three registers, whole panels and parts; tiles of all widths up to more than one.
+      for (const int m : {1, 7, 16, 17, 32, 33, 48, 49, 70, 96, 130}) {
         for (int n = 1; n <= 30; ++n) {
           Product product(transpose_a, transpose_b, m, n, {1, 16, 21});
           if (is_skipped(product)) {
@@ -94,7 +94,7 @@ TEST_CASE("each element is a chain of fused multiply-adds, block by block") {
 
 TEST_CASE("a matrix that is packed once gives the same bits") {
   for (const bool transpose_a : {false, true}) {
-    for (const int m : {1, 16, 33, 70}) {
+    for (const int m : {1, 16, 33, 48, 70, 130}) {
       for (const int n : {1, 9, 30}) {
         for (const float beta : {0.0F, 1.0F}) {
           Product product(transpose_a, /*transpose_b=*/false, m, n, {1, 16, 21});
@@ -112,7 +112,7 @@ TEST_CASE("a matrix that is packed once gives the same bits") {
 }
 
 TEST_CASE("a sum that is too small for a float keeps its sign where it is not added to zero") {
-  for (const int m : {1, 16, 33}) {
+  for (const int m : {1, 16, 33, 48}) {
     Product product(true, /*transpose_b=*/false, m, 9, {21, 16});
     if (is_skipped(product)) {
       return;

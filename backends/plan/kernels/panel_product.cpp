@@ -6,6 +6,8 @@
 
 #if defined(__x86_64__)
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -20,11 +22,38 @@ namespace rondo {
 
 namespace {
 
-constexpr int kPanel = 2 * kWide;  // rows of the result: two registers
-
-// Columns of a tile. Eight sums of two registers each keep both multipliers busy; more gain
-// nothing.
+// Of a tile. For 24 multiplications it reads three registers of a and eight numbers of b, so that
+// the second cache, where a packed panel lies, keeps up with both multipliers.
+constexpr int kRegisters = 3;
 constexpr int kColumns = 8;
+
+constexpr int kPanel = kRegisters * kWide;  // rows of the result, at most
+
+/// The rows of a product, cut into panels that differ by at most one register.
+class Panels {
+ public:
+  /// \param threads  each of which gets as many panels
+  explicit Panels(int rows, int threads = 1) : rows_(rows), registers_(pieces(rows, kWide)) {
+    const int fewest = pieces(registers_, kRegisters);
+    count_ = std::min(pieces(fewest, threads) * threads, registers_);
+  }
+
+  int count() const { return count_; }
+
+  int begin(int panel) const {
+    return static_cast<int>(int64_t{registers_} * panel / count_) * kWide;
+  }
+
+  int rows(int panel) const { return std::min(begin(panel + 1), rows_) - begin(panel); }
+
+ private:
+  // Of at most `size` each.
+  static int pieces(int whole, int size) { return (whole + size - 1) / size; }
+
+  int rows_;
+  int registers_;
+  int count_;
+};
 
 // Factors of one tile, which is the sum of `depth` outer products: a piece of a column of op(a)
 // times a piece of a row of op(b).
@@ -47,17 +76,17 @@ struct Target {
   Onto onto;
 };
 
-/// \tparam kRegisters  as many hold a column of the tile; all their lanes, if it is whole
-template <int kRegisters, bool kIsWhole, int kCount>
+/// \tparam kHigh  as many registers hold a column of the tile; all their lanes, if it is whole
+template <int kHigh, bool kIsWhole, int kCount>
 RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
-  __mmask16 masks[kRegisters];
+  __mmask16 masks[kHigh];
   // Of what the result held, and of what is added to that or to zero; branches instead would drive
   // the sums out of the registers.
-  __mmask16 kept[kRegisters];
-  __mmask16 added[kRegisters];
-  Floats sums[kCount][kRegisters];
+  __mmask16 kept[kHigh];
+  __mmask16 added[kHigh];
+  Floats sums[kCount][kHigh];
   RONDO_UNROLLED
-  for (int r = 0; r < kRegisters; ++r) {
+  for (int r = 0; r < kHigh; ++r) {
     masks[r] = kIsWhole ? kAll : first_lanes(target.rows - r * kWide);
     kept[r] = target.onto == Onto::Result ? masks[r] : __mmask16{0};
     added[r] = target.onto == Onto::Nothing ? __mmask16{0} : masks[r];
@@ -65,7 +94,7 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   RONDO_UNROLLED
   for (int j = 0; j < kCount; ++j) {
     RONDO_UNROLLED
-    for (int r = 0; r < kRegisters; ++r) {
+    for (int r = 0; r < kHigh; ++r) {
       sums[j][r] = _mm512_setzero_ps();
     }
   }
@@ -76,16 +105,16 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   const float* a = first_a;
   const float* b = first_b;
   for (int k = 0; k < depth; ++k, a += next_a, b += next_b) {
-    Floats left[kRegisters];
+    Floats left[kHigh];
     RONDO_UNROLLED
-    for (int r = 0; r < kRegisters; ++r) {
+    for (int r = 0; r < kHigh; ++r) {
       left[r] = _mm512_maskz_loadu_ps(masks[r], a + r * kWide);
     }
     RONDO_UNROLLED
     for (int j = 0; j < kCount; ++j) {
       const Floats right = _mm512_set1_ps(b[j * column_of_b]);
       RONDO_UNROLLED
-      for (int r = 0; r < kRegisters; ++r) {
+      for (int r = 0; r < kHigh; ++r) {
         sums[j][r] = _mm512_fmadd_ps(left[r], right, sums[j][r]);
       }
     }
@@ -93,7 +122,7 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
   RONDO_UNROLLED
   for (int j = 0; j < kCount; ++j) {
     RONDO_UNROLLED
-    for (int r = 0; r < kRegisters; ++r) {
+    for (int r = 0; r < kHigh; ++r) {
       float* const to = first + j * column + r * kWide;
       const Floats before = _mm512_maskz_loadu_ps(kept[r], to);
       const Floats sum = _mm512_mask_add_ps(sums[j][r], added[r], before, sums[j][r]);
@@ -104,21 +133,26 @@ RONDO_AVX512 void multiply_tile(const Factors& factors, const Target& target) {
 
 using MultiplyTile = void (*)(const Factors&, const Target&);
 
-template <int kRegisters, bool kIsWhole, int... kCounts>
+template <int kHigh, bool kIsWhole, int... kCounts>
 constexpr std::array<MultiplyTile, kColumns> tiles_of(std::integer_sequence<int, kCounts...>) {
-  return {multiply_tile<kRegisters, kIsWhole, kCounts + 1>...};
+  return {multiply_tile<kHigh, kIsWhole, kCounts + 1>...};
 }
 
 // For 1, 2, … columns.
-template <int kRegisters, bool kIsWhole>
+template <int kHigh, bool kIsWhole>
 constexpr std::array<MultiplyTile, kColumns> kTiles =
-    tiles_of<kRegisters, kIsWhole>(std::make_integer_sequence<int, kColumns>());
+    tiles_of<kHigh, kIsWhole>(std::make_integer_sequence<int, kColumns>());
+
+template <int kCount>
+const std::array<MultiplyTile, kColumns>& tiles_of_registers(int rows) {
+  return rows == kCount * kWide ? kTiles<kCount, true> : kTiles<kCount, false>;
+}
 
 const std::array<MultiplyTile, kColumns>& tiles_for(int rows) {
-  if (rows == kPanel) {
-    return kTiles<2, true>;
+  if (rows > 2 * kWide) {
+    return tiles_of_registers<3>(rows);
   }
-  return rows > kWide ? kTiles<2, false> : kTiles<1, false>;
+  return rows > kWide ? tiles_of_registers<2>(rows) : tiles_of_registers<1>(rows);
 }
 
 // A panel of the result: all columns, in tiles of nearly equal width.
@@ -148,16 +182,11 @@ RONDO_AVX512 void pack(const float* rows, ptrdiff_t row, int count, int depth, f
 // The same of columns.
 RONDO_AVX512 void pack_columns(
     const float* columns, ptrdiff_t column, int count, int depth, float* packed) {
-  const __mmask16 first = first_lanes(count);
-  const __mmask16 second = first_lanes(count - kWide);
   for (int k = 0; k < depth; ++k, columns += column, packed += kPanel) {
-    _mm512_store_ps(packed, _mm512_maskz_loadu_ps(first, columns));
-    _mm512_store_ps(packed + kWide, _mm512_maskz_loadu_ps(second, columns + kWide));
+    for (int i = 0; i < count; i += kWide) {
+      _mm512_store_ps(packed + i, _mm512_maskz_loadu_ps(first_lanes(count - i), columns + i));
+    }
   }
-}
-
-int panels_of(int m) {
-  return (m + kPanel - 1) / kPanel;
 }
 
 void multiply_rows(const GemmShape& shape,
@@ -222,13 +251,14 @@ void multiply_panels(const GemmShape& shape,
                      float* c) {
   constexpr int64_t kMultiplicationsOfElement = 8;  // that take as long as other work on it
   const ptrdiff_t row_of_a = shape.transpose_a ? shape.lda : 1;
-  const int64_t panels = panels_of(shape.m);
+  const Panels panels(shape.m, at::get_num_threads());
   const int64_t work =
       int64_t{kPanel} * shape.n * (inner.end - inner.begin) / kMultiplicationsOfElement;
   const Onto onto = begin_onto(shape, summation);
-  parallel_for_each(panels, work, [&](int64_t panel) {
-    const int i = static_cast<int>(panel) * kPanel;
-    const Target target{c + i, shape.ldc, std::min(kPanel, shape.m - i), onto};
+  parallel_for_each(panels.count(), work, [&](int64_t index) {
+    const auto panel = static_cast<int>(index);
+    const int i = panels.begin(panel);
+    const Target target{c + i, shape.ldc, panels.rows(panel), onto};
     multiply_rows(shape, summation.blocks, inner, a + i * row_of_a, b, target);
   });
 }
@@ -236,7 +266,7 @@ void multiply_panels(const GemmShape& shape,
 PackedPanels::PackedPanels(int m, std::vector<int> blocks)
     : m_(m),
       blocks_(std::move(blocks)),
-      packed_(static_cast<size_t>(panels_of(m)) *
+      packed_(static_cast<size_t>(Panels(m).count()) *
               static_cast<size_t>(std::accumulate(blocks_.begin(), blocks_.end(), 0))) {
   static_assert(sizeof(Piece) == kPanel * sizeof(float));
 }
@@ -244,12 +274,14 @@ PackedPanels::PackedPanels(int m, std::vector<int> blocks)
 void PackedPanels::pack(const float* a, int leading, bool transposed) {
   const ptrdiff_t row = transposed ? leading : 1;
   const ptrdiff_t column = transposed ? 1 : leading;
+  const Panels panels(m_);
   Piece* to = packed_.data();
   for (const int depth : blocks_) {
-    for (int i = 0; i < m_; i += kPanel, to += depth) {
-      const int rows = std::min(kPanel, m_ - i);
-      transposed ? rondo::pack(a + i * row, row, rows, depth, to->numbers)
-                 : pack_columns(a + i * row, column, rows, depth, to->numbers);
+    for (int panel = 0; panel < panels.count(); ++panel, to += depth) {
+      const float* const first = a + panels.begin(panel) * row;
+      const int rows = panels.rows(panel);
+      transposed ? rondo::pack(first, row, rows, depth, to->numbers)
+                 : pack_columns(first, column, rows, depth, to->numbers);
     }
     a += depth * column;
   }
@@ -257,12 +289,13 @@ void PackedPanels::pack(const float* a, int leading, bool transposed) {
 
 void PackedPanels::multiply(
     const float* b, int ldb, int columns, float* c, int ldc, bool adds) const {
+  const Panels panels(m_);
   const Piece* from = packed_.data();
   Onto onto = adds ? Onto::Result : Onto::Nothing;
   for (const int depth : blocks_) {
-    for (int i = 0; i < m_; i += kPanel, from += depth) {
+    for (int panel = 0; panel < panels.count(); ++panel, from += depth) {
       multiply_panel({from->numbers, kPanel, b, 1, ldb, depth},
-                     {c + i, ldc, std::min(kPanel, m_ - i), onto},
+                     {c + panels.begin(panel), ldc, panels.rows(panel), onto},
                      columns);
     }
     b += depth;

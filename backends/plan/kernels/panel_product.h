@@ -7,15 +7,15 @@
 
 namespace rondo {
 
-/// Numbers of a row that are packed at a time: 64 KiB a panel.
+/// Numbers of a row that are packed at a time: 96 KiB a panel.
 inline constexpr int kDeepestPanel = 512;
 
 /// Whether `multiply_panels` can compute such a product: `beta` is 0 or 1, no block is longer than
 /// `kDeepestPanel`, and the machine has AVX-512.
 bool can_multiply_panels(const GemmShape& shape, const std::vector<int>& blocks);
 
-/// c = op(a) · op(b) + beta · c, 32 rows of the result at a time. Where the rows of op(a) lie side
-/// by side in memory, it is read where it lies, otherwise 32 of its rows are packed for all of b.
+/// c = op(a) · op(b) + beta · c, up to 48 rows of the result at a time. Where the rows of op(a) lie
+/// side by side in memory, it is read where it lies, otherwise its rows are packed for all of b.
 /// That suits the products of a training step, whose batches are too small to pay for the packing
 /// of both matrices, as libraries do it; large ones are better off with a library.
 /// An element is one chain of fused multiply-adds in the order of k for each of the blocks, the
@@ -62,7 +62,7 @@ class PackedPanels {
  private:
   /// Of a column: the rows of one panel.
   struct alignas(64) Piece {
-    float numbers[32];
+    float numbers[48];
   };
 
   int m_;
