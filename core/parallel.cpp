@@ -19,6 +19,11 @@ void parallel_for(int64_t count,
 
 }  // namespace detail
 
+int threads_for(int64_t elements) {
+  const int64_t worth_it = at::in_parallel_region() ? 1 : elements / kElementsOfThread;
+  return static_cast<int>(std::clamp<int64_t>(worth_it, 1, at::get_num_threads()));
+}
+
 #if defined(_OPENMP)
 
 OnThisThread::OnThisThread() : threads_before_(omp_get_max_threads()) {

@@ -50,6 +50,10 @@ void parallel_for_each(int64_t count, int64_t elements_of_item, const Body& body
   });
 }
 
+/// How many threads have something to do where the items have so many elements in all: one within a
+/// part of other work.
+int threads_for(int64_t elements);
+
 /// While it lives, what this thread calls uses no other threads: for work in pieces that are too
 /// short to wake one. Unlike `at::set_num_threads` it costs nothing. With clang it does nothing.
 class OnThisThread {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -61,7 +62,24 @@ TEST_CASE("several threads are at work, and one where LibTorch has one or none i
   CHECK(threads_at_work() == 1);
 }
 
+TEST_CASE("within a part there is one thread, however much there is to do") {
+  const WithThreads two(2);
+  std::atomic<int> most{0};
+  parallel_for(2, 1, [&](int64_t, int64_t) {
+    most = std::max<int>(most, threads_for(9 * kElementsOfThread));
+  });
+  CHECK(most == 1);
+}
+
 #endif
+
+TEST_CASE("as many threads as have something to do") {
+  const WithThreads three(3);
+  CHECK(threads_for(0) == 1);
+  CHECK(threads_for(2 * kElementsOfThread - 1) == 1);
+  CHECK(threads_for(2 * kElementsOfThread) == 2);
+  CHECK(threads_for(9 * kElementsOfThread) == 3);
+}
 
 TEST_CASE("what a part throws reaches the caller") {
   const WithThreads two(2);

@@ -6,8 +6,6 @@
 
 #if defined(__x86_64__)
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -251,11 +249,11 @@ void multiply_panels(const GemmShape& shape,
                      float* c) {
   constexpr int64_t kMultiplicationsOfElement = 8;  // that take as long as other work on it
   const ptrdiff_t row_of_a = shape.transpose_a ? shape.lda : 1;
-  const Panels panels(shape.m, at::get_num_threads());
-  const int64_t work =
-      int64_t{kPanel} * shape.n * (inner.end - inner.begin) / kMultiplicationsOfElement;
+  const int64_t work_of_row =
+      int64_t{shape.n} * (inner.end - inner.begin) / kMultiplicationsOfElement;
+  const Panels panels(shape.m, threads_for(shape.m * work_of_row));
   const Onto onto = begin_onto(shape, summation);
-  parallel_for_each(panels.count(), work, [&](int64_t index) {
+  parallel_for_each(panels.count(), kPanel * work_of_row, [&](int64_t index) {
     const auto panel = static_cast<int>(index);
     const int i = panels.begin(panel);
     const Target target{c + i, shape.ldc, panels.rows(panel), onto};
