@@ -2,7 +2,7 @@
 // torch::optim. Same initial weights (one seed), same batch; prints a JSON line for each.
 //
 //   step_bench --workload=mlp --threads=1 --steps=400 --rounds=5
-//   step_bench --workload=mlp --backend=traced --backend=fit
+//   step_bench --workload=mlp --backend=traced --backend=fit --copies=16
 //   step_bench --workload=mlp --threads=auto    # a fit under the threads that it finds to be best
 //
 // They take turns, round by round, in one process; the median round counts. `libtorch` is the loop
@@ -59,6 +59,27 @@ TensorMap make_batch(const Workload& w) {
   return w.make_batch();
 }
 
+/// That batch, in several places in memory that steps go round: data that a loader makes anew does
+/// not lie in the caches from the step before.
+class RepeatedBatch {
+ public:
+  RepeatedBatch(const Workload& w, int64_t copies) {
+    const TensorMap batch = make_batch(w);
+    for (int64_t i = 0; i < copies; ++i) {
+      copies_.push_back(Batch{{"x", batch["x"].clone()}, {"label", batch["label"].clone()}});
+    }
+  }
+
+  const Batch& next() {
+    next_ = (next_ + 1) % copies_.size();
+    return copies_[next_];
+  }
+
+ private:
+  std::vector<Batch> copies_;
+  size_t next_ = 0;
+};
+
 at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& label) {
   return at::cross_entropy_loss(logits.flatten(0, -2), label.flatten());
 }
@@ -106,7 +127,7 @@ class Contender {
 /// What a C++ user writes today.
 class HandWritten final : public Contender {
  public:
-  explicit HandWritten(const Workload& w) : w_(w), data_(make_batch(w)) {
+  HandWritten(const Workload& w, int64_t copies) : w_(w), batches_(w, copies) {
     torch::manual_seed(kSeed);
     net_ = w.make_network();
     const std::vector<at::Tensor> parameters = net_->parameters();
@@ -126,7 +147,8 @@ class HandWritten final : public Contender {
     for (int64_t i = 0; i < updates; ++i, ++update_) {
       optimizer_->zero_grad();
       for (int64_t m = 0; m < w_.micro_batches; ++m) {
-        loss_ = cross_entropy_of(net_->forward(data_["x"]), data_["label"]);
+        const Batch& batch = batches_.next();
+        loss_ = cross_entropy_of(net_->forward(batch["x"]), batch["label"]);
         (w_.micro_batches > 1 ? loss_ / static_cast<double>(w_.micro_batches) : loss_).backward();
       }
       if (w_.clip_norm > 0.0) {
@@ -150,7 +172,7 @@ class HandWritten final : public Contender {
 
  private:
   Workload w_;
-  TensorMap data_;
+  RepeatedBatch batches_;
   std::shared_ptr<bench::Network> net_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   at::Tensor loss_;
@@ -169,9 +191,10 @@ Factory<Optimizer> optimizer_of(const Workload& w) {
   return w.rule == Rule::Adam ? use<Adam>({w.lr}) : use<AdamW>({w.lr});
 }
 
-/// What the command line says of rondo's backends.
+/// What the command line says.
 struct Settings {
-  int threads = 1;  // 0: "auto"
+  int threads = 1;     // 0: "auto"
+  int64_t copies = 1;  // of the batch
   bool exact = true;
   int64_t timed_replays = 0;
 };
@@ -191,7 +214,7 @@ class Step final : public Contender {
  public:
   Step(const Workload& w, const std::string& name, const Settings& settings)
       : w_(w),
-        data_(make_batch(w)),
+        batches_(w, settings.copies),
         scratch_(name),
         backend_(make_backend(backend_options(name, settings), TextLog(LogLevel::Warning))) {
     torch::manual_seed(kSeed);
@@ -203,7 +226,6 @@ class Step final : public Contender {
     }
     optimizer_->attach(parameters);
     backend_->set_state([this] { return state(); });
-    batch_ = Batch{{"x", data_["x"]}, {"label", data_["label"]}};
   }
 
   void train(int64_t updates) override {
@@ -252,7 +274,7 @@ class Step final : public Contender {
   void run(const GroupPhase& phase) {
     const auto body = [&](const Batch& batch) { return step(batch, phase); };
     const auto is_due = [&](const Cadence&) { return update_ % kLogEvery == 0; };
-    outputs_ = backend_->run({"train", phase, "fp32"}, batch_, body, is_due, queue_);
+    outputs_ = backend_->run({"train", phase, "fp32"}, batches_.next(), body, is_due, queue_);
     if (phase.size > 1) {
       optimizer_->bind_grads(!phase.is_last);
     }
@@ -293,12 +315,11 @@ class Step final : public Contender {
   }
 
   Workload w_;
-  TensorMap data_;
+  RepeatedBatch batches_;
   Scratch scratch_;
   std::unique_ptr<Backend> backend_;
   std::shared_ptr<bench::Network> net_;
   std::unique_ptr<Optimizer> optimizer_;
-  Batch batch_;
   Outputs outputs_;
   ClosureQueue queue_;
   int64_t update_ = 0;
@@ -400,7 +421,7 @@ std::unique_ptr<Contender> make_contender(const Workload& w,
                                           const Settings& settings,
                                           int64_t updates) {
   if (name == "libtorch") {
-    return std::make_unique<HandWritten>(w);
+    return std::make_unique<HandWritten>(w, settings.copies);
   }
   if (name == "fit") {
     return std::make_unique<Fit>(w, settings, updates);
@@ -444,6 +465,8 @@ int main(int argc, char** argv) {
       "--timeline", settings.timed_replays, "replays to time, instruction by instruction");
   app.add_option("--backend", backends, "who is timed, in turns")
       ->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
+  app.add_option("--copies", settings.copies, "of the batch in memory, which steps go round")
+      ->check(CLI::PositiveNumber);
   app.add_option("--steps", steps, "updates of a round");
   app.add_option("--rounds", rounds, "of which the median counts");
   app.add_flag("--json", json, "one JSON object a line, which is the only form");
