@@ -13,8 +13,8 @@ namespace rondo {
 
 namespace {
 
-// As `item` reads it, but in the usual case without LibTorch's dispatcher, whose code is out of the
-// caches after a step: that took 4 us.
+// As `item` reads it, but in the usual case without LibTorch's dispatcher, whose code a step has
+// driven out of the caches (bench/README.md says what that took).
 double number_in(const at::Tensor& loss) {
   const bool is_plain =
       loss.device().is_cpu() && loss.scalar_type() == at::kFloat && loss.numel() == 1;

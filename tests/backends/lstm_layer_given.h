@@ -3,7 +3,6 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/types.h>
 
-#include <utility>
 #include <vector>
 
 #include "backends/kernel_checks.h"

@@ -7,9 +7,7 @@
 #include <torch/nn/modules/rnn.h>
 #include <torch/types.h>
 
-#include <cmath>
 #include <exception>
-#include <string>
 #include <vector>
 
 #include "backends/kernel_checks.h"

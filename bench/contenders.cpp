@@ -1,0 +1,372 @@
+#include "contenders.h"
+
+#include <fmt/format.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/timeline.h"
+#include "callbacks/reproducibility_callback.h"
+#include "checkpoint/checkpoint_file.h"
+#include "core/file_system.h"
+#include "data/tensor_dataset.h"
+#include "loggers/loggers.h"
+#include "loops/fit_run.h"
+#include "models/from_module.h"
+#include "optim/clip.h"
+#include "optim/lr_schedulers.h"
+#include "optim/optimizers.h"
+#include "trainer/trainer.h"
+
+namespace bench {
+
+using namespace rondo;
+
+namespace {
+
+constexpr uint64_t kSeed = 1;
+constexpr int64_t kBatchesOfAPass = 64;
+constexpr int64_t kLogEvery = 10;
+constexpr int64_t kSaveEvery = 1000;
+constexpr int64_t kScheduleLength = 100000;
+
+/// That batch, in several places in memory that steps go round: data that a loader makes anew does
+/// not lie in the caches from the step before.
+class RepeatedBatch {
+ public:
+  RepeatedBatch(const Workload& w, int64_t copies) {
+    const TensorMap batch = make_batch(w);
+    for (int64_t i = 0; i < copies; ++i) {
+      copies_.push_back(Batch{{"x", batch["x"].clone()}, {"label", batch["label"].clone()}});
+    }
+  }
+
+  const Batch& next() {
+    next_ = (next_ + 1) % copies_.size();
+    return copies_[next_];
+  }
+
+ private:
+  std::vector<Batch> copies_;
+  size_t next_ = 0;
+};
+
+at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& label) {
+  return at::cross_entropy_loss(logits.flatten(0, -2), label.flatten());
+}
+
+double cosine(double lr, int64_t update) {
+  const double share = static_cast<double>(update) / static_cast<double>(kScheduleLength);
+  return lr * 0.5 * (1.0 + std::cos(M_PI * share));
+}
+
+/// A directory for what is saved, gone afterwards.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& of)
+      : path_(std::filesystem::temp_directory_path() /
+              fmt::format("step_bench_{}_{}", of, ::getpid())) {
+    std::filesystem::create_directories(path_);
+  }
+
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  ~Scratch() { std::filesystem::remove_all(path_); }
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+bool is_save_due(const Workload& w, int64_t update) {
+  return w.is_saved && (update + 1) % kSaveEvery == 0;
+}
+
+/// What a C++ user writes today.
+class HandWritten final : public Contender {
+ public:
+  HandWritten(const Workload& w, int64_t copies) : w_(w), batches_(w, copies) {
+    torch::manual_seed(kSeed);
+    net_ = w.make_network();
+    const std::vector<at::Tensor> parameters = net_->parameters();
+    if (w.rule == Rule::SgdMomentum) {
+      optimizer_ = std::make_unique<torch::optim::SGD>(
+          parameters, torch::optim::SGDOptions(w.lr).momentum(0.9));
+    } else if (w.rule == Rule::Adam) {
+      optimizer_ =
+          std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(w.lr));
+    } else {
+      optimizer_ =
+          std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(w.lr));
+    }
+  }
+
+  void train(int64_t updates) override {
+    for (int64_t i = 0; i < updates; ++i, ++update_) {
+      optimizer_->zero_grad();
+      for (int64_t m = 0; m < w_.micro_batches; ++m) {
+        const Batch& batch = batches_.next();
+        loss_ = cross_entropy_of(net_->forward(batch["x"]), batch["label"]);
+        (w_.micro_batches > 1 ? loss_ / static_cast<double>(w_.micro_batches) : loss_).backward();
+      }
+      if (w_.clip_norm > 0.0) {
+        torch::nn::utils::clip_grad_norm_(net_->parameters(), w_.clip_norm);
+      }
+      if (w_.is_scheduled) {
+        optimizer_->param_groups()[0].options().set_lr(cosine(w_.lr, update_));
+      }
+      optimizer_->step();
+      if (w_.is_scheduled && update_ % kLogEvery == 0) {
+        logged_ = loss_.item<double>();
+      }
+      if (is_save_due(w_, update_)) {
+        torch::save(net_, (scratch_.path() / "model.pt").string());
+        torch::save(*optimizer_, (scratch_.path() / "optimizer.pt").string());
+      }
+    }
+  }
+
+  double loss() const override { return loss_.item<double>(); }
+
+ private:
+  Workload w_;
+  RepeatedBatch batches_;
+  std::shared_ptr<bench::Network> net_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  at::Tensor loss_;
+  Scratch scratch_{"by_hand"};
+  int64_t update_ = 0;
+  double logged_ = 0.0;
+};
+
+Factory<Optimizer> optimizer_of(const Workload& w) {
+  if (w.rule == Rule::SgdMomentum) {
+    Sgd::Options sgd;
+    sgd.lr = w.lr;
+    sgd.momentum = 0.9;
+    return use<Sgd>(sgd);
+  }
+  return w.rule == Rule::Adam ? use<Adam>({w.lr}) : use<AdamW>({w.lr});
+}
+
+BackendOptions backend_options(const std::string& name, const Settings& settings) {
+  BackendOptions options;
+  options.mode = name == "eager" ? "eager" : "traced";
+  options.executor = name == "traced-interpreter" ? "interpreter" : "plan";
+  options.threads = settings.threads;
+  options.exact = settings.exact;
+  options.timed_replays = settings.timed_replays;
+  return options;
+}
+
+/// The step under a backend, and nothing around it.
+class Step final : public Contender {
+ public:
+  Step(const Workload& w, const std::string& name, const Settings& settings)
+      : w_(w),
+        batches_(w, settings.copies),
+        scratch_(name),
+        backend_(make_backend(backend_options(name, settings), TextLog(LogLevel::Warning))) {
+    torch::manual_seed(kSeed);
+    net_ = w.make_network();
+    optimizer_ = optimizer_of(w).make();
+    NamedTensors parameters;
+    for (const auto& parameter : net_->named_parameters()) {
+      parameters.emplace_back(parameter.key(), parameter.value());
+    }
+    optimizer_->attach(parameters);
+    backend_->set_state([this] { return state(); });
+  }
+
+  void train(int64_t updates) override {
+    for (int64_t i = 0; i < updates; ++i, ++update_) {
+      for (int64_t m = 0; m < w_.micro_batches; ++m) {
+        run({m == 0, m + 1 == w_.micro_batches, w_.micro_batches});
+      }
+      if (is_save_due(w_, update_)) {
+        save();
+      }
+    }
+  }
+
+  double loss() const override { return outputs_["loss"].item<double>(); }
+
+  std::string timeline() const override {
+    std::string text;
+    for (const StepReport& report : backend_->reports()) {
+      text += timeline_table(report.timeline);
+    }
+    return text;
+  }
+
+ private:
+  CapturedState state() const {
+    CapturedState all = optimizer_->captured_state();
+    for (const auto& parameter : net_->named_parameters()) {
+      all.emplace_back(parameter.key(), parameter.value());
+    }
+    for (const auto& buffer : net_->named_buffers()) {
+      all.emplace_back(buffer.key(), buffer.value());
+    }
+    return all;
+  }
+
+  void save() const {
+    StateDict saved;
+    for (const auto& [name, tensor] : state()) {
+      if (tensor.defined()) {
+        saved.set(name, tensor.detach());
+      }
+    }
+    write_checkpoint(*real_file_system(), scratch_.path() / "checkpoint.pt", saved);
+  }
+
+  void run(const GroupPhase& phase) {
+    const auto body = [&](const Batch& batch) { return step(batch, phase); };
+    const auto is_due = [&](const Cadence&) { return update_ % kLogEvery == 0; };
+    outputs_ = backend_->run({"train", phase, "fp32"}, batches_.next(), body, is_due, queue_);
+    if (phase.size > 1) {
+      optimizer_->bind_grads(!phase.is_last);
+    }
+    for (const StepClosure& closure : queue_) {
+      closure.run(closure.tensors);
+    }
+    queue_.clear();
+  }
+
+  Outputs step(const Batch& batch, const GroupPhase& phase) {
+    if (phase.is_first) {
+      optimizer_->zero_grad();
+    }
+    const at::Tensor loss = cross_entropy_of(net_->forward(batch["x"]), batch["label"]);
+    (phase.size > 1 ? loss / static_cast<double>(phase.size) : loss).backward();
+    if (!phase.is_last) {
+      optimizer_->keep_grads();
+      return Outputs{{"loss", loss}};
+    }
+    if (w_.is_scheduled) {
+      backend_->host_call("schedule",
+                          {optimizer_->groups()[0]["lr"]},
+                          [this](const std::vector<at::Tensor>& numbers) {
+                            *numbers[0].data_ptr<double>() = cosine(w_.lr, update_);
+                          });
+      backend_->defer(
+          {{loss},
+           [this](const std::vector<at::Tensor>& tensors) { logged_ = tensors[0].item<double>(); },
+           {}});
+    }
+    // As a Trainer has it: no host code between clipping and the update.
+    if (w_.clip_norm > 0.0) {
+      clip_by_norm_(optimizer_->grads(), w_.clip_norm);
+    }
+    optimizer_->step();
+    optimizer_->zero_grad();
+    return Outputs{{"loss", loss}};
+  }
+
+  Workload w_;
+  RepeatedBatch batches_;
+  Scratch scratch_;
+  std::unique_ptr<Backend> backend_;
+  std::shared_ptr<bench::Network> net_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Outputs outputs_;
+  ClosureQueue queue_;
+  int64_t update_ = 0;
+  double logged_ = 0.0;
+};
+
+/// The whole framework around the traced step.
+class Fit final : public Contender {
+ public:
+  Fit(const Workload& w, const Settings& settings, int64_t updates) {
+    TrainerOptions options;
+    options.model_dir = scratch_.path();
+    options.seed = kSeed;
+    options.model = from_module(w.make_network, "x", cross_entropy("label"));
+    options.optimizer = optimizer_of(w);
+    options.backend = backend_options("traced", settings);
+    options.loop.max_steps = updates;
+    options.loop.eval_frequency = 0;
+    options.loop.grad_accum_steps = w.micro_batches;
+    if (w.clip_norm > 0.0) {
+      options.precision.max_gradient_norm = w.clip_norm;
+    }
+    if (w.is_scheduled) {
+      CosineDecayLR::Options schedule;
+      schedule.initial_learning_rate = w.lr;
+      schedule.total_iters = kScheduleLength;
+      options.schedulers = {use<CosineDecayLR>(schedule)};
+    }
+    if (w.is_saved) {
+      options.checkpoint.steps = kSaveEvery;
+    }
+    options.logging.log_steps = w.is_scheduled ? kLogEvery : 50;
+    options.logging.log_level = "error";
+    options.loggers = {use<ProgressLogger>(), use<JsonlLogger>(), use<TensorBoardLogger>()};
+    TensorMap data = make_batch(w);
+    LoaderOptions batches;
+    batches.batch_size = data["x"].size(0);
+    for (const char* name : {"x", "label"}) {
+      std::vector<int64_t> times(static_cast<size_t>(data[name].dim()), 1);
+      times[0] = kBatchesOfAPass;
+      data.set(name, data[name].repeat(times));
+    }
+    trainer_ = std::make_unique<Trainer>(options);
+    run_ = trainer_->start_fit(
+        DataLoader("train", from_tensors(data), batches), {}, LoadFrom::nothing());
+    run_->advance();  // begins the stretch; trains nothing yet
+    micro_batches_ = w.micro_batches;
+  }
+
+  ~Fit() override {
+    run_.reset();
+    trainer_.reset();
+  }
+
+  void train(int64_t updates) override {
+    const RngScope rng(*trainer_);
+    for (int64_t i = 0; i < updates * micro_batches_; ++i) {
+      run_->advance();
+    }
+  }
+
+  double loss() const override {
+    return trainer_->state().last_metrics.number("loss").value_or(-1.0);
+  }
+
+ private:
+  Scratch scratch_{"fit"};
+  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<FitRun> run_;
+  int64_t micro_batches_ = 1;
+};
+
+}  // namespace
+
+TensorMap make_batch(const Workload& w) {
+  torch::manual_seed(kSeed + 1);
+  return w.make_batch();
+}
+
+std::unique_ptr<Contender> make_contender(const Workload& w,
+                                          const std::string& name,
+                                          const Settings& settings,
+                                          int64_t updates) {
+  if (name == "libtorch") {
+    return std::make_unique<HandWritten>(w, settings.copies);
+  }
+  if (name == "fit") {
+    return std::make_unique<Fit>(w, settings, updates);
+  }
+  return std::make_unique<Step>(w, name, settings);
+}
+
+}  // namespace bench

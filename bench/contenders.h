@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/tensor_map.h"
+#include "workloads.h"
+
+namespace bench {
+
+/// What the command line says.
+struct Settings {
+  int threads = 1;     // 0: "auto"
+  int64_t copies = 1;  // of the batch
+  bool exact = true;
+  int64_t timed_replays = 0;
+};
+
+/// Who is timed.
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  virtual void train(int64_t updates) = 0;
+  virtual double loss() const = 0;
+
+  /// The time of each instruction, for people; "" when none was timed.
+  virtual std::string timeline() const { return ""; }
+};
+
+/// The one batch that everybody repeats.
+rondo::TensorMap make_batch(const Workload& w);
+
+/// \param name     "libtorch": by hand; "fit"; else one of rondo's backends
+/// \param updates  of a whole fit
+std::unique_ptr<Contender> make_contender(const Workload& w,
+                                          const std::string& name,
+                                          const Settings& settings,
+                                          int64_t updates);
+
+}  // namespace bench
