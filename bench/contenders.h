@@ -11,8 +11,8 @@ namespace bench {
 
 /// What the command line says.
 struct Settings {
-  int threads = 1;     // 0: "auto"
-  int64_t copies = 1;  // of the batch
+  int threads = 1;      // 0: "auto"
+  int64_t copies = 16;  // of the batch
   bool exact = true;
   int64_t timed_replays = 0;
 };

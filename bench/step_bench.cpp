@@ -2,8 +2,11 @@
 // torch::optim. Same initial weights (one seed), same batch; prints a JSON line for each.
 //
 //   step_bench --workload=mlp --threads=1 --steps=400 --rounds=5
-//   step_bench --workload=mlp --backend=traced --backend=fit --copies=16
+//   step_bench --workload=mlp --backend=traced --backend=fit
 //   step_bench --workload=mlp --threads=auto    # a fit under the threads that it finds to be best
+//
+// Steps go round several places in memory with that batch, as the batches of a loader do: one that
+// is trained on again and again stays in the caches, which no training has (--copies=1).
 //
 // They take turns, round by round, in one process; the median round counts. `libtorch` is the loop
 // by hand, `eager`, `traced` and `traced-interpreter` are the step under rondo's backends, `fit` is

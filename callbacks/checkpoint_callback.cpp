@@ -198,6 +198,9 @@ void CheckpointCallback::attempt(Trainer& trainer, const std::function<void()>& 
 }
 
 void CheckpointCallback::settle(Trainer& trainer, bool waits) {
+  if (!background_->is_in_flight()) {
+    return;
+  }
   const Stopwatch pause(trainer.state().saves.pause_s);
   const auto done = waits ? background_->wait() : background_->poll();
   if (!done) {

@@ -44,6 +44,9 @@ class BackgroundSave {
              const StateDict& state,
              std::function<void(const std::filesystem::path&)> publish);
 
+  /// True between `begin` and the report of what became of it.
+  bool is_in_flight() const { return writing_.valid(); }
+
   /// What became of the save in flight, once; nothing when there is none, or it is not done. Lets
   /// go of the state once that is copied.
   std::optional<Done> poll();
