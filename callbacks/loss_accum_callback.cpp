@@ -52,23 +52,18 @@ void LossAccumCallback::setup(Trainer& trainer) {
   }
 }
 
-void LossAccumCallback::on_train_start(Trainer&, Model&, const DataLoader&, Loop&, int64_t) {
-  group_loss_.zero_();
-}
-
 void LossAccumCallback::on_train_step_end(Trainer& trainer,
                                           Model&,
                                           const Outputs& outputs,
                                           const Batch&) {
   const GroupPhase& phase = trainer.state().phase;
   at::Tensor loss = outputs["loss"].detach();
-  if (phase.size > 1) {
-    group_loss_.add_(loss);
-    if (!phase.is_last) {
-      return;
-    }
-    loss = group_loss_.clone();
-    group_loss_.zero_();
+  if (!phase.is_first) {
+    loss = group_loss_.add(loss);
+  }
+  if (!phase.is_last) {
+    group_loss_.copy_(loss);
+    return;
   }
   trainer.defer({loss}, [&trainer](const std::vector<at::Tensor>& values) {
     require_finite(values[0], trainer);

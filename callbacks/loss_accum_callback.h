@@ -17,7 +17,6 @@ namespace rondo {
 class LossAccumCallback : public CoreCallback {
  public:
   void setup(Trainer& trainer) override;
-  void on_train_start(Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) override;
   void on_train_step_end(Trainer& trainer, Model&, const Outputs& outputs, const Batch&) override;
   void on_validate_start(Trainer& trainer, Model&, const DataLoader&, Loop&) override;
   void on_validate_step_end(Trainer& trainer,
