@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "callbacks/batch_hooks.h"
 #include "callbacks/cleanup.h"
 #include "core/factory.h"
 #include "core/state_dict.h"
@@ -47,6 +48,15 @@ class Callback {
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
   virtual ~Callback() = default;
+
+  /// Tells it its class, as `use` does: hooks of a batch that `T` does not override are not called.
+  template <class T>
+  void know_class() {
+    batch_hooks_ = batch_hooks_of<Callback, T>();
+  }
+
+  /// All of them, unless it knows its class.
+  const BatchHooks& batch_hooks() const { return batch_hooks_; }
 
   /// \name While the Trainer is constructed: each for all callbacks before the next
   /// @{
@@ -186,6 +196,9 @@ class Callback {
   /// A hook of a user's own, dispatched by `Trainer::call(name, args)`.
   /// \return true when this callback has such a hook
   virtual bool on_custom(Trainer&, std::string_view /*hook*/, HookArgs&) { return false; }
+
+ private:
+  BatchHooks batch_hooks_;
 };
 
 /// A callback that only the framework adds: it fills a slot of the Trainer's fixed order. A slot is

@@ -13,8 +13,7 @@ void CallbackMap::add_slot(std::string slot,
                            std::string origin,
                            std::unique_ptr<CoreCallback> callback) {
   ++used_[slot];
-  entries_.push_back(
-      {std::move(slot), std::move(class_name), std::move(origin), std::move(callback)});
+  append(std::move(slot), std::move(class_name), std::move(origin), std::move(callback));
 }
 
 void CallbackMap::add(std::string class_name,
@@ -28,8 +27,19 @@ void CallbackMap::add(std::string class_name,
   }
   const int count = ++used_[class_name];
   std::string name = count == 1 ? class_name : fmt::format("{}_{}", class_name, count);
-  entries_.push_back(
-      {std::move(name), std::move(class_name), std::move(origin), std::move(callback)});
+  append(std::move(name), std::move(class_name), std::move(origin), std::move(callback));
+}
+
+void CallbackMap::append(std::string name,
+                         std::string class_name,
+                         std::string origin,
+                         std::unique_ptr<Callback> callback) {
+  const BatchHooks batch_hooks = callback->batch_hooks();
+  entries_.push_back({std::move(name),
+                      std::move(class_name),
+                      std::move(origin),
+                      std::move(callback),
+                      batch_hooks});
 }
 
 void CallbackMap::move_to_end(const std::string& name) {

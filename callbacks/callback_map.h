@@ -17,6 +17,7 @@ class CallbackMap {
     std::string class_name;  ///< for messages
     std::string origin;      ///< where a config file has it, such as "run.toml:12:3", or ""
     std::unique_ptr<Callback> callback;
+    BatchHooks batch_hooks;  ///< the callback's, where going through all does not touch each
   };
 
   /// Adds a core callback under its slot's name.
@@ -42,6 +43,11 @@ class CallbackMap {
   const std::string& name_of(const Callback& callback) const;
 
  private:
+  void append(std::string name,
+              std::string class_name,
+              std::string origin,
+              std::unique_ptr<Callback> callback);
+
   std::vector<Entry> entries_;
   std::map<std::string, int> used_;  // how often each class name was given
 };

@@ -15,6 +15,7 @@ struct Hook {
   const char* name;
   void (Callback::*method)(Trainer&, Args...);
   HookSite site;
+  bool BatchHooks::*in_batch = nullptr;  ///< of a hook of every batch: whether a callback has it
 };
 
 struct HookInfo {
@@ -47,9 +48,12 @@ inline constexpr Hook<Model&, Loop&, int64_t> on_train_end{
 inline constexpr Hook<std::exception_ptr> on_train_exception{
     "on_train_exception", &Callback::on_train_exception, HookSite::Host};
 inline constexpr Hook<Model&, const Batch&, int64_t> on_train_batch_start{
-    "on_train_batch_start", &Callback::on_train_batch_start, HookSite::Host};
+    "on_train_batch_start",
+    &Callback::on_train_batch_start,
+    HookSite::Host,
+    &BatchHooks::train_start};
 inline constexpr Hook<Model&, const Outputs&, const Batch&, int64_t> on_train_batch_end{
-    "on_train_batch_end", &Callback::on_train_batch_end, HookSite::Host};
+    "on_train_batch_end", &Callback::on_train_batch_end, HookSite::Host, &BatchHooks::train_end};
 inline constexpr Hook<Cleanup&, const Loaders&, Loop&, const Paths&> on_enter_validate_all{
     "on_enter_validate_all", &Callback::on_enter_validate_all, HookSite::Host};
 inline constexpr Hook<std::optional<int64_t>, bool> run_validation{
@@ -63,9 +67,15 @@ inline constexpr Hook<Model&, Loop&> on_validate_end{
 inline constexpr Hook<std::exception_ptr> on_validate_exception{
     "on_validate_exception", &Callback::on_validate_exception, HookSite::Host};
 inline constexpr Hook<Model&, const Batch&, int64_t> on_validate_batch_start{
-    "on_validate_batch_start", &Callback::on_validate_batch_start, HookSite::Host};
+    "on_validate_batch_start",
+    &Callback::on_validate_batch_start,
+    HookSite::Host,
+    &BatchHooks::validate_start};
 inline constexpr Hook<Model&, const Outputs&, const Batch&, int64_t> on_validate_batch_end{
-    "on_validate_batch_end", &Callback::on_validate_batch_end, HookSite::Host};
+    "on_validate_batch_end",
+    &Callback::on_validate_batch_end,
+    HookSite::Host,
+    &BatchHooks::validate_end};
 inline constexpr Hook<Model&, const Batch&> on_train_step_start{
     "on_train_step_start", &Callback::on_train_step_start, HookSite::Step};
 inline constexpr Hook<Model&, const Outputs&, const Batch&> on_train_step_end{

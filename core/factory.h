@@ -62,6 +62,28 @@ class Factory {
 template <class T>
 using FamilyOf = typename T::Component;
 
+namespace detail {
+
+/// True when the family of `T` wants to know the class of what is made: when it has
+/// `template <class T> void know_class()`.
+template <class T, class = void>
+struct WantsClass : std::false_type {};
+
+template <class T>
+struct WantsClass<T, std::void_t<decltype(std::declval<FamilyOf<T>&>().template know_class<T>())>>
+    : std::true_type {};
+
+template <class T>
+std::unique_ptr<T> made_from(const typename T::Options& options) {
+  if constexpr (std::is_constructible_v<T, const typename T::Options&>) {
+    return std::make_unique<T>(options);
+  } else {
+    return std::make_unique<T>();
+  }
+}
+
+}  // namespace detail
+
 /// Describes a `T` with these options: `use<AdamW>({2e-3})`. `T` derives from its family, names it
 /// (`T::Component`), nests `Options`, and is constructed from `const Options&` or from nothing.
 template <class T>
@@ -69,11 +91,11 @@ Factory<FamilyOf<T>> use(typename T::Options options = {}) {
   static_assert(std::is_base_of_v<FamilyOf<T>, T>, "a component derives from its family");
   auto kept = std::make_shared<const typename T::Options>(std::move(options));
   auto make = [kept]() -> std::unique_ptr<FamilyOf<T>> {
-    if constexpr (std::is_constructible_v<T, const typename T::Options&>) {
-      return std::make_unique<T>(*kept);
-    } else {
-      return std::make_unique<T>();
+    std::unique_ptr<FamilyOf<T>> made = detail::made_from<T>(*kept);
+    if constexpr (detail::WantsClass<T>::value) {
+      made->template know_class<T>();
     }
+    return made;
   };
   return Factory<FamilyOf<T>>(class_name(typeid(T)), typeid(T), kept, std::move(make));
 }

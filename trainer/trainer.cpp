@@ -232,8 +232,12 @@ std::string Trainer::scope_of(const DataLoader& loader) {
 
 void Trainer::dispatch(const char* hook,
                        HookSite site,
+                       bool BatchHooks::*in_batch,
                        const std::function<void(Callback&)>& call) {
   for (const CallbackMap::Entry& entry : callbacks_.entries()) {
+    if (in_batch != nullptr && !(entry.batch_hooks.*in_batch)) {
+      continue;
+    }
     if (site == HookSite::Step) {
       state_.backend->set_location(entry.class_name, hook);
     }

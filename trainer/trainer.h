@@ -136,12 +136,12 @@ class Trainer {
 
   std::string name_scope_path() const { return scopes_.path(); }
 
-  /// Calls a hook of every callback, in order.
+  /// Calls a hook of every callback, in order; one of a batch only of those that have it.
   /// \throws HookError  "error when calling X.hook", with the cause nested
   template <class... Params, class... Args>
   void call(const Hook<Params...>& hook, Args&&... args) {
     auto one = [&](Callback& callback) { (callback.*hook.method)(*this, args...); };
-    dispatch(hook.name, hook.site, std::ref(one));
+    dispatch(hook.name, hook.site, hook.in_batch, std::ref(one));
   }
 
   /// Calls a hook of a user's own.
@@ -204,7 +204,10 @@ class Trainer {
 
   void build_callbacks();
   void find_step_slots();
-  void dispatch(const char* hook, HookSite site, const std::function<void(Callback&)>& call_one);
+  void dispatch(const char* hook,
+                HookSite site,
+                bool BatchHooks::*in_batch,
+                const std::function<void(Callback&)>& call_one);
   void call_one(Callback& callback,
                 const std::string& class_name,
                 const std::string& origin,
