@@ -32,19 +32,19 @@ constexpr bool overrides(const HookOf& /*hook*/) {
 /// Those of class `T`, which derives from `Base`.
 template <class Base, class T>
 constexpr BatchHooks batch_hooks_of() {
-  constexpr auto train_start =
+  const auto train_start =
       [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_train_batch_start) {
     return {};
   };
-  constexpr auto train_end =
+  const auto train_end =
       [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_train_batch_end) {
     return {};
   };
-  constexpr auto validate_start =
+  const auto validate_start =
       [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_validate_batch_start) {
     return {};
   };
-  constexpr auto validate_end =
+  const auto validate_end =
       [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_validate_batch_end) {
     return {};
   };
