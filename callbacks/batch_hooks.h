@@ -16,8 +16,8 @@ struct BatchHooks {
 
 namespace detail {
 
-/// \param hook  a callable that returns, given a pointer to an object, a pointer to its class's
-/// hook \return true also where `T` hides its own: it is private or overloaded
+/// Whether `T` overrides a hook, also where it hides it: it is private or overloaded there.
+/// \param hook  callable: for a pointer to an object, a pointer to the hook of its class
 template <class Base, class T, class HookOf>
 constexpr bool overrides(const HookOf& /*hook*/) {
   if constexpr (std::is_invocable_v<HookOf, T*>) {
