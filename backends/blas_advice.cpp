@@ -20,7 +20,9 @@ BlasFacts blas_facts(void* library) {
     return ::dlsym(library, function) != nullptr;
   };
   const bool is_openblas = has("openblas_get_config");
-  facts.is_optimized = is_openblas || has("MKL_Get_Version") || has("bli_info_get_version_str");
+  // An MKL inside of LibTorch has only the functions that LibTorch calls.
+  const bool is_mkl = has("MKL_Get_Version") || has("cblas_sgemm_pack");
+  facts.is_optimized = is_openblas || is_mkl || has("bli_info_get_version_str");
   if (is_openblas) {
     // 0: sequential, 1: threads of its own, 2: OpenMP, which LibTorch uses as well.
     const auto parallel = reinterpret_cast<int (*)()>(::dlsym(library, "openblas_get_parallel"));

@@ -10,11 +10,12 @@
 
 namespace rondo {
 
-PrecisionCallback::AutocastScope::AutocastScope(bool is_on) : is_on_(is_on) {
+PrecisionCallback::AutocastScope::AutocastScope(bool is_on, c10::DeviceType device)
+    : is_on_(is_on), device_(device) {
   if (is_on_) {
-    was_on_ = compat::cpu_autocast_enabled();
-    compat::set_cpu_autocast(true);
-    compat::set_cpu_autocast_dtype(at::kBFloat16);
+    was_on_ = compat::autocast_enabled(device_);
+    compat::set_autocast(device_, true);
+    compat::set_autocast_dtype(device_, at::kBFloat16);
     at::autocast::increment_nesting();
   }
 }
@@ -24,7 +25,7 @@ PrecisionCallback::AutocastScope::~AutocastScope() {
     if (at::autocast::decrement_nesting() == 0) {
       at::autocast::clear_cache();
     }
-    compat::set_cpu_autocast(was_on_);
+    compat::set_autocast(device_, was_on_);
   }
 }
 

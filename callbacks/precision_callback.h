@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/DeviceType.h>
+
 #include <memory>
 #include <string>
 
@@ -9,28 +11,31 @@
 namespace rondo {
 
 /// The arithmetic of a step and what is done to gradients before the update; fills slot
-/// `precision`. fp32 runs the step as written; bf16 runs forward under CPU autocast, parameters
-/// stay float32.
+/// `precision`. fp32 runs the step as written; bf16 runs forward under autocast, parameters stay
+/// float32.
 class PrecisionCallback : public CoreCallback {
  public:
   /// Autocast for as long as it lives; its cache is cleared at the end, so that no cast from
   /// outside ends up in a recorded step.
   class AutocastScope {
    public:
-    explicit AutocastScope(bool is_on);
+    AutocastScope(bool is_on, c10::DeviceType device);
     AutocastScope(const AutocastScope&) = delete;
     AutocastScope& operator=(const AutocastScope&) = delete;
     ~AutocastScope();
 
    private:
     bool is_on_;
+    c10::DeviceType device_;
     bool was_on_ = false;
   };
 
   /// \throws UsageError  naming the option that is out of range
   void pre_setup(Trainer& trainer) override;
 
-  AutocastScope autocast() const { return AutocastScope(options_.dtype == "bf16"); }
+  AutocastScope autocast(c10::DeviceType device) const {
+    return AutocastScope(options_.dtype == "bf16", device);
+  }
 
   const std::string& dtype() const { return options_.dtype; }
 

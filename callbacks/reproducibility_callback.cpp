@@ -1,5 +1,6 @@
 #include "callbacks/reproducibility_callback.h"
 
+#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include <random>
@@ -10,9 +11,33 @@
 
 namespace rondo {
 
+namespace {
+
+std::vector<at::Tensor> states_of(const std::vector<c10::Device>& devices) {
+  std::vector<at::Tensor> states;
+  states.reserve(devices.size());
+  for (const c10::Device device : devices) {
+    states.push_back(generator_state(device));
+  }
+  return states;
+}
+
+void set_states(const std::vector<c10::Device>& devices, const std::vector<at::Tensor>& states) {
+  for (size_t i = 0; i < states.size(); ++i) {
+    set_generator_state(states[i], devices[i]);
+  }
+}
+
+/// Null where the run that was saved had its tensors on the CPU.
+const StateValue* saved_state(const StateDict& rng, c10::Device device) {
+  return device.is_cpu() ? &rng.at("cpu") : rng.find(device.str());
+}
+
+}  // namespace
+
 ReproducibilityCallback::~ReproducibilityCallback() {
   if (depth_ > 0) {
-    set_generator_state(outer_);
+    set_states(devices_, outer_);
   }
 }
 
@@ -25,33 +50,40 @@ void ReproducibilityCallback::pre_setup(Trainer& trainer) {
         fmt::format("no seed was given: this run drew seed {}; set seed to make runs repeatable",
                     trainer.state().seed));
   }
+  // The slot `backend` is filled later, and complains of a device that is not there.
+  if (trainer.options().backend.device == "cuda" && at::hasCUDA()) {
+    devices_.emplace_back(c10::kCUDA);
+  }
   enter();
-  seed_generator(trainer.state().seed);
+  for (const c10::Device device : devices_) {
+    seed_generator(trainer.state().seed, device);
+  }
 }
 
 void ReproducibilityCallback::enter() {
   if (depth_++ > 0) {
     return;
   }
-  outer_ = generator_state();
-  if (own_.defined()) {
-    set_generator_state(own_);
-  }
+  outer_ = states_of(devices_);
+  set_states(devices_, own_);
 }
 
 void ReproducibilityCallback::leave() {
   if (--depth_ > 0) {
     return;
   }
-  own_ = generator_state();
-  set_generator_state(outer_);
+  own_ = states_of(devices_);
+  set_states(devices_, outer_);
 }
 
 void ReproducibilityCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   const RngScope inside(trainer);
-  state.set(
-      "rng",
-      StateDict{{"cpu", generator_state()}, {"seed", static_cast<int64_t>(trainer.state().seed)}});
+  StateDict rng;
+  for (const c10::Device device : devices_) {
+    rng.set(device.str(), generator_state(device));
+  }
+  rng.set("seed", static_cast<int64_t>(trainer.state().seed));
+  state.set("rng", std::move(rng));
 }
 
 void ReproducibilityCallback::check_checkpoint(Trainer&, const StateDict& state) {
@@ -61,11 +93,13 @@ void ReproducibilityCallback::check_checkpoint(Trainer&, const StateDict& state)
   }
   const StateDict& rng = saved->as_dict();
   rng.at("seed").as_int();
-  const at::Tensor own = generator_state();
-  if (StateValue(own).kind() != rng.at("cpu").kind()) {
-    throw CheckpointError(fmt::format("the checkpoint's random state: expected {}, found {}",
-                                      StateValue(own).kind(),
-                                      rng.at("cpu").kind()));
+  for (const c10::Device device : devices_) {
+    const StateValue own = generator_state(device);
+    const StateValue* other = saved_state(rng, device);
+    if (other != nullptr && own.kind() != other->kind()) {
+      throw CheckpointError(fmt::format(
+          "the checkpoint's random state: expected {}, found {}", own.kind(), other->kind()));
+    }
   }
 }
 
@@ -77,7 +111,11 @@ void ReproducibilityCallback::on_load_checkpoint(Trainer& trainer, const StateDi
   }
   const StateDict& rng = saved->as_dict();
   const RngScope inside(trainer);
-  set_generator_state(rng.at("cpu").as_tensor());
+  for (const c10::Device device : devices_) {
+    if (const StateValue* own = saved_state(rng, device)) {
+      set_generator_state(own->as_tensor(), device);
+    }
+  }
   trainer.state().seed = static_cast<uint64_t>(rng.at("seed").as_int());
   const auto configured = trainer.options().seed;
   if (configured && *configured != trainer.state().seed) {

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <vector>
 
 #include "callbacks/callback.h"
 
 namespace rondo {
 
 /// Seeds the run and keeps its random state apart from the rest of the process; fills slot
-/// `reproducibility`. LibTorch's default generator holds the Trainer's numbers only while an
-/// RngScope is open.
+/// `reproducibility`. LibTorch's default generators, the CPU's and the one of the device where
+/// tensors live, hold the Trainer's numbers only while an RngScope is open.
 class ReproducibilityCallback : public CoreCallback {
  public:
   ~ReproducibilityCallback() override;
@@ -19,15 +22,16 @@ class ReproducibilityCallback : public CoreCallback {
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
-  /// Puts the Trainer's random state into the default generator. Nests.
+  /// Puts the Trainer's random state into the default generators. Nests.
   void enter();
-  /// Gives the generator back as it was.
+  /// Gives the generators back as they were.
   void leave();
 
  private:
   int depth_ = 0;
-  at::Tensor own_;    // the Trainer's state while nobody is inside
-  at::Tensor outer_;  // the process's state while somebody is
+  std::vector<c10::Device> devices_{c10::kCPU};  // whose generators the run draws from
+  std::vector<at::Tensor> own_;                  // the Trainer's states while nobody is inside
+  std::vector<at::Tensor> outer_;                // the process's states while somebody is
 };
 
 /// The Trainer's random numbers for as long as it lives.

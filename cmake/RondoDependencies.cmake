@@ -9,6 +9,7 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
+find_package(Protobuf REQUIRED)  # before Torch, which makes an empty one of that name
 find_package(Torch REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
@@ -17,8 +18,23 @@ find_package(tomlplusplus REQUIRED)
 find_package(Eigen3 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(zstd REQUIRED)
-find_package(Protobuf REQUIRED)
 find_package(Threads REQUIRED)
+
+# PyTorch's builds of LibTorch bring headers of other libraries along, of other versions than what
+# rondo links, in a folder that is searched before the system's. A folder of links comes first of all.
+set(RONDO_SHADOWS_DIR ${PROJECT_BINARY_DIR}/shadows)
+function(rondo_shadow folder include_dir)
+  list(GET TORCH_INCLUDE_DIRS 0 of_torch)
+  file(REAL_PATH ${of_torch}/${folder} brought_along)
+  file(REAL_PATH ${include_dir}/${folder} wanted)
+  if(EXISTS ${brought_along} AND NOT brought_along STREQUAL wanted)
+    file(CREATE_LINK ${wanted} ${RONDO_SHADOWS_DIR}/${folder} SYMBOLIC)
+  endif()
+endfunction()
+file(MAKE_DIRECTORY ${RONDO_SHADOWS_DIR})
+get_target_property(fmt_include_dir fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+rondo_shadow(fmt ${fmt_include_dir})
+rondo_shadow(google ${Protobuf_INCLUDE_DIRS})
 
 # Convolutions are run by the oneDNN that LibTorch calls, where it is a library beside LibTorch and
 # its headers are there: another one would have other bits, and threads of its own.

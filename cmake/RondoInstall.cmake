@@ -23,10 +23,13 @@ file(RELATIVE_PATH lib_from_engine
 set_target_properties(rondo PROPERTIES
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-  INSTALL_RPATH "$ORIGIN")
+  INSTALL_RPATH "$ORIGIN"
+  INSTALL_RPATH_USE_LINK_PATH ON)  # a LibTorch outside the system's folders
 install(TARGETS rondo EXPORT rondoTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(RONDO_BUILD_CLI)
-  set_target_properties(rondo-engine PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_engine}")
+  set_target_properties(rondo-engine PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${lib_from_engine}"
+    INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS rondo_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(TARGETS rondo-engine RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rondo)
 endif()

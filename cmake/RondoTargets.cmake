@@ -38,12 +38,15 @@ function(rondo_configure_library)
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:include>
     $<INSTALL_INTERFACE:include/rondo>)
+  target_include_directories(rondo SYSTEM BEFORE PUBLIC $<BUILD_INTERFACE:${RONDO_SHADOWS_DIR}>)
   # TorchConfig.cmake fills variables; its targets' include folders are the system's own.
   target_include_directories(rondo SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
   separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
   target_compile_options(rondo PUBLIC ${torch_flags})
+  # PyTorch's builds of LibTorch export parts of an older C++ library (PyTorch issue 133437); the
+  # system's comes first, or std::filesystem::remove_all ends in a crash.
   target_link_libraries(rondo
-    PUBLIC ${TORCH_LIBRARIES}
+    PUBLIC stdc++ ${TORCH_LIBRARIES}
     PRIVATE fmt::fmt spdlog::spdlog Eigen3::Eigen ZLIB::ZLIB zstd::libzstd_shared protobuf::libprotobuf
             Threads::Threads tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
   # Four of five files read the tensor's header, a third of their time. Not for clang, whose build

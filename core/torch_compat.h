@@ -11,30 +11,31 @@ namespace rondo::compat {
 
 #if TORCH_VERSION_MAJOR >= 2 && TORCH_VERSION_MINOR >= 4
 
-inline bool cpu_autocast_enabled() {
-  return at::autocast::is_autocast_enabled(at::kCPU);
+inline bool autocast_enabled(c10::DeviceType device) {
+  return at::autocast::is_autocast_enabled(device);
 }
 
-inline void set_cpu_autocast(bool on) {
-  at::autocast::set_autocast_enabled(at::kCPU, on);
+inline void set_autocast(c10::DeviceType device, bool on) {
+  at::autocast::set_autocast_enabled(device, on);
 }
 
-inline void set_cpu_autocast_dtype(at::ScalarType dtype) {
-  at::autocast::set_autocast_dtype(at::kCPU, dtype);
+inline void set_autocast_dtype(c10::DeviceType device, at::ScalarType dtype) {
+  at::autocast::set_autocast_dtype(device, dtype);
 }
 
 #else
 
-inline bool cpu_autocast_enabled() {
-  return at::autocast::is_cpu_enabled();
+inline bool autocast_enabled(c10::DeviceType device) {
+  return device == c10::kCPU ? at::autocast::is_cpu_enabled() : at::autocast::is_enabled();
 }
 
-inline void set_cpu_autocast(bool on) {
-  at::autocast::set_cpu_enabled(on);
+inline void set_autocast(c10::DeviceType device, bool on) {
+  device == c10::kCPU ? at::autocast::set_cpu_enabled(on) : at::autocast::set_enabled(on);
 }
 
-inline void set_cpu_autocast_dtype(at::ScalarType dtype) {
-  at::autocast::set_autocast_cpu_dtype(dtype);
+inline void set_autocast_dtype(c10::DeviceType device, at::ScalarType dtype) {
+  device == c10::kCPU ? at::autocast::set_autocast_cpu_dtype(dtype)
+                      : at::autocast::set_autocast_gpu_dtype(dtype);
 }
 
 #endif

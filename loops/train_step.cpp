@@ -36,7 +36,8 @@ Outputs forward(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
   LoggedSummaries summaries(trainer);
   const SummaryScope summary_scope(summaries);
-  const auto autocast = trainer.step_slots().precision->autocast();
+  const auto autocast =
+      trainer.step_slots().precision->autocast(trainer.state().backend->device().type());
   Batch input = batch;
   trainer.call(hooks::on_before_forward, model, batch, input);
   Outputs outputs = model.forward(input);

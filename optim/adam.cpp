@@ -323,7 +323,8 @@ void detail::define_adam_operator(torch::Library& library) {
       "adam_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] exp_avgs, Tensor(c!)[] exp_avg_sqs, "
       "Tensor(d!)[] max_exp_avg_sqs, Tensor(e!)[] steps, Tensor lr, Tensor beta1, Tensor beta2, "
       "Tensor eps, Tensor weight_decay, bool decoupled_weight_decay) -> ()");
-  library.impl("adam_", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(adam_)));
+  library.impl("adam_",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(adam_)));
   register_prepared_operator("rondo::adam_", prepare_adam);
   library.def(
       "adam_.scaled(Tensor(a!)[] params, Tensor(f!)[] grads, Tensor(b!)[] exp_avgs, "
@@ -332,7 +333,7 @@ void detail::define_adam_operator(torch::Library& library) {
       "Tensor grad_scale) -> ()");
   library.impl("adam_.scaled",
                torch::dispatch(
-                   c10::DispatchKey::CPU,
+                   c10::DispatchKey::CompositeExplicitAutograd,
                    torch::CppFunction::makeFromBoxedFunction<&prepare_and_call<&prepare_adam>>()));
   register_prepared_operator("rondo::adam_.scaled", prepare_adam);
 }

@@ -41,7 +41,8 @@ bool same_order(const at::Tensor& a, const at::Tensor& b) {
 
 bool is_flat(const at::Tensor& param, std::initializer_list<const at::Tensor*> others) {
   const at::ScalarType dtype = param.scalar_type();
-  if ((dtype != at::kFloat && dtype != at::kDouble) || !param.is_non_overlapping_and_dense()) {
+  if (!param.is_cpu() || (dtype != at::kFloat && dtype != at::kDouble) ||
+      !param.is_non_overlapping_and_dense()) {
     return false;
   }
   for (const at::Tensor* other : others) {

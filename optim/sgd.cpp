@@ -210,7 +210,8 @@ void detail::define_sgd_operator(torch::Library& library) {
       "sgd_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] momentum_buffers, "
       "Tensor(c!)[] steps, Tensor lr, Tensor momentum, Tensor dampening, Tensor weight_decay, "
       "bool nesterov) -> ()");
-  library.impl("sgd_", torch::dispatch(c10::DispatchKey::CPU, TORCH_FN(sgd_)));
+  library.impl("sgd_",
+               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(sgd_)));
   register_prepared_operator("rondo::sgd_", prepare_sgd);
   library.def(
       "sgd_.scaled(Tensor(a!)[] params, Tensor(d!)[] grads, Tensor(b!)[] momentum_buffers, "
@@ -218,7 +219,7 @@ void detail::define_sgd_operator(torch::Library& library) {
       "bool nesterov, Tensor grad_scale) -> ()");
   library.impl("sgd_.scaled",
                torch::dispatch(
-                   c10::DispatchKey::CPU,
+                   c10::DispatchKey::CompositeExplicitAutograd,
                    torch::CppFunction::makeFromBoxedFunction<&prepare_and_call<&prepare_sgd>>()));
   register_prepared_operator("rondo::sgd_.scaled", prepare_sgd);
 }

@@ -23,8 +23,13 @@ void require(bool holds, const char* what) {
   }
 }
 
-StateList list_of(const std::vector<int64_t>& numbers) {
-  return {numbers.begin(), numbers.end()};
+template <class Number>
+StateList list_of(const std::vector<Number>& numbers) {
+  StateList list;
+  for (const Number number : numbers) {
+    list.emplace_back(number);
+  }
+  return list;
 }
 
 template <class Integer>
@@ -59,12 +64,11 @@ StateDict constant_state(const c10::IValue& value, const std::string& op) {
   if (value.isIntList()) {
     return {{"ints", list_of(value.toIntVector())}};
   }
-  if (value.isDoubleList() || value.isBoolList()) {
-    StateList items;
-    for (const c10::IValue& item : value.toListRef()) {
-      items.emplace_back(item.isDouble() ? StateValue(item.toDouble()) : StateValue(item.toBool()));
-    }
-    return {{value.isDoubleList() ? "floats" : "bools", items}};
+  if (value.isDoubleList()) {
+    return {{"floats", list_of(value.toDoubleVector())}};
+  }
+  if (value.isBoolList()) {
+    return {{"bools", list_of(value.toBoolList().vec())}};
   }
   throw NotSupportedError(
       fmt::format("the step calls {} with an argument of kind {}, which cannot be exported",

@@ -32,8 +32,8 @@ void prepare_and_call(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 /// The value of a 0-dim float64 tensor on the CPU, reached where the dispatcher does not see it.
 double& number_in(const at::Tensor& tensor);
 
-/// True when the tensors can be walked as flat arrays side by side: float32 or float64, dense, one
-/// shape, dtype and order of elements. Undefined ones do not count.
+/// True when the tensors can be walked as flat arrays side by side: on the CPU, float32 or float64,
+/// dense, one shape, dtype and order of elements. Undefined ones do not count.
 bool is_flat(const at::Tensor& param, std::initializer_list<const at::Tensor*> others);
 
 /// Whether a scale of gradients is one number on the CPU, of the parameter's dtype, or undefined.

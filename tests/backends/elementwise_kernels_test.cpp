@@ -178,6 +178,7 @@ TEST_CASE("functions from Sleef, in whole vectors, with numbers that they treat 
       },
   };
   for (const auto& function : functions) {
+    CAPTURE(&function - functions);
     Recorded recorded([&](const Batch& x) { return std::vector{function(x["a"], x["b"])}; },
                       batch(0));
     PlannedExecutor plan(recorded.program, TextLog(LogLevel::Error));

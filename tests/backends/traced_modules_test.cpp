@@ -232,11 +232,11 @@ TEST_CASE("autocast inside the step replays: its casts are in the program") {
           return training(torch::nn::Sequential(
                               torch::nn::Linear(6, 8), torch::nn::ReLU(), torch::nn::Linear(8, 3)),
                           [](auto& net, const at::Tensor& x, const at::Tensor& label) {
-                            compat::set_cpu_autocast(true);
-                            compat::set_cpu_autocast_dtype(at::kBFloat16);
+                            compat::set_autocast(at::kCPU, true);
+                            compat::set_autocast_dtype(at::kCPU, at::kBFloat16);
                             const at::Tensor logits = net->forward(x);
                             at::autocast::clear_cache();
-                            compat::set_cpu_autocast(false);
+                            compat::set_autocast(at::kCPU, false);
                             return F::cross_entropy(logits.to(at::kFloat), label);
                           });
         }) == "");
