@@ -28,6 +28,7 @@ const std::vector<Pass>& clean_up_passes() {
       {"dead_code", &remove_dead_code},
       {"constants", &fold_constants},
       {"gradients_of_parts", &write_gradients_of_parts_once, "rondo::gradients_of_parts"},
+      {"cross_entropy_backward", &fuse_cross_entropy_backward, "rondo::cross_entropy_backward"},
       {"products_in_place", &put_products_in_place},
       {"scaled_updates", &scale_gradients_in_updates},
       {"batch_norm_relu_pool", &fuse_batch_norm_relu_pool, "rondo::batch_norm_relu_pool"},

@@ -37,6 +37,10 @@ StepProgram put_products_in_place(StepProgram program);
 /// cost its size then, not `n` times that.
 StepProgram write_gradients_of_parts_once(StepProgram program);
 
+/// Makes the gradient of a mean of cross entropies from the logarithms of softmax at once: a matrix
+/// with one number a row, which comes from the mean, is neither written nor read.
+StepProgram fuse_cross_entropy_backward(StepProgram program);
+
 /// Lets updates multiply their gradients by the scale that clipping found, part by part, where
 /// nothing looks at the gradients in between.
 StepProgram scale_gradients_in_updates(StepProgram program);

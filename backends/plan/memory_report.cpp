@@ -66,6 +66,9 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
   if (name == "rondo::mm_to_") {
     return bytes_of(arguments[0]);
   }
+  if (name == "rondo::cross_entropy_backward") {
+    return bytes_of(results[0]);
+  }
   if (name == "rondo::convolution") {
     return copy_of(arguments[0]) + copy_of(results[0]);
   }

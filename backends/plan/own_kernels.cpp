@@ -15,6 +15,7 @@ const std::vector<OwnKernel>& own_kernels() {
                                softmax_rows_kernels(),
                                softmax_kernels(),
                                nll_loss_kernels(),
+                               cross_entropy_backward_kernels(),
                                max_pool_kernels(),
                                batch_norm_kernels(),
                                batch_norm_backward_kernels(),

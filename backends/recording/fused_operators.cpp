@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/_log_softmax_backward_data.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
@@ -12,6 +14,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
+#include <ATen/ops/nll_loss_backward.h>
 #include <ATen/ops/zeros.h>
 
 namespace rondo {
@@ -34,6 +37,17 @@ at::Tensor gradients_of_parts(at::TensorList gradients,
     whole.narrow(dim, starts[i], part.size(dim)).add_(part);
   }
   return whole;
+}
+
+at::Tensor cross_entropy_backward(const at::Tensor& gradient,
+                                  const at::Tensor& logarithms,
+                                  const at::Tensor& labels,
+                                  int64_t ignored,
+                                  const at::Tensor& weight) {
+  const at::Tensor of_logarithms = at::nll_loss_backward(
+      gradient, logarithms, labels, /*weight=*/{}, at::Reduction::Mean, ignored, weight);
+  return at::_log_softmax_backward_data(
+      of_logarithms, logarithms, /*dim=*/1, logarithms.scalar_type());
 }
 
 // What follows works in place where it can: see `bytes_inside` in plan/memory_report.cpp.
@@ -229,6 +243,11 @@ void define_fused_operators(torch::Library& library) {
          "gradients_of_parts(Tensor[] gradients, int[] sizes, int dim, int[] starts) -> Tensor",
          "gradients_of_parts",
          &gradients_of_parts);
+  define(library,
+         "cross_entropy_backward(Tensor gradient, Tensor logarithms, Tensor labels, int ignored, "
+         "Tensor weight) -> Tensor",
+         "cross_entropy_backward",
+         &cross_entropy_backward);
   define(library,
          "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
          "int[] dilation, bool transposed, int[] output_padding, int groups, int block) -> Tensor",

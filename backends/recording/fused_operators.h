@@ -8,6 +8,9 @@ namespace rondo {
 ///
 /// - `mm_to_`: a matrix product that is copied, or added, to a tensor.
 /// - `gradients_of_parts`: the gradient of a tensor of which parts were used.
+/// - `cross_entropy_backward`: the gradient of a mean of cross entropies, [rows, classes]. Takes
+///   that of the mean, the logarithms of softmax that forward gave, the labels, the label of rows
+///   that do not count, and how many rows do.
 /// - `convolution`, `convolution_backward`, `batch_norm`, `batch_norm_backward`: those of LibTorch
 ///   for images that may be in blocks of channels: [batch, channels / block, height, width, block].
 ///   A convolution says in `block` how many channels of its result lie side by side (0: none);

@@ -10,6 +10,7 @@
 
 #include "backends/kernel_checks.h"
 #include "backends/plan/kernels/avx512.h"
+#include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("backends/own_kernels");
 
@@ -95,7 +96,7 @@ TEST_CASE("softmax forward and backward") {
 }
 
 TEST_CASE("softmax over rows of any width, with infinities and NaN, and over other dimensions") {
-  for (const int64_t width : {1, 3, 7, 8, 9, 16, 33, 130, 2100}) {
+  for (const int64_t width : {1, 3, 7, 8, 9, 16, 33, 130, 2048, 2049, 2100, 4096, 5003}) {
     check_same(
         "rows of " + std::to_string(width),
         [](const Batch& x) {
@@ -290,6 +291,38 @@ TEST_CASE("gradients of parts, with gaps before, between and behind them") {
       },
       batch,
       2);
+}
+
+TEST_CASE("the gradient of a mean of cross entropies, of any width, by one thread and by two") {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("rondo::cross_entropy_backward", "")
+                             .typed<at::Tensor(const at::Tensor&,
+                                               const at::Tensor&,
+                                               const at::Tensor&,
+                                               int64_t,
+                                               const at::Tensor&)>();
+  const float gradients[] = {1.0F, -0.25F, 0.0F, -0.0F, std::numeric_limits<float>::infinity()};
+  for (const int threads : {1, 2}) {
+    const WithThreads some(threads);
+    for (const int64_t classes : {1, 2, 10, 16, 65, 2048, 2049, 5000}) {
+      const int64_t rows = classes == 65 ? 4096 : 7;
+      for (const bool is_odd : {false, true}) {
+        check_same(
+            fmt::format("{} classes, {} threads, {}", classes, threads, is_odd),
+            [](const Batch& x) {
+              return std::vector{op.call(x["g"], x["logs"], x["label"], 0, x["weight"])};
+            },
+            [=](int step) {
+              const at::Tensor logs = at::log_softmax(random({rows, classes}, step) * 5, 1);
+              return Batch{{"g", at::full({}, gradients[step])},
+                           {"logs", is_odd && step > 1 ? with_odd_numbers(logs) : logs},
+                           {"label", at::arange(rows).remainder(classes)},
+                           {"weight", at::full({}, 6.0F)}};
+            },
+            1);
+      }
+    }
+  }
 }
 
 TEST_CASE("norms of gradients, and what clipping makes of them") {

@@ -206,6 +206,7 @@ std::vector<Acting> all_acting() {
        })},
       {"constants", computing([](const auto& x) { return x + at::ones_like(x); })},
       {"gradients_of_parts", &sum_of_parts},
+      {"cross_entropy_backward", &clipped_updates},
       {"products_in_place", &kept_product},
       {"scaled_updates", &clipped_updates},
       {"batch_norm_relu_pool", &convolutions, widest_instruction_set() == InstructionSet::Avx2},

@@ -25,6 +25,14 @@ RONDO_AVX2 RONDO_INLINE Lanes load(const float* from) {
   return lanes;
 }
 
+RONDO_AVX2 inline bool has_nan(const float* x, int64_t count) {
+  int32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    found |= x[i] != x[i] ? 1 : 0;
+  }
+  return found != 0;
+}
+
 /// a * b + c, rounded once.
 RONDO_AVX2 RONDO_INLINE Lanes fused(Lanes a, Lanes b, Lanes c) {
   Lanes sum;

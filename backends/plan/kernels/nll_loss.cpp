@@ -1,8 +1,7 @@
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 
 #include "backends/plan/kernels/kernels.h"
+#include "backends/plan/kernels/labels.h"
 #include "backends/program/arguments.h"
 
 namespace rondo {
@@ -10,29 +9,6 @@ namespace rondo {
 namespace {
 
 constexpr int64_t kMean = 1;  // at::Reduction::Mean
-
-struct Labels {
-  const int64_t* data;
-  int64_t count;
-  int64_t classes;
-  int64_t ignored;
-
-  /// The class of a row, or -1 when it is to be ignored.
-  int64_t operator[](int64_t row) const {
-    const int64_t label = data[row];
-    if (label == ignored) {
-      return -1;
-    }
-    TORCH_CHECK_INDEX(label >= 0 && label < classes,
-                      "Target ",
-                      label,
-                      " is out of bounds: expected 0 to ",
-                      classes - 1,
-                      " in row ",
-                      row);
-    return label;
-  }
-};
 
 /// Mean of -x[row][label], without weights.
 /// Source: nll_loss_out_frame, ATen/native/LossNLL.cpp, which sums in levels.

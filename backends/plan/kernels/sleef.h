@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
+
 #include "backends/plan/kernels/avx512.h"
 
 namespace rondo {
@@ -15,6 +17,21 @@ using SleefFunction = __m512 (*)(__m512);
 /// LibTorch hides it, or this machine cannot run it.
 inline SleefFunction find_sleef(const char* name) {
   return has_avx512() ? reinterpret_cast<SleefFunction>(::dlsym(RTLD_DEFAULT, name)) : nullptr;
+}
+
+/// \param to  has room for whole vectors
+RONDO_AVX512 inline void apply(SleefFunction function,
+                               const float* from,
+                               float* to,
+                               int64_t count) {
+  int64_t i = 0;
+  for (; i + kWide <= count; i += kWide) {
+    _mm512_storeu_ps(to + i, function(_mm512_loadu_ps(from + i)));
+  }
+  if (i < count) {
+    const auto left = static_cast<__mmask16>((1U << (count - i)) - 1);
+    _mm512_storeu_ps(to + i, function(_mm512_maskz_loadu_ps(left, from + i)));
+  }
 }
 
 }  // namespace rondo

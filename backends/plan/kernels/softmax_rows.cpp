@@ -41,26 +41,6 @@ bool can_run() {
   return exponential() != nullptr && logarithm() != nullptr;
 }
 
-/// \param to  has room for whole vectors
-RONDO_AVX512 void apply(SleefFunction function, const float* from, float* to, int64_t count) {
-  int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) {
-    _mm512_storeu_ps(to + i, function(_mm512_loadu_ps(from + i)));
-  }
-  if (i < count) {
-    const auto left = static_cast<__mmask16>((1U << (count - i)) - 1);
-    _mm512_storeu_ps(to + i, function(_mm512_maskz_loadu_ps(left, from + i)));
-  }
-}
-
-RONDO_AVX2 bool has_nan(const float* x, int64_t count) {
-  int32_t found = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    found |= x[i] != x[i] ? 1 : 0;
-  }
-  return found != 0;
-}
-
 /// Of those that are numbers: where one is not, a NaN comes out of the row in any case.
 RONDO_AVX2 float largest_of(const float* x, int64_t count) {
   float largest = x[0];
@@ -127,17 +107,24 @@ float sum_of_few(const float* x, int64_t count) {
 // Source: reduce_all, ATen/cpu/vec/functional_base.h.
 
 /// LibTorch 1.13, and later ones without AVX-512.
-struct EightLanes {
+class EightLanes {
+ public:
   RONDO_AVX2 static void sum(const float* x, Rows2d rows, float* sums) {
     for (int64_t row = 0; row < rows.count; ++row, x += rows.width) {
-      sums[row] = rows.width < kLanes ? sum_of_few(x, rows.width) : sum_of(x, rows.width);
+      sums[row] =
+          rows.width < kLanes ? sum_of_few(x, rows.width) : EightLanes(x, rows.width).total();
     }
   }
 
- private:
-  RONDO_AVX2 static float sum_of(const float* x, int64_t count) {
-    Lanes sums = load(x);
-    int64_t i = kLanes;
+  /// Begins with elements that fill the lanes at least.
+  RONDO_AVX2 EightLanes(const float* x, int64_t count) : sums_(load(x)) {
+    add(x + kLanes, count - kLanes);
+  }
+
+  /// Goes on with more, of which only the last may leave lanes without one.
+  RONDO_AVX2 void add(const float* x, int64_t count) {
+    Lanes sums = sums_;
+    int64_t i = 0;
     for (; i + kLanes <= count; i += kLanes) {
       sums = sums + load(x + i);
     }
@@ -145,31 +132,49 @@ struct EightLanes {
     const __m256i left =
         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMasks + kLanes - (count - i)));
     const Lanes more = sums + _mm256_maskload_ps(x + i, left);
-    return added_up(_mm256_blendv_ps(sums, more, _mm256_castsi256_ps(left)));
+    sums_ = _mm256_blendv_ps(sums, more, _mm256_castsi256_ps(left));
   }
+
+  RONDO_AVX2 float total() const { return added_up(sums_); }
+
+ private:
+  Lanes sums_;
 };
 
 /// LibTorch 2 with AVX-512.
-struct SixteenLanes {
+class SixteenLanes {
+ public:
   RONDO_AVX512 static void sum(const float* x, Rows2d rows, float* sums) {
     for (int64_t row = 0; row < rows.count; ++row, x += rows.width) {
-      sums[row] = rows.width < kWidth ? sum_of_few(x, rows.width) : sum_of(x, rows.width);
+      sums[row] =
+          rows.width < kWidth ? sum_of_few(x, rows.width) : SixteenLanes(x, rows.width).total();
     }
   }
 
- private:
-  RONDO_AVX512 static float sum_of(const float* x, int64_t count) {
-    __m512 sums = _mm512_loadu_ps(x);
-    int64_t i = kWidth;
+  /// Begins with elements that fill the lanes at least.
+  RONDO_AVX512 SixteenLanes(const float* x, int64_t count) : sums_(_mm512_loadu_ps(x)) {
+    add(x + kWidth, count - kWidth);
+  }
+
+  /// Goes on with more, of which only the last may leave lanes without one.
+  RONDO_AVX512 void add(const float* x, int64_t count) {
+    __m512 sums = sums_;
+    int64_t i = 0;
     for (; i + kWidth <= count; i += kWidth) {
       sums = _mm512_add_ps(sums, _mm512_loadu_ps(x + i));
     }
     const auto left = static_cast<__mmask16>((1U << (count - i)) - 1);
-    sums = _mm512_mask_add_ps(sums, left, sums, _mm512_maskz_loadu_ps(left, x + i));
+    sums_ = _mm512_mask_add_ps(sums, left, sums, _mm512_maskz_loadu_ps(left, x + i));
+  }
+
+  RONDO_AVX512 float total() const {
     alignas(64) float lanes[kWidth];
-    _mm512_store_ps(lanes, sums);
+    _mm512_store_ps(lanes, sums_);
     return added_up(load(lanes) + load(lanes + kLanes));
   }
+
+ private:
+  __m512 sums_;
 };
 
 template <class Sums>
@@ -202,6 +207,45 @@ struct Softmax {
       for (int64_t i = 0; i < rows.width; ++i) {
         y[i] = x[i] * share;
       }
+    }
+  }
+};
+
+/// result = x - largest
+/// \param to  the exponentials of that
+RONDO_AVX2 void shift_block(
+    const float* x, float largest, int64_t count, float* result, float* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    result[i] = x[i] - largest;
+  }
+  apply(exponential(), result, to, count);
+}
+
+/// A row of more than a block: result = x - largest.
+/// \return the sum of the exponentials of that
+template <class Sums>
+RONDO_AVX2 float shift_wide(const float* x, int64_t width, float* result, Scratch& scratch) {
+  const float largest = largest_of(x, width);
+  float* const exponentials = scratch.elements;
+  shift_block(x, largest, kBlock, result, exponentials);
+  Sums sum(exponentials, kBlock);
+  for (int64_t at = kBlock; at < width; at += kBlock) {
+    const int64_t count = std::min(kBlock, width - at);
+    shift_block(x + at, largest, count, result + at, exponentials);
+    sum.add(exponentials, count);
+  }
+  return sum.total();
+}
+
+/// The logarithm of softmax of a row of more than a block.
+template <class Sums>
+struct WideLogSoftmax {
+  RONDO_AVX2 static void of(const float* x, int64_t width, float* y, Scratch& scratch) {
+    const float sum = shift_wide<Sums>(x, width, y, scratch);
+    apply(logarithm(), &sum, scratch.of_rows, 1);
+    const float logarithm_of_sum = scratch.of_rows[0];
+    for (int64_t i = 0; i < width; ++i) {
+      y[i] = y[i] - logarithm_of_sum;
     }
   }
 };
@@ -274,6 +318,37 @@ class RowsKernel final : public Kernel {
   std::unique_ptr<Kernel> of_libtorch_;
 };
 
+/// Row by row, for rows of more than a block.
+template <class Function>
+class WideRowsKernel final : public Kernel {
+ public:
+  WideRowsKernel(Operand input, Operand result, Rows2d rows, std::unique_ptr<Kernel> of_libtorch)
+      : input_(input), result_(result), rows_(rows), of_libtorch_(std::move(of_libtorch)) {}
+
+  void run() override {
+    std::atomic<bool> is_odd{false};
+    parallel_for(rows_.count, grain_of(rows_.width), [&](int64_t begin, int64_t end) {
+      Scratch scratch;
+      for (int64_t row = begin; row < end; ++row) {
+        float* const y = result_.as<float>() + row * rows_.width;
+        Function::of(input_.as<float>() + row * rows_.width, rows_.width, y, scratch);
+        if (has_nan(y, rows_.width)) {
+          is_odd = true;
+        }
+      }
+    });
+    if (is_odd) {
+      of_libtorch_->run();
+    }
+  }
+
+ private:
+  Operand input_;
+  Operand result_;
+  Rows2d rows_;
+  std::unique_ptr<Kernel> of_libtorch_;
+};
+
 std::unique_ptr<Kernel> kernel_of_libtorch(const StepProgram& program,
                                            const Instruction& instruction,
                                            const PlanMemory& memory) {
@@ -290,16 +365,24 @@ Rows2d rows_of(const Slot& slot) {
 }
 
 // (x, dim, half_to_float)
-bool accepts_forward(const StepProgram& program, const Instruction& instruction) {
+bool accepts_rows(const StepProgram& program, const Instruction& instruction, bool are_wide) {
   const Slot* const x = slot_at(program, instruction.arguments, 0);
   const Slot* const y = slot_at(program, instruction.results, 0);
   if (!can_run() || !is_plain_float(x) || !is_plain_float(y) || numel(*x) == 0 ||
-      x->sizes.empty() || x->sizes.back() > kBlock) {
+      x->sizes.empty() || (x->sizes.back() > kBlock) != are_wide) {
     return false;
   }
   const auto rank = static_cast<int64_t>(x->sizes.size());
   const int64_t dim = instruction.arguments[1].constant.toInt();
   return dim == -1 || dim == rank - 1;
+}
+
+bool accepts_forward(const StepProgram& program, const Instruction& instruction) {
+  return accepts_rows(program, instruction, /*are_wide=*/false);
+}
+
+bool accepts_wide(const StepProgram& program, const Instruction& instruction) {
+  return accepts_rows(program, instruction, /*are_wide=*/true);
 }
 
 // (grad, output, dim, input_dtype)
@@ -323,10 +406,22 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
       kernel_of_libtorch(program, instruction, memory));
 }
 
+template <class Function>
+std::unique_ptr<Kernel> make_wide(const StepProgram& program,
+                                  const Instruction& instruction,
+                                  const PlanMemory& memory) {
+  return std::make_unique<WideRowsKernel<Function>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.results, 0)),
+      rows_of(*slot_at(program, instruction.arguments, 0)),
+      kernel_of_libtorch(program, instruction, memory));
+}
+
 template <class Sums>
 std::vector<OwnKernel> kernels_of() {
   constexpr const char* kLogBackward = "aten::_log_softmax_backward_data";
   return {{"aten::_log_softmax", accepts_forward, make<LogSoftmax<Sums>, 0>},
+          {"aten::_log_softmax", accepts_wide, make_wide<WideLogSoftmax<Sums>>},
           {"aten::_softmax", accepts_forward, make<Softmax<Sums>, 0>},
           {kLogBackward, accepts_backward, make<LogSoftmaxBackward<Sums, true>, 1>},
           {kLogBackward, accepts_backward, make<LogSoftmaxBackward<Sums, false>, 1>}};
