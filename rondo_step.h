@@ -8,8 +8,8 @@
  * used by one thread at a time; several steps may be used by several threads only when LibTorch's
  * operators may (its default generator is shared).
  *
- * Opening a file executes nothing that stands in it; running it calls the operators that it names.
- * Run files of people that you trust.
+ * A file holds no code. Opening it calls the operators that it names, on numbers of rondo's own, to
+ * choose kernels; running it calls them on yours. Open files of people that you trust.
  */
 
 #include <stddef.h>

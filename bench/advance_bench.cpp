@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   int64_t calls = 2000;
   CLI::App app("How far advance_for goes over its budget");
   app.add_option("--workload", name, "as in step_bench");
-  app.add_option("--calls", calls, "of advance_for, for each budget");
+  app.add_option("--calls", calls, "of advance_for, for each budget")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
   const auto& all = bench::workloads();

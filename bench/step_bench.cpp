@@ -89,7 +89,8 @@ int main(int argc, char** argv) {
   CLI::App app("Times one training step.");
   app.add_option("--workload", name, "the step")->check(CLI::IsMember(names));
   app.add_option("--threads", settings.threads, "of tensor operators; auto: a fit chooses them")
-      ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", 0}}));
+      ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", 0}}))
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--exact", settings.exact, "0: rondo's steps may round differently, for speed");
   app.add_option(
       "--timeline", settings.timed_replays, "replays to time, instruction by instruction");
@@ -97,8 +98,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
   app.add_option("--copies", settings.copies, "of the batch in memory, which steps go round")
       ->check(CLI::PositiveNumber);
-  app.add_option("--steps", steps, "updates of a round");
-  app.add_option("--rounds", rounds, "of which the median counts");
+  app.add_option("--steps", steps, "updates of a round")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", rounds, "of which the median counts")->check(CLI::PositiveNumber);
   app.add_flag("--json", json, "one JSON object a line, which is the only form");
   CLI11_PARSE(app, argc, argv);
   const Workload& w = *std::find_if(bench::workloads().begin(),

@@ -23,47 +23,64 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool has_nan(const StateValue& value) {
+/// What a state's tensors hold at worst.
+enum class Holds { Numbers, Infinity, Nan };
+
+Holds worst_of(const StateValue& value) {
   if (value.is_tensor()) {
-    return summary_of("", value.as_tensor()).nans > 0;
+    const TensorSummary summary = summary_of("", value.as_tensor());
+    return summary.nans > 0 ? Holds::Nan : summary.infs > 0 ? Holds::Infinity : Holds::Numbers;
   }
+  Holds worst = Holds::Numbers;
   if (value.is_dict()) {
     for (const StateDict::Item& item : value.as_dict().items()) {
-      if (has_nan(item.second)) {
-        return true;
-      }
+      worst = std::max(worst, worst_of(item.second));
     }
   }
-  return false;
+  return worst;
 }
 
 /// What the checkpoints of a run tell.
 struct Saved {
-  std::optional<fs::path> sound;  ///< the newest without a NaN in its model and optimizer
+  std::optional<fs::path> sound;  ///< where to begin
+  int64_t update = 0;             ///< its
   std::optional<uint64_t> seed;   ///< the run's
 };
 
-bool is_sound(const StateDict& state) {
-  const StateValue* const model = state.find("model");
-  const StateValue* const optimizer = state.find("optimizer");
-  return (model == nullptr || !has_nan(*model)) && (optimizer == nullptr || !has_nan(*optimizer));
+/// Of the model and the optimizer.
+Holds worst_in(const StateDict& checkpoint) {
+  Holds worst = Holds::Numbers;
+  for (const char* part : {"model", "optimizer"}) {
+    if (const StateValue* const saved = checkpoint.find(part)) {
+      worst = std::max(worst, worst_of(*saved));
+    }
+  }
+  return worst;
 }
 
-/// Reads the run's checkpoints, the newest first, until one is sound, and tells what is wrong with
-/// the others.
+/// Reads the run's checkpoints, the newest first, until one holds numbers only, and tells what is
+/// wrong with the others. Infinity may be meant, as in a mask: when all have some, the newest of
+/// those without a NaN it is.
 Saved read_saved(const RunConfig& run) {
   const std::vector<fs::path> all = index_of(run).all();
   Saved saved;
-  for (auto path = all.rbegin(); path != all.rend() && !saved.sound; ++path) {
+  Holds held = Holds::Nan;
+  for (auto path = all.rbegin(); path != all.rend() && held != Holds::Numbers; ++path) {
     try {
       const StateDict state = read_checkpoint(*path);
       if (const StateValue* const seed = state.find("rng/seed"); seed != nullptr && !saved.seed) {
         saved.seed = static_cast<uint64_t>(seed->as_int());
       }
-      if (is_sound(state)) {
+      const Holds holds = worst_in(state);
+      if (holds != Holds::Numbers) {
+        std::cerr << fmt::format(
+            "{} holds {} already\n", path->string(), holds == Holds::Nan ? "NaN" : "infinity");
+      }
+      if (holds < held) {
+        const StateValue* const update = state.find("global_step");
         saved.sound = *path;
-      } else {
-        std::cerr << fmt::format("{} holds NaN already\n", path->string());
+        saved.update = update == nullptr ? 0 : update->as_int();
+        held = holds;
       }
     } catch (const CheckpointError&) {
       std::cerr << fmt::format("{}; trying the checkpoint before it\n",
@@ -88,7 +105,12 @@ fs::path config_of(const fs::path& run) {
 }
 
 /// The run as it was, but aside, and it explains.
-RunConfig run_to_debug(const CommandLine& line, Registries& registries) {
+struct Debugged {
+  RunConfig run;
+  int64_t update = 0;  ///< where it begins
+};
+
+Debugged run_to_debug(const CommandLine& line, Registries& registries) {
   CommandLine read = line;
   read.config = config_of(line.target).string();
   std::vector<RunConfig> phases = load_run(read, registries);
@@ -123,13 +145,13 @@ RunConfig run_to_debug(const CommandLine& line, Registries& registries) {
   run.init = options_aside(run.init, aside);
   run.init.backend.mode = "traced";
   run.init.backend.on_nan = "explain";
-  return run;
+  return {std::move(run), saved.update};
 }
 
 }  // namespace
 
 int run_debug(const CommandLine& line, Registries& registries) {
-  const RunConfig run = run_to_debug(line, registries);
+  const auto [run, first] = run_to_debug(line, registries);
   // What it fails of is what is asked for.
   Trainer trainer(run.init, TextLog::to([](LogLevel, std::string_view) {}));
   const StopOnSignal signals(trainer);
@@ -139,9 +161,12 @@ int run_debug(const CommandLine& line, Registries& registries) {
     std::cout << error.what() << std::endl;
     return 0;
   }
-  if (signals.exit_code() == 0) {
-    std::cout << fmt::format("neither a loss nor the state went bad up to update {}\n",
-                             trainer.state().global_step());
+  const int64_t last = trainer.state().global_step();
+  if (signals.exit_code() == 0 && last == first) {
+    std::cout << fmt::format("the run ends at update {}: there is nothing to run again\n", last);
+  } else if (signals.exit_code() == 0) {
+    std::cout << fmt::format(
+        "neither a loss nor the state went bad from update {} to {}\n", first, last);
   }
   return signals.exit_code() != 0 ? signals.exit_code() : 1;
 }

@@ -108,7 +108,14 @@ void print_timelines(const CommandLine& line, const fs::path& steps, Registries&
 
 int run_inspect(const CommandLine& line, Registries& registries) {
   const fs::path target = line.target;
+  if (line.timeline && !line.graph.empty()) {
+    throw UsageError("--timeline and --graph exclude each other; give one of them");
+  }
   if (fs::is_regular_file(target)) {
+    if (line.timeline || !line.graph.empty()) {
+      throw UsageError(target.string() +
+                       " is a file; --timeline and --graph take a run's directory");
+    }
     print_entries(read_checkpoint(target), 0);
     return 0;
   }

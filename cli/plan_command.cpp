@@ -46,10 +46,11 @@ Amounts grouped(const std::vector<InstructionBytes>& results, std::string Instru
 
 void print(const RunConfig& run, const std::vector<StepReport>& steps, const RunMemory& all) {
   for (const StepReport& step : steps) {
-    std::cout << fmt::format("step {}: {} operators, arena {}\n",
+    std::cout << fmt::format("step {}: {} operators, arena {}, of it {} that kernels keep\n",
                              step.name,
                              step.stats.operators_replayed,
-                             megabytes(step.memory.arena));
+                             megabytes(step.memory.arena),
+                             megabytes(step.memory.of_kernels));
     print_amounts(" the arena at its fullest, by operator",
                   grouped(step.memory.fullest, &InstructionBytes::op));
     print_amounts(" the same, by module", grouped(step.memory.fullest, &InstructionBytes::module));
@@ -170,7 +171,12 @@ int run_plan(const CommandLine& line, Registries& registries) {
       "is the data set\n",
       megabytes(rehearsal.grown_by),
       megabytes(std::max<int64_t>(grown_first - rehearsal.grown_by, 0)));
-  if (limit == 0 || all.peak <= limit) {
+  if (limit == 0) {
+    return 0;
+  }
+  if (all.peak <= limit) {
+    std::cerr << fmt::format(
+        "fits: {} less than --memory-limit={}\n", megabytes(limit - all.peak), line.memory_limit);
     return 0;
   }
   std::cerr << fmt::format(

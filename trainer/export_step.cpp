@@ -49,24 +49,25 @@ TrainerOptions options_to_export(const RunConfig& run, const fs::path& scratch) 
   return options;
 }
 
-bool is_readable(const fs::path& checkpoint) {
+bool is_readable(const fs::path& checkpoint, const TextLog& log) {
   try {
     read_checkpoint(checkpoint);
     return true;
   } catch (const CheckpointError&) {
+    log.warning(describe(std::current_exception()) + "; trying the checkpoint before it");
     return false;
   }
 }
 
 /// What the run would load in its own directory; the scratch directory has no checkpoints.
-LoadFrom start_of(const RunConfig& run) {
+LoadFrom start_of(const RunConfig& run, const TextLog& log) {
   const LoadFrom& from = run.fit->from;
   if (from.path() || from.is_nothing() || !run.init.checkpoint.autoload_last_checkpoint) {
     return from;
   }
   const Paths own = index_of(run).resumable();
   const auto newest = std::find_if(own.rbegin(), own.rend(), [&](const fs::path& path) {
-    return fs::exists(path) && is_readable(path);
+    return fs::exists(path) && is_readable(path, log);
   });
   if (newest != own.rend()) {
     return *newest;
@@ -227,7 +228,7 @@ StepFile export_step(const RunConfig& run) {
   const ScratchDirectory scratch;
   Trainer trainer(options_to_export(run, scratch.path()), TextLog(LogLevel::Warning));
   const RngScope rng(trainer);
-  const FitRun fit(trainer, run.fit->train, {}, start_of(run));
+  const FitRun fit(trainer, run.fit->train, {}, start_of(run, trainer.log()));
   // One of its own: that of the fit ends with the run, which may be over already.
   TrainStage stretch(trainer, run.fit->train, trainer.slot<Loop>("loop"), 0);
   stretch.begin();

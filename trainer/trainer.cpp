@@ -175,7 +175,10 @@ std::filesystem::path Trainer::save_checkpoint() {
 
 void Trainer::load_checkpoint(const LoadFrom& from) {
   if (state_.backend->is_in_step()) {
-    throw UsageError("load_checkpoint was called inside a step; call it from a host hook");
+    throw UsageError(
+        "a checkpoint was to be loaded, by load_checkpoint, fit or validate, inside a step; do it "
+        "in "
+        "a host hook, and between two pieces of a step after FitRun::finish_step");
   }
   slot<CheckpointCallback>("checkpoint").load(*this, from);
 }

@@ -140,12 +140,11 @@ std::string first_name_of(const StepProgram& program, const Slot& of) {
 
 StepMemory memory_of(const Plan& plan) {
   StepMemory memory;
-  memory.arena = plan.memory->arena_bytes();
   const std::vector<int64_t> adopted = bytes_in_time(plan, Home::Adopted);
   memory.fullest = fullest_moment(plan);
   bool is_behind_opaque = false;  // where nothing is tried before the first replay
   for (const PlannedInstruction& planned : plan.instructions) {
-    memory.arena += planned.kernel->bytes();
+    memory.of_kernels += planned.kernel->bytes();
     is_behind_opaque = is_behind_opaque || (plan.program.instructions[planned.index].is_opaque &&
                                             planned.lowering != Lowering::InPlace);
     const int64_t inside = planned.lowering == Lowering::Own
@@ -159,6 +158,7 @@ StepMemory memory_of(const Plan& plan) {
       memory.late_trial = std::max(memory.late_trial, is_late ? trial : 0);
     }
   }
+  memory.arena = plan.memory->arena_bytes() + memory.of_kernels;
   std::vector<bool> is_counted(plan.storages.size(), false);
   for (const Slot& slot : plan.program.slots) {
     const PlannedStorage& storage = plan.storages[storage_of(slot)];

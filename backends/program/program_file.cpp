@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "backends/program/arguments.h"
 #include "core/error.h"
 
 namespace rondo {
@@ -215,6 +218,8 @@ class Reader {
     }
     require_made();
     require_room();
+    require_sizes();
+    require_apart();
     return std::move(program_);
   }
 
@@ -340,6 +345,54 @@ class Reader {
     for (const auto& output : program_.outputs) {
       is_made(output.second);
     }
+  }
+
+  /// Gradients are as large as what they belong to, where LibTorch does not look and would write
+  /// beside its memory.
+  void require_sizes() const {
+    static const std::set<std::string> kTrusting = {"aten::_log_softmax_backward_data",
+                                                    "aten::_softmax_backward_data",
+                                                    "aten::native_batch_norm_backward",
+                                                    "aten::native_layer_norm_backward"};
+    for (const Instruction& instruction : program_.instructions) {
+      if (kTrusting.count(operator_name(instruction.op)) > 0) {
+        const Slot* const gradient = slot_at(program_, instruction.arguments, 0);
+        const Slot* const other = slot_at(program_, instruction.arguments, 1);
+        require(gradient != nullptr && other != nullptr && gradient->sizes == other->sizes,
+                "a gradient of another size than its tensor");
+      }
+    }
+  }
+
+  /// A result that is no view has memory for each of its elements: LibTorch may write them row
+  /// after row, whatever its strides.
+  void require_apart() const {
+    std::vector<bool> is_there(static_cast<size_t>(program_.storages));
+    const auto enter = [&](const Slot& slot) {
+      is_there[static_cast<size_t>(slot.storage)] = true;
+    };
+    for (const Slot& slot : program_.slots) {
+      if (slot.kind != SlotKind::Produced) {
+        enter(slot);
+      }
+    }
+    for (const Instruction& instruction : program_.instructions) {
+      for_each_slot(instruction.results, [&](SlotId id) {
+        const Slot& slot = program_.slots[static_cast<size_t>(id)];
+        require(is_there[static_cast<size_t>(slot.storage)] || has_place_for_each(slot),
+                "elements of a result lie in one place");
+        enter(slot);
+      });
+    }
+  }
+
+  static bool has_place_for_each(const Slot& slot) {
+    const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
+    double bytes = static_cast<double>(item);  // there may be more than an int64_t counts
+    for (const int64_t size : slot.sizes) {
+      bytes *= static_cast<double>(size);
+    }
+    return bytes == 0.0 || static_cast<double>(extent_of(slot) - slot.offset * item) >= bytes;
   }
 
   /// Every view lies in memory that is there: that of the state, of a constant, or of an input.

@@ -271,6 +271,16 @@ TEST_CASE("debug --nan says which operator a run went bad in, from its newest so
   CHECK(run({"debug", (dir / "nothing").string(), "--nan"}) == 1);
 }
 
+TEST_CASE("debug --nan says from where to where nothing went bad") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  CHECK(run({"fit", file, "trainer.init.loop.max_steps=6"}) == 0);  // saves at 2, 4, 6
+  const std::string run_dir = (dir / "run").string();
+  CHECK(tells(output_of({"debug", run_dir, "--nan"}, 1), "ends at update 6"));
+  CHECK(tells(output_of({"debug", run_dir, "--nan", "trainer.init.loop.max_steps=9"}, 1),
+              "from update 6 to 9"));
+}
+
 TEST_CASE("debug --nan tells nobody but who asked") {
   const TempDir dir;
   const std::string told = (dir / "told").string();
