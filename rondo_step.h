@@ -73,7 +73,8 @@ int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t
 /* Trains on one batch. After a failure the state may be half updated: close the step. */
 int rondo_step_run(rondo_step* step);
 
-/* Copies an output of the newest run, or a tensor of the state. */
+/* Copies an output of the newest run, or a tensor of the state.
+ * Outputs are zero before the first run. */
 int rondo_step_read(rondo_step* step, const char* name, void* data, size_t bytes);
 
 /* Writes the step with the state as it is now: open that file to go on. A crash leaves the old file
