@@ -109,6 +109,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
     throw NotSupportedError("backend.mode: \"traced\" runs on the CPU only; on " + device.str() +
                             " set backend.mode = \"eager\"");
   }
+  if (!options.exact && verify.every > 0) {
+    log.warning("backend.verify = \"" + options.verify +
+                "\" compares nothing: with exact = false replays may round differently");
+  }
   TracedOptions traced;
   traced.verify = options.exact ? verify : parse_verify("off");
   traced.without_passes = known_passes(options.without_passes);

@@ -91,11 +91,12 @@ int main(int argc, char** argv) {
   app.add_option("--threads", settings.threads, "of tensor operators; auto: a fit chooses them")
       ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", 0}}))
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--exact", settings.exact, "0: rondo's steps may round differently, for speed");
+  app.add_option("--exact", settings.exact, "0: rondo's steps may round differently, for speed")
+      ->check(CLI::IsMember({"0", "1"}));
   app.add_option(
       "--timeline", settings.timed_replays, "replays to time, instruction by instruction");
-  app.add_option("--backend", backends, "who is timed, in turns")
-      ->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
+  CLI::Option* const chosen = app.add_option("--backend", backends, "who is timed, in turns");
+  chosen->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
   app.add_option("--copies", settings.copies, "of the batch in memory, which steps go round")
       ->check(CLI::PositiveNumber);
   app.add_option("--steps", steps, "updates of a round")->check(CLI::PositiveNumber);
@@ -106,6 +107,10 @@ int main(int argc, char** argv) {
                                     bench::workloads().end(),
                                     [&](const Workload& one) { return one.name == name; });
   if (settings.threads == 0) {
+    if (chosen->count() > 0 && backends != std::vector<std::string>{"fit"}) {
+      fmt::print(stderr, "--threads=auto: only a fit chooses its threads; give --backend=fit\n");
+      return 2;
+    }
     backends = {"fit"};
   } else {
     at::set_num_threads(settings.threads);

@@ -27,7 +27,9 @@ void require_finite(const at::Tensor& loss, Trainer& trainer) {
     return;
   }
   const std::string what =
-      fmt::format("the loss of update {} is {}", trainer.state().global_step(), value);
+      fmt::format("the loss of update {} is {}",
+                  trainer.state().global_step(),
+                  std::isnan(value) ? std::fabs(value) : value);  // the sign of a NaN means nothing
   const std::string why = trainer.state().backend->explain_non_finite();
   if (why.empty()) {
     throw NonFiniteLossError(

@@ -26,10 +26,11 @@ int run_export_step(const CommandLine& line, Registries& registries) {
     instructions += program.instructions.size();
   }
   const std::string checkpoint = file.manifest.at("checkpoint").as_string();
-  std::cerr << fmt::format("{}: {} instructions in {} programs, from update {}{}\n",
+  std::cerr << fmt::format("{}: {} instructions in {} program{}, from update {}{}\n",
                            line.output,
                            instructions,
                            file.programs.size(),
+                           file.programs.size() == 1 ? "" : "s",
                            file.manifest.at("update").as_int(),
                            checkpoint.empty() ? "" : " of " + checkpoint);
   return 0;

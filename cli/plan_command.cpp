@@ -1,6 +1,7 @@
 // `rondo plan`: what a training step needs, before it is trained.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -117,29 +118,52 @@ int64_t bytes_named(const std::string& text) {
   return static_cast<int64_t>(number * factor->second);
 }
 
-std::string json_of(const RunMemory& all, int64_t measured) {
-  std::string text;
-  for (const auto& [kind, bytes] : all.state) {
-    text += fmt::format("{}: {}, ", json_string(kind), bytes);
+std::string json_of(const Amounts& amounts) {
+  std::vector<std::string> members;
+  members.reserve(amounts.size());
+  for (const auto& [name, bytes] : amounts) {
+    members.push_back(fmt::format("{}: {}", json_string(name), bytes));
   }
+  return fmt::format("{{{}}}", fmt::join(members, ", "));
+}
+
+std::string json_of(const StepReport& step) {
+  const std::vector<InstructionBytes>& fullest = step.memory.fullest;
   return fmt::format(
-      "{{{}\"inputs\": {}, \"ahead\": {}, \"validation\": {}, \"constants\": {}, \"arenas\": {}, "
-      "\"adopted\": {}, "
-      "\"capture\": {}, \"history\": {}, \"unplanned\": {}, \"replays\": {}, \"peak\": {}, "
-      "\"measured\": {}}}",
-      text,
-      all.inputs,
-      all.ahead,
-      all.validation,
-      all.constants,
-      all.arenas,
-      all.adopted,
-      all.capture,
-      all.history,
-      all.unplanned,
-      all.of_replays(),
-      all.peak,
-      measured);
+      "{{\"name\": {}, \"operators\": {}, \"arena\": {}, \"of_kernels\": {}, "
+      "\"by_operator\": {}, \"by_module\": {}}}",
+      json_string(step.name),
+      step.stats.operators_replayed,
+      step.memory.arena,
+      step.memory.of_kernels,
+      json_of(grouped(fullest, &InstructionBytes::op)),
+      json_of(grouped(fullest, &InstructionBytes::module)));
+}
+
+/// One line: the same bytes as `print` tells.
+std::string json_of(const std::vector<StepReport>& steps, const RunMemory& all, int64_t measured) {
+  Amounts whole = all.state;
+  whole.insert({{"inputs", all.inputs},
+                {"ahead", all.ahead},
+                {"validation", all.validation},
+                {"constants", all.constants},
+                {"arenas", all.arenas},
+                {"adopted", all.adopted},
+                {"capture", all.capture},
+                {"history", all.history},
+                {"unplanned", all.unplanned},
+                {"replays", all.of_replays()},
+                {"peak", all.peak},
+                {"measured", measured}});
+  std::vector<std::string> texts;
+  texts.reserve(steps.size());
+  for (const StepReport& step : steps) {
+    texts.push_back(json_of(step));
+  }
+  return fmt::format("{{\"run\": {}, \"modules\": {}, \"steps\": [{}]}}",
+                     json_of(whole),
+                     json_of(all.modules),
+                     fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -162,7 +186,7 @@ int run_plan(const CommandLine& line, Registries& registries) {
   const Rehearsal rehearsal = rehearse_all_steps(run);
   const RunMemory all = memory_of(rehearsal, run);
   if (line.json) {
-    std::cout << json_of(all, rehearsal.grown_by) << std::endl;
+    std::cout << json_of(rehearsal.steps, all, rehearsal.grown_by) << std::endl;
   } else {
     print(run, rehearsal.steps, all);
   }

@@ -98,7 +98,11 @@ class Walk {
         inputs.begin(), inputs.end(), [](const TensorSummary& input) { return input.nans > 0; });
     execute(instruction);
     std::vector<SlotId> written = instruction.writes;
-    for_each_slot(instruction.results, [&](SlotId id) { written.push_back(id); });
+    for_each_slot(instruction.results, [&](SlotId id) {
+      if (std::find(written.begin(), written.end(), id) == written.end()) {  // not in place
+        written.push_back(id);
+      }
+    });
     std::vector<std::pair<SlotId, TensorSummary>> bad;
     for (const SlotId id : written) {
       if (count_non_finite(tensor(id)) == 0) {

@@ -5,10 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <string>
 
-#include "configs/toml_file.h"
+#include "cli/json_table.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
@@ -43,26 +42,6 @@ std::string fit(const TempDir& dir) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// An object of JSON without null or ": " in texts, read as the inline table of TOML that it is but
-/// for its colons.
-ConfigTable table_of(const std::string& json) {
-  const std::string toml = "line = " + std::regex_replace(json, std::regex("\": "), "\" = ");
-  return *parse_toml(toml, "standard output")
-              .get_if<ConfigTable>()
-              ->find("line")
-              ->get_if<ConfigTable>();
-}
-
-double number(const ConfigTable& table, const char* key) {
-  CAPTURE(std::string(key));
-  const ConfigValue* const value = table.find(key);
-  REQUIRE(value != nullptr);
-  const auto* const whole = value->get_if<int64_t>();
-  const auto* const broken = value->get_if<double>();
-  REQUIRE((whole != nullptr || broken != nullptr));
-  return whole != nullptr ? static_cast<double>(*whole) : *broken;
-}
-
 std::string text(const ConfigTable& table, const char* key) {
   CAPTURE(std::string(key));
   REQUIRE(table.find(key) != nullptr);
@@ -83,8 +62,7 @@ TEST_CASE("fit --json writes one line to standard output, its result, and nothin
   CHECK(number(result, "steps_per_s") > 0.0);
   CHECK(fs::is_directory(text(result, "artifact_dir")));
   CHECK(fs::equivalent(text(result, "last_checkpoint"), dir / "run/checkpoint_20.pt"));
-  REQUIRE(result.find("metrics") != nullptr);
-  const ConfigTable& metrics = *result.find("metrics")->get_if<ConfigTable>();
+  const ConfigTable& metrics = table(result, "metrics");
   CHECK(number(metrics, "loss") > 0.0);
   CHECK(number(metrics, "val/loss") > 0.0);
   CHECK(number(metrics, "val/accuracy") <= 1.0);

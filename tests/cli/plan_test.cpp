@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "cli/json_table.h"
 #include "cli/run_here.h"
 #include "core/available_cores.h"
 #include "core/file_system.h"
@@ -17,7 +18,10 @@ TEST_SUITE_BEGIN("cli/plan");
 using namespace rondo;
 using rondo::test::Answer;
 using rondo::test::glyphs_toml;
+using rondo::test::number;
 using rondo::test::run_here;
+using rondo::test::table;
+using rondo::test::table_of;
 using rondo::test::TempDir;
 using rondo::test::WithThreads;
 
@@ -27,6 +31,14 @@ std::string write_run(const TempDir& dir) {
   const std::filesystem::path path = dir / "run.toml";
   std::ofstream(path) << glyphs_toml(dir / "run");
   return path.string();
+}
+
+double sum_of(const ConfigTable& numbers) {
+  double sum = 0.0;
+  for (const ConfigEntry& entry : numbers.entries()) {
+    sum += number(numbers, entry.key.c_str());
+  }
+  return sum;
 }
 
 }  // namespace
@@ -45,17 +57,22 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   CHECK_FALSE(std::filesystem::exists(dir / "run"));
   const Answer shown = run_here({"plan", config, "--json", "trainer.init.backend.on_nan=explain"});
   CHECK(shown.code == 0);
-  for (const char* key : {"model",
-                          "inputs",
-                          "ahead",
-                          "validation",
-                          "history",
-                          "unplanned",
-                          "replays",
-                          "peak",
-                          "measured"}) {
-    CHECK_MESSAGE(shown.out.find('"' + std::string(key) + "\": ") != std::string::npos, shown.out);
+  const ConfigTable plan = table_of(shown.out);
+  const ConfigTable& run = table(plan, "run");
+  for (const char* key : {"inputs", "ahead", "validation", "history", "unplanned", "measured"}) {
+    number(run, key);
   }
+  CHECK(number(run, "peak") >= number(run, "replays"));
+  CHECK(sum_of(table(plan, "modules")) == number(run, "model"));
+  double arenas = 0.0;
+  for (const ConfigValue& value : *plan.find("steps")->get_if<ConfigArray>()) {
+    const ConfigTable& step = *value.get_if<ConfigTable>();
+    CHECK(sum_of(table(step, "by_operator")) == sum_of(table(step, "by_module")));
+    CHECK(sum_of(table(step, "by_operator")) <= number(step, "arena"));
+    CHECK(sum_of(table(step, "by_operator")) > 0.0);
+    arenas += number(step, "arena");
+  }
+  CHECK(arenas == number(run, "arenas"));
 }
 
 TEST_CASE("the interpreter has no plan: the plan executor's is shown, and no timeline") {
@@ -79,6 +96,11 @@ TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run"
     CHECK_MESSAGE(trace.find(source) != std::string::npos, trace);
   }
   CHECK(run_here({"inspect", (dir / "run").string(), "--timeline", "--replays=0"}).code == 2);
+  const std::string graph = "--graph=train_update.0";
+  CHECK(run_here({"inspect", (dir / "run").string(), graph}).code == 0);
+  CHECK(run_here({"inspect", (dir / "run").string(), graph, "--timeline"}).code == 2);
+  CHECK(run_here({"inspect", config, graph}).code == 2);
+  CHECK(run_here({"inspect", config, "--timeline"}).code == 2);
 }
 
 TEST_CASE("what trains a run anew in another directory does so under the run's own threads") {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -317,6 +318,29 @@ TEST_CASE("debug --nan passes over checkpoints that cannot be read, and names th
   CHECK_FALSE(tells(text, "warning"));
 }
 
+TEST_CASE("debug --nan begins before infinity where it can") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  CHECK(run({"fit", file, "trainer.init.loop.max_steps=6"}) == 0);  // saves at 2, 4, 6
+  const auto spoil = [&](const char* name) {
+    const std::filesystem::path path = dir / "run" / name;
+    StateDict state = read_checkpoint(path);
+    state.find("model/layer0.weight")->as_tensor()[0][0] = std::numeric_limits<float>::infinity();
+    write_checkpoint(*real_file_system(), path, state);
+  };
+  const std::vector<std::string> debug = {
+      "debug", (dir / "run").string(), "--nan", "trainer.init.loop.max_steps=9"};
+  spoil("checkpoint_6.pt");
+  const std::string before = output_of(debug, 1);
+  CHECK_MESSAGE(tells(before, "checkpoint_6.pt holds infinity"), before);
+  CHECK_MESSAGE(tells(before, "from " + (dir / "run/checkpoint_4.pt").string()), before);
+  CHECK_MESSAGE(tells(before, "from update 4 to 9"), before);
+  spoil("checkpoint_4.pt");
+  spoil("checkpoint_2.pt");
+  const std::string all = output_of(debug, 0);
+  CHECK_MESSAGE(tells(all, "from " + (dir / "run/checkpoint_6.pt").string()), all);
+}
+
 TEST_CASE("debug --nan begins where the run began, which may be a checkpoint of another one") {
   const TempDir dir;
   const std::string first = write_file(dir, phase("[trainer]", dir / "first"));
@@ -385,6 +409,15 @@ TEST_CASE("export-step writes a file that is a checkpoint file") {
   CHECK(state.at("rondo_step").as_int() == 1);
   CHECK(state.at("state/model.layer0.weight").is_tensor());
   CHECK_FALSE(std::filesystem::exists(dir / "run" / "export-step"));
+}
+
+TEST_CASE("export-step passes over a checkpoint that it cannot read, and names the one it takes") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  CHECK(run({"fit", file}) == 0);  // saves at 2, 4
+  std::ofstream(dir / "run/checkpoint_4.pt") << "damaged";
+  const std::string text = output_of({"export-step", file, (dir / "out.step").string()}, 0);
+  CHECK_MESSAGE(tells(text, "from update 2 of " + (dir / "run/checkpoint_2.pt").string()), text);
 }
 
 TEST_CASE("P35: an unknown logger or backend is a wrong config") {

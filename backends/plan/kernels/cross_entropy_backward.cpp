@@ -5,15 +5,14 @@
 #include <ATen/ops/_log_softmax_backward_data_cpu_dispatch.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/labels.h"
 #include "backends/plan/kernels/lanes.h"
+#include "backends/plan/kernels/rows_or_libtorch.h"
 #include "backends/plan/kernels/sleef.h"
 #include "backends/program/arguments.h"
-#include "core/parallel.h"
 
 namespace rondo {
 
@@ -46,16 +45,7 @@ class InPlaceKernel final : public Kernel {
       : of_(of), logarithms_(std::move(logarithms)), result_(std::move(result)) {}
 
   void run() override {
-    const Labels labels = of_.labels();
-    auto* const y = of_.result.as<float>();
-    std::fill_n(y, labels.count * labels.classes, 0.0F);
-    const float of_label = of_.of_label();
-    for (int64_t row = 0; row < labels.count; ++row) {
-      const int64_t label = labels[row];
-      if (label >= 0) {
-        y[row * labels.classes + label] = of_label;
-      }
-    }
+    of_.labels().write_at_class(of_.of_label(), of_.result.as<float>());
     at::cpu::_log_softmax_backward_data_out(result_, result_, logarithms_, 1, at::kFloat);
   }
 
@@ -120,16 +110,10 @@ class DirectKernel final : public Kernel {
     for (int64_t row = 0; row < labels.count; ++row) {
       (void)labels[row];  // one that is none ends here, not in another thread
     }
-    std::atomic<bool> is_odd{false};
-    parallel_for(labels.count, grain_of(labels.classes), [&](int64_t begin, int64_t end) {
-      if (run_rows(labels, begin, end)) {
-        is_odd = true;
-      }
-    });
-    // Which of its bits a NaN gets depends on more than the functions that it goes through.
-    if (is_odd) {
-      of_libtorch_->run();
-    }
+    run_rows_or_libtorch(
+        labels.count, labels.classes, *of_libtorch_, [&](int64_t begin, int64_t end) {
+          return run_rows(labels, begin, end);
+        });
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace rondo {
@@ -27,6 +28,17 @@ struct Labels {
                       " in row ",
                       row);
     return label;
+  }
+
+  /// Writes `value` at the class of each row of `to`, [count, classes], and zeros elsewhere.
+  void write_at_class(float value, float* to) const {
+    std::fill_n(to, count * classes, 0.0F);
+    for (int64_t row = 0; row < count; ++row) {
+      const int64_t label = (*this)[row];
+      if (label >= 0) {
+        to[row * classes + label] = value;
+      }
+    }
   }
 };
 

@@ -70,15 +70,7 @@ class BackwardKernel final : public Kernel {
   void run() override {
     Labels labels = shape_;
     labels.data = labels_.as<int64_t>();
-    float* const result = result_.as<float>();
-    std::fill_n(result, labels.count * labels.classes, 0.0F);
-    const float each = -(*grad_.as<float>() / *weight_.as<float>());
-    for (int64_t row = 0; row < labels.count; ++row) {
-      const int64_t label = labels[row];
-      if (label >= 0) {
-        result[row * labels.classes + label] = each;
-      }
-    }
+    labels.write_at_class(-(*grad_.as<float>() / *weight_.as<float>()), result_.as<float>());
   }
 
  private:

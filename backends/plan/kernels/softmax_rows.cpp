@@ -1,20 +1,18 @@
 // Softmax and its logarithm over rows, many rows at a time: what LibTorch does row by row, with
 // vectors that are mostly empty where rows are short. Each number goes through the same functions
-// of Sleef, each sum in LibTorch's order. Which of its bits a NaN gets depends on more than that:
-// where there is one, LibTorch's kernel has the last word. Compiled with -ffp-contract=off
+// of Sleef, each sum in LibTorch's order. Compiled with -ffp-contract=off
 // (backends/CMakeLists.txt).
 
 #if defined(__x86_64__)
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lanes.h"
+#include "backends/plan/kernels/rows_or_libtorch.h"
 #include "backends/plan/kernels/sleef.h"
 #include "backends/program/arguments.h"
-#include "core/parallel.h"
 #include "core/torch_compat.h"
 
 namespace rondo {
@@ -283,15 +281,10 @@ class RowsKernel final : public Kernel {
         of_libtorch_(std::move(of_libtorch)) {}
 
   void run() override {
-    std::atomic<bool> is_odd{false};
-    parallel_for(rows_.count, grain_of(rows_.width), [&](int64_t begin, int64_t end) {
-      if (run_rows(begin, end)) {
-        is_odd = true;
-      }
-    });
-    if (is_odd) {
-      of_libtorch_->run();
-    }
+    run_rows_or_libtorch(
+        rows_.count, rows_.width, *of_libtorch_, [this](int64_t begin, int64_t end) {
+          return run_rows(begin, end);
+        });
   }
 
  private:
@@ -326,23 +319,26 @@ class WideRowsKernel final : public Kernel {
       : input_(input), result_(result), rows_(rows), of_libtorch_(std::move(of_libtorch)) {}
 
   void run() override {
-    std::atomic<bool> is_odd{false};
-    parallel_for(rows_.count, grain_of(rows_.width), [&](int64_t begin, int64_t end) {
-      Scratch scratch;
-      for (int64_t row = begin; row < end; ++row) {
-        float* const y = result_.as<float>() + row * rows_.width;
-        Function::of(input_.as<float>() + row * rows_.width, rows_.width, y, scratch);
-        if (has_nan(y, rows_.width)) {
-          is_odd = true;
-        }
-      }
-    });
-    if (is_odd) {
-      of_libtorch_->run();
-    }
+    run_rows_or_libtorch(
+        rows_.count, rows_.width, *of_libtorch_, [this](int64_t begin, int64_t end) {
+          return run_rows(begin, end);
+        });
   }
 
  private:
+  /// \return whether a NaN came out
+  bool run_rows(int64_t begin, int64_t end) {
+    Scratch scratch;
+    bool is_odd = false;
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t at = row * rows_.width;
+      float* const y = result_.as<float>() + at;
+      Function::of(input_.as<float>() + at, rows_.width, y, scratch);
+      is_odd = is_odd || has_nan(y, rows_.width);
+    }
+    return is_odd;
+  }
+
   Operand input_;
   Operand result_;
   Rows2d rows_;
