@@ -165,8 +165,8 @@ void register_count_params(Registry<Callback>& registry) {
       .key("order_by",
            &Options::order_by,
            one_of({"", "name", "elements"}),
-           "of the rows; empty: as in the model")
-      .key("descending", &Options::descending, "the other way round");
+           "order of the rows; empty: as in the model")
+      .key("descending", &Options::descending, "largest or last first");
 }
 
 }  // namespace rondo

@@ -68,7 +68,9 @@ void register_notify_command(Registry<Callback>& registry) {
   registry
       .add<NotifyCommand>("NotifyCommand",
                           "Runs a command when a fit is done, or training or a validation failed.")
-      .key("command", &NotifyCommand::Options::command, "of the shell; the message is its input")
+      .key("command",
+           &NotifyCommand::Options::command,
+           "what the shell runs; the message is its standard input")
       .required();
 }
 

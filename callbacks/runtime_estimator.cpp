@@ -55,11 +55,14 @@ void RuntimeEstimator::on_validate_end(Trainer&, Model&, Loop&) {
 void register_runtime_estimator(Registry<Callback>& registry) {
   using Options = RuntimeEstimator::Options;
   registry.add<RuntimeEstimator>("RuntimeEstimator", "Logs how long the run will still take.")
-      .key("skip_batches", &Options::skip_batches, at_least(0), "at the beginning, not measured")
+      .key("skip_batches",
+           &Options::skip_batches,
+           at_least(0),
+           "batches at the beginning that are not measured")
       .key("time_unit",
            &Options::time_unit,
            one_of({"seconds", "minutes", "hours", "days"}),
-           "of time/remaining_estimate");
+           "unit of time/remaining_estimate");
 }
 
 }  // namespace rondo

@@ -76,7 +76,7 @@ void register_speed_monitor(Registry<Callback>& registry) {
       .key("time_unit",
            &Options::time_unit,
            one_of({"seconds", "minutes", "hours", "days"}),
-           "of time/train, time/val and time/total");
+           "unit of time/train, time/val and time/total");
 }
 
 }  // namespace rondo

@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_tools.h"
 #include "cli/commands.h"
+#include "cli/print_entries.h"
 #include "core/error.h"
 #include "core/file_system.h"
 
@@ -18,35 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Numbers, truths and short texts as they are, of others what they are.
-std::string text_of(const StateValue& value) {
-  constexpr size_t kShort = 60;
-  if (const auto* number = std::get_if<int64_t>(&value.variant())) {
-    return std::to_string(*number);
-  }
-  if (const auto* number = std::get_if<double>(&value.variant())) {
-    return fmt::format("{}", *number);
-  }
-  if (const auto* truth = std::get_if<bool>(&value.variant())) {
-    return *truth ? "true" : "false";
-  }
-  const auto* text = std::get_if<std::string>(&value.variant());
-  const bool is_short =
-      text != nullptr && text->size() <= kShort && text->find('\n') == std::string::npos;
-  return is_short ? '"' + *text + '"' : value.kind();
-}
-
-void print_entries(const StateDict& state, const std::string& path) {
-  for (const StateDict::Item& item : state.items()) {
-    const std::string here = path.empty() ? item.first : path + "/" + item.first;
-    if (item.second.is_dict()) {
-      print_entries(item.second.as_dict(), here);
-    } else {
-      std::cout << fmt::format("{}: {}\n", here, text_of(item.second));
-    }
-  }
-}
-
 int info(const CommandLine& line) {
   for (const fs::path path : line.files) {
     const StateDict state = read_any(path);
@@ -55,7 +27,7 @@ int info(const CommandLine& line) {
                              fs::file_size(path),
                              tensor_bytes(state))
               << (path.extension() == ".safetensors" ? "" : read_manifest(path));
-    print_entries(state, "");
+    print_entries(state);
   }
   return 0;
 }

@@ -57,11 +57,11 @@ void add_plugins(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false);
 }
 
-void add_count(
+CLI::Option& add_count(
     CLI::App& app, const char* name, int64_t& value, const char* doc, int64_t least = 1) {
-  app.add_option(name, value, doc)
-      ->capture_default_str()
-      ->check(CLI::Range(least, int64_t{1} << 40));
+  return *app.add_option(name, value, doc)
+              ->capture_default_str()
+              ->check(CLI::Range(least, int64_t{1} << 40));
 }
 
 /// The arguments of everything that reads a run's file.
@@ -70,16 +70,24 @@ void add_run_file(CLI::App& app, CommandLine& line) {
   app.add_option("overrides", line.overrides, "Values that replace those of the file")
       ->type_name("KEY.PATH=VALUE")
       ->check(override_fault);
-  app.add_option("-o,--model-dir", line.model_dir, "Where checkpoints and logs go")
+  app.add_option("-o,--model-dir",
+                 line.model_dir,
+                 "Directory of the run, with its checkpoints and logs; by default as the file says")
       ->type_name("DIR");
-  app.add_option("--checkpoint", line.checkpoint, "Load this one, or none; else as the file says")
-      ->type_name("PATH|none");
   add_plugins(app, line);
+}
+
+void add_checkpoint_to_load(CLI::App& app, CommandLine& line) {
+  app.add_option("--checkpoint",
+                 line.checkpoint,
+                 "Begin with this checkpoint, or with none; by default as the file says")
+      ->type_name("PATH|none");
 }
 
 CLI::App& add_run_command(CLI::App& root, const char* name, const char* doc, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(name, doc);
   add_run_file(app, line);
+  add_checkpoint_to_load(app, line);
   app.add_flag("--dry-run", line.dry_run, "Check the run, print it resolved, and stop");
   app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
   app.footer(kExitCodes);
@@ -89,17 +97,25 @@ CLI::App& add_run_command(CLI::App& root, const char* name, const char* doc, Com
 void add_validate_all(CLI::App& root, CommandLine& line) {
   CLI::App& app =
       add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
-  add_count(app, "--since", line.since, "Leave out checkpoints of earlier updates", 0);
-  add_count(app, "--every", line.multiple_of, "Only updates that are multiples of this");
-  app.add_flag("--force", line.force, "Evaluate again what validate_all.jsonl has already");
+  app.get_option("--checkpoint")
+      ->description("Validate this checkpoint only; by default as the file says")
+      ->type_name("PATH");
+  add_count(app, "--since", line.since, "Leave out checkpoints of updates before this one", 0);
+  add_count(app,
+            "--every",
+            line.multiple_of,
+            "Leave out checkpoints of updates that are no multiple of this");
+  app.add_flag("--force", line.force, "Validate again what validate_all.jsonl has already");
   app.add_flag("--watch", line.watch, "Go on with checkpoints as they appear, until Ctrl-C");
 }
 
 void add_plan(CLI::App& root, CommandLine& line) {
-  CLI::App& app = *root.add_subcommand("plan", "Show the memory that training takes, by what for");
+  CLI::App& app = *root.add_subcommand("plan", "Show how much memory training takes, and for what");
   add_run_file(app, line);
   app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
-  app.add_option("--memory-limit", line.memory_limit, "Exit with 1 when more is needed")
+  app.add_option("--memory-limit",
+                 line.memory_limit,
+                 "Exit with code 1 when the run needs more memory than this, such as 512MB or 2GiB")
       ->type_name("SIZE");
 }
 
@@ -108,10 +124,15 @@ void add_verify_resume(CLI::App& root, CommandLine& line) {
       "verify-resume",
       "Kill a run at random moments and compare its end with an uninterrupted one");
   add_run_file(app, line);
-  add_count(app, "--steps", line.steps, "Updates of the run");
-  add_count(app, "--every", line.every, "Updates between two saves");
-  add_count(app, "--kills", line.kills, "How often it is killed");
-  add_count(app, "--seed", line.seed, "Of the moments of the kills, and of a run that has none", 0);
+  add_checkpoint_to_load(app, line);
+  add_count(app, "--steps", line.steps, "How many updates the run has");
+  add_count(app, "--every", line.every, "How many updates lie between two saves");
+  add_count(app, "--kills", line.kills, "How often the run is killed");
+  add_count(app,
+            "--seed",
+            line.seed,
+            "Seed for the moments of the kills, and for the run when its file has no seed",
+            0);
 }
 
 /// An action on files; `count`: how many, -1 for one or more.
@@ -131,10 +152,11 @@ void add_checkpoint(CLI::App& root, CommandLine& line) {
   app.require_subcommand(1);
   add_action(app, "info", "List what files hold: entries, kinds, and who wrote them", -1, line);
   add_action(
-      app, "diff", "List every entry in which two files differ; 1 when there is one", 2, line);
+      app, "diff", "List every entry in which two files differ; code 1 when there is one", 2, line);
   add_action(
-      app, "verify", "Read files whole, checking every byte; 1 when one is broken", -1, line);
-  add_action(app, "convert", "Write the first as the second, by their suffixes", 2, line);
+      app, "verify", "Read files whole, checking every byte; code 1 when one is broken", -1, line);
+  add_action(
+      app, "convert", "Write the first file as the second, in the format of its suffix", 2, line);
   add_action(app, "copy", "Copy a file that can be read whole, durably", 2, line);
   add_action(app, "delete", "Delete files and take them out of their run's index", -1, line);
   add_action(app, "average", "Write the mean of the models of several files", -1, line)
@@ -151,7 +173,8 @@ void add_export_step(CLI::App& root, CommandLine& line) {
   app.add_option("overrides", line.overrides, "Values that replace those of the file")
       ->type_name("KEY.PATH=VALUE")
       ->check(override_fault);
-  app.add_option("--checkpoint", line.checkpoint, "Begin with the state of this one")
+  app.add_option(
+         "--checkpoint", line.checkpoint, "Begin with this checkpoint; by default as the file says")
       ->type_name("PATH");
   add_plugins(app, line);
 }
@@ -170,13 +193,35 @@ void add_debug(CLI::App& root, CommandLine& line) {
   add_plugins(app, line);
 }
 
+void add_describe(CLI::App& root, CommandLine& line) {
+  CLI::App& app =
+      *root.add_subcommand("describe", "List all components, or the keys of one of them");
+  app.add_option("name", line.name, "Show this component only; \"trainer\": what all runs have")
+      ->type_name("NAME");
+  app.add_flag("--json", line.json, "Print JSON");
+  add_plugins(app, line);
+}
+
+void add_inspect(CLI::App& root, CommandLine& line) {
+  CLI::App& app =
+      *root.add_subcommand("inspect", "Show the recorded steps of a run, or what a checkpoint has");
+  app.add_option("target", line.target, "A run directory or a checkpoint")
+      ->required()
+      ->type_name("RUN_DIR|FILE.pt");
+  app.add_option("--graph", line.graph, "Print the graph of this step")->type_name("KEY");
+  CLI::Option* const timeline = app.add_flag(
+      "--timeline", line.timeline, "Train a few updates anew and show where their time goes");
+  add_count(app, "--replays", line.replays, "How many replays of each step the timeline measures")
+      .needs(timeline);
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
   add_count(fit,
             "--max-restarts",
             line.max_restarts,
-            "Start a run that dies again, from its newest checkpoint",
+            "Restart a run that dies, up to this often in a row without progress",
             0);
   add_run_command(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);
@@ -184,26 +229,10 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_plan(root, line);
   add_verify_resume(root, line);
   add_checkpoint(root, line);
-
   add_debug(root, line);
+  add_describe(root, line);
   add_export_step(root, line);
-
-  CLI::App& describe =
-      *root.add_subcommand("describe", "List all components, or the keys of one of them");
-  describe.add_option("name", line.name, "A component")->type_name("NAME");
-  describe.add_flag("--json", line.json, "Print JSON");
-  add_plugins(describe, line);
-
-  CLI::App& inspect =
-      *root.add_subcommand("inspect", "Show the recorded steps of a run, or what a checkpoint has");
-  inspect.add_option("target", line.target, "A run directory or a checkpoint")
-      ->required()
-      ->type_name("RUN_DIR|FILE.pt");
-  inspect.add_option("--graph", line.graph, "Print the graph of this step")->type_name("KEY");
-  inspect.add_flag(
-      "--timeline", line.timeline, "Train a few updates anew and show where their time goes");
-  add_count(inspect, "--replays", line.replays, "Of each step, for its timeline");
-
+  add_inspect(root, line);
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }
 
@@ -214,20 +243,25 @@ const CommandName* find_command(std::string_view name) {
   return found == std::end(kCommands) ? nullptr : found;
 }
 
-Exit unknown_command(std::string_view name) {
+/// What is wrong with the name of a command of rondo, or of an action of a command.
+std::string wrong_name(const CLI::App& app, const char* kind, std::string_view name) {
   std::vector<std::string> names;
-  for (const CommandName& command : kCommands) {
-    names.emplace_back(command.name);
+  for (const CLI::App* known : app.get_subcommands({})) {
+    names.push_back(known->get_name());
   }
-  return usage_error("rondo",
-                     fmt::format("unknown command \"{}\"{}", name, suggestion(name, names)));
+  const std::string what = name.empty() ? fmt::format("expected the name of the {}", kind)
+                                        : fmt::format("unknown {} \"{}\"", kind, name);
+  return what + suggestion(name, names);
+}
+
+bool is_option(const std::string& argument) {
+  return argument.rfind("-", 0) == 0;
 }
 
 /// Says which argument is one too many, and for an option which one may have been meant.
 std::string unexpected_argument(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining();
-  const auto option = std::find_if(
-      rest.begin(), rest.end(), [](const std::string& text) { return text.rfind("-", 0) == 0; });
+  const auto option = std::find_if(rest.begin(), rest.end(), is_option);
   if (option == rest.end()) {
     return fmt::format("unexpected argument \"{}\"", rest.empty() ? "" : rest.front());
   }
@@ -240,6 +274,24 @@ std::string unexpected_argument(const CLI::App& app) {
     }
   }
   return fmt::format("unknown option {}{}", name, suggestion(name, known));
+}
+
+/// Says what is wrong with arguments that CLI11 refused, in rondo's words where they tell more.
+Exit refused(const CLI::App& root, const CLI::ParseError& error) {
+  const CLI::App* app = &root;
+  std::string program = root.get_name();
+  while (app->remaining().empty() && !app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();  // the command, then its action
+    program += " " + app->get_name();
+  }
+  const std::vector<std::string> rest = app->remaining();
+  const bool lacks_action = app->get_require_subcommand_min() > 0 && app->get_subcommands().empty();
+  if (lacks_action && (rest.empty() || !is_option(rest.front()))) {
+    return usage_error(program, wrong_name(*app, "action", rest.empty() ? "" : rest.front()));
+  }
+  const bool is_left = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+                       std::any_of(rest.begin(), rest.end(), is_option);
+  return usage_error(program, is_left ? unexpected_argument(*app) : error.what());
 }
 
 }  // namespace
@@ -260,10 +312,8 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
   const std::string_view first = argv[1];
   const CommandName* named = find_command(first);
   if (named == nullptr && first.substr(0, 1) != "-") {
-    return unknown_command(first);
+    return usage_error("rondo", wrong_name(root, "command", first));
   }
-  const CLI::App& app = named != nullptr ? *root.get_subcommand(named->name) : root;
-  const std::string program = named != nullptr ? fmt::format("rondo {}", first) : "rondo";
   try {
     // Before the command stands one option of rondo's own, or a mistake to tell.
     root.parse(named != nullptr ? argc : 2, argv);
@@ -271,10 +321,8 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
     return Exit{0, root.help(), false};
   } catch (const CLI::CallForVersion& version) {
     return Exit{0, fmt::format("{}\n", version.what()), false};
-  } catch (const CLI::ExtrasError&) {
-    return usage_error(program, unexpected_argument(app));
   } catch (const CLI::ParseError& error) {
-    return usage_error(program, error.what());
+    return refused(root, error);
   }
   if (named == nullptr) {
     return usage_error("rondo", "the command must come first");

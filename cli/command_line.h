@@ -25,7 +25,7 @@ enum class Command {
 /// What a user asked for. Only the fields of its command are filled.
 struct CommandLine {
   Command command = Command::Version;
-  std::string config;                  ///< fit, validate, validate_all, predict: the TOML file
+  std::string config;                  ///< of what reads a run's file: the TOML file
   std::vector<std::string> overrides;  ///< `key.path=value`, in the order given; each has a key
   bool dry_run = false;                ///< check, print the resolved run, and stop
   bool json = false;                   ///< one JSON object as the last line of standard output
@@ -48,7 +48,7 @@ struct CommandLine {
   std::string target;                  ///< inspect, debug: a run directory (or a checkpoint)
   bool nan = false;                    ///< debug: find what made the first NaN
   bool timeline = false;               ///< inspect: where the time of a replay goes
-  int64_t replays = 50;                ///< inspect: of each step, for its timeline, >= 1
+  int64_t replays = 50;                ///< inspect: of each step that a timeline measures, >= 1
   std::string memory_limit;            ///< plan: such as 512MB; empty: none
   std::string graph;                   ///< inspect: the step whose graph to print; empty: none
 };

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "core/error.h"
@@ -11,6 +14,9 @@
 namespace rondo {
 
 namespace {
+
+/// What stands for the keys that every run has, beside the names of components.
+constexpr const char* kTrainer = "trainer";
 
 /// One key a line: `  lr (a number >= 0, default 0.001): step size`.
 void print_keys(const std::vector<OptionKey>& keys, const ConfigTable& defaults, int indent) {
@@ -41,17 +47,13 @@ void list(const Registry<Base>& registry) {
   }
 }
 
-/// Prints the component of this name.
-/// \return false when the family has none
+/// Prints the component of this name, if the family has one.
 template <class Base>
-bool print_one(const Registry<Base>& registry, const std::string& name) {
-  const auto* entry = registry.find(name);
-  if (entry == nullptr) {
-    return false;
+void print_one(const Registry<Base>& registry, const std::string& name) {
+  if (const auto* entry = registry.find(name)) {
+    std::cout << fmt::format("{} ({}): {}\n", entry->name, registry.family(), entry->doc);
+    print_keys(entry->keys->keys(), entry->defaults(), 2);
   }
-  std::cout << fmt::format("{} ({}): {}\n", entry->name, registry.family(), entry->doc);
-  print_keys(entry->keys->keys(), entry->defaults(), 2);
-  return true;
 }
 
 /// `{"name": "lr", "type": "a number", "check": ">= 0", "default": "0.001", "doc": "step size"}` a
@@ -79,25 +81,25 @@ std::string json_of(const std::vector<OptionKey>& keys, const ConfigTable& defau
   return "[" + text + "]";
 }
 
-/// Every component of a family with its keys.
 template <class Base>
-std::string json_of(const Registry<Base>& registry) {
-  std::string text;
-  for (const auto& entry : registry.entries()) {
-    text += fmt::format("{}{{\"family\": {}, \"name\": {}, \"doc\": {}, \"keys\": {}}}",
-                        text.empty() ? "" : ", ",
-                        json_string(registry.family()),
-                        json_string(entry.name),
-                        json_string(entry.doc),
-                        json_of(entry.keys->keys(), entry.defaults()));
-  }
-  return text;
+std::string json_of(const std::string& family, const typename Registry<Base>::Entry& entry) {
+  return fmt::format("{{\"family\": {}, \"name\": {}, \"doc\": {}, \"keys\": {}}}",
+                     json_string(family),
+                     json_string(entry.name),
+                     json_string(entry.doc),
+                     json_of(entry.keys->keys(), entry.defaults()));
 }
 
+/// Adds an object for the component of this name, if the family has one; for "" for all of them.
 template <class Base>
-void add_names(const Registry<Base>& registry, std::vector<std::string>& names) {
+void add_json(const Registry<Base>& registry,
+              const std::string& name,
+              std::vector<std::string>& objects) {
+  const auto* const asked = registry.find(name);
   for (const auto& entry : registry.entries()) {
-    names.push_back(entry.name);
+    if (name.empty() || &entry == asked) {
+      objects.push_back(json_of<Base>(registry.family(), entry));
+    }
   }
 }
 
@@ -113,18 +115,35 @@ void for_each_family(const Registries& registries, Visit visit) {
   visit(registries.slots);
 }
 
-/// Everything that a config can hold, as one JSON object on one line.
-void print_json(const Registries& registries) {
-  std::string components;
+/// All that a config can hold, or of it what this name stands for, as one JSON object on one line.
+void print_json(const Registries& registries, const std::string& name) {
+  std::vector<std::string> members;
+  if (name != kTrainer) {
+    std::vector<std::string> components;
+    for_each_family(registries,
+                    [&](const auto& registry) { add_json(registry, name, components); });
+    members.push_back(fmt::format("\"components\": [{}]", fmt::join(components, ", ")));
+  }
+  if (name.empty() || name == kTrainer) {
+    const KeyTable<TrainerOptions> keys = trainer_keys(registries);
+    const TrainerOptions defaults = config_defaults(registries);
+    members.push_back("\"trainer\": " + json_of(keys.keys(), keys.write(&defaults)));
+  }
+  std::cout << fmt::format("{{{}}}\n", fmt::join(members, ", "));
+}
+
+void require_known(const Registries& registries, const std::string& name) {
+  bool is_known = name == kTrainer;
+  std::vector<std::string> names{kTrainer};
   for_each_family(registries, [&](const auto& registry) {
-    const std::string family = json_of(registry);
-    components += (components.empty() || family.empty() ? "" : ", ") + family;
+    is_known = is_known || registry.find(name) != nullptr;
+    for (const auto& entry : registry.entries()) {
+      names.push_back(entry.name);
+    }
   });
-  const KeyTable<TrainerOptions> keys = trainer_keys(registries);
-  const TrainerOptions defaults;
-  std::cout << fmt::format("{{\"components\": [{}], \"trainer\": {}}}\n",
-                           components,
-                           json_of(keys.keys(), keys.write(&defaults)));
+  if (!is_known) {
+    throw UsageError(fmt::format("there is no component \"{}\"{}", name, suggestion(name, names)));
+  }
 }
 
 }  // namespace
@@ -133,30 +152,20 @@ int run_describe(const CommandLine& line, Registries& registries) {
   for (const std::string& plugin : line.plugins) {
     load_plugin(plugin, registries);
   }
-  if (line.json) {
-    print_json(registries);
-    return 0;
+  if (!line.name.empty()) {
+    require_known(registries, line.name);
   }
-  if (line.name.empty()) {
+  if (line.json) {
+    print_json(registries, line.name);
+  } else if (line.name.empty()) {
     for_each_family(registries, [](const auto& registry) { list(registry); });
     std::cout << "trainer                    every key of [trainer.init]: rondo describe trainer\n";
-    return 0;
-  }
-  if (line.name == "trainer") {
+  } else if (line.name == kTrainer) {
     const KeyTable<TrainerOptions> keys = trainer_keys(registries);
-    const TrainerOptions defaults;
+    const TrainerOptions defaults = config_defaults(registries);
     print_keys(keys.keys(), keys.write(&defaults), 0);
-    return 0;
-  }
-  bool is_known = false;
-  std::vector<std::string> names{"trainer"};
-  for_each_family(registries, [&](const auto& registry) {
-    is_known = print_one(registry, line.name) || is_known;
-    add_names(registry, names);
-  });
-  if (!is_known) {
-    throw UsageError(
-        fmt::format("there is no component \"{}\"{}", line.name, suggestion(line.name, names)));
+  } else {
+    for_each_family(registries, [&](const auto& registry) { print_one(registry, line.name); });
   }
   return 0;
 }

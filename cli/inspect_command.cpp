@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
+#include "cli/print_entries.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/glob.h"
@@ -19,17 +20,6 @@ namespace rondo {
 namespace fs = std::filesystem;
 
 namespace {
-
-void print_entries(const StateDict& state, int indent) {
-  for (const StateDict::Item& item : state.items()) {
-    if (item.second.is_dict()) {
-      std::cout << fmt::format("{:{}}{}/\n", "", indent, item.first);
-      print_entries(item.second.as_dict(), indent + 2);
-    } else {
-      std::cout << fmt::format("{:{}}{}: {}\n", "", indent, item.first, item.second.kind());
-    }
-  }
-}
 
 bool holds_training(const fs::path& steps) {
   const std::vector<std::string> names = real_file_system()->list(steps);
@@ -116,7 +106,7 @@ int run_inspect(const CommandLine& line, Registries& registries) {
       throw UsageError(target.string() +
                        " is a file; --timeline and --graph take a run's directory");
     }
-    print_entries(read_checkpoint(target), 0);
+    print_entries(read_checkpoint(target));
     return 0;
   }
   const fs::path steps = steps_directory(target);

@@ -5,6 +5,8 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -97,14 +99,10 @@ int64_t bytes_named(const std::string& text) {
                                                        {"KIB", 1024.0},
                                                        {"MIB", 1048576.0},
                                                        {"GIB", 1073741824.0}};
-  size_t end = 0;
   double number = -1.0;
-  try {
-    number = std::stod(text, &end);
-  } catch (const std::exception&) {
-    number = -1.0;
-  }
-  std::string unit = text.substr(std::min(end, text.size()));
+  const char* const text_end = text.data() + text.size();
+  const char* const number_end = std::from_chars(text.data(), text_end, number).ptr;
+  std::string unit(number_end, text_end);
   std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) {
     return static_cast<char>(std::toupper(c));
   });

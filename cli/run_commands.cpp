@@ -68,16 +68,6 @@ void print_summary(const FitResult& result, const std::vector<std::string>& vali
   std::cerr << text << std::endl;
 }
 
-/// {"val/accuracy": 0.98, …}
-std::string json_of(const Metrics& metrics) {
-  std::string text;
-  for (const Metrics::Item& item : metrics.items()) {
-    text += fmt::format(
-        "{}{}: {}", text.empty() ? "" : ", ", json_string(item.first), json_value(item.second));
-  }
-  return "{" + text + "}";
-}
-
 std::string json_of(const std::optional<std::filesystem::path>& path) {
   return path ? json_string(path->string()) : "null";
 }
@@ -86,7 +76,7 @@ std::string json_of(const FitResult& result) {
   return fmt::format(
       "{{\"steps\": {}, \"steps_now\": {}, \"seconds\": {:.3f}, \"steps_per_s\": {:.3f}, "
       "\"already_done\": {}, \"saves\": {}, \"failed_saves\": {}, \"save_pause_s\": {:.6f}, "
-      "\"metrics\": {}, \"artifact_dir\": {}, \"last_checkpoint\": {}}}",
+      "\"metrics\": {{{}}}, \"artifact_dir\": {}, \"last_checkpoint\": {}}}",
       result.steps,
       result.steps_now,
       result.seconds,
@@ -95,7 +85,7 @@ std::string json_of(const FitResult& result) {
       result.saves.written,
       result.saves.failed,
       result.saves.pause_s,
-      json_of(result.metrics),
+      json_members(result.metrics),
       json_string(result.artifact_dir.string()),
       json_of(result.last_checkpoint));
 }
@@ -104,11 +94,11 @@ std::string json_of(const FitResult& result) {
 std::string json_of(const ValidationTable& table, const Trainer& trainer, double seconds) {
   const ValidationRow last = table.rows.empty() ? ValidationRow{} : table.rows.back();
   return fmt::format(
-      "{{\"steps\": {}, \"seconds\": {:.3f}, \"steps_per_s\": null, \"metrics\": {}, "
+      "{{\"steps\": {}, \"seconds\": {:.3f}, \"steps_per_s\": null, \"metrics\": {{{}}}, "
       "\"artifact_dir\": {}, \"last_checkpoint\": {}, {}",
       last.step,
       seconds,
-      json_of(last.metrics),
+      json_members(last.metrics),
       json_string(trainer.state().artifact_dir.string()),
       json_of(last.checkpoint),
       table.to_json_line().substr(1));
@@ -276,6 +266,9 @@ int run_predict(const CommandLine& line, Registries& registries) {
     Trainer trainer(without_training(run.init));
     const StopOnSignal signals(trainer);
     const Outputs outputs = trainer.predict(run.predict->loader, run.predict->from);
+    if (outputs.items().empty() && trainer.stop_reason() != nullptr) {
+      return PhaseEnd{signals.exit_code(), "{\"file\": null, \"outputs\": {}}"};
+    }
     const std::string file = (trainer.state().artifact_dir / "predictions.pt").string();
     std::string shapes;
     for (const Outputs::Item& item : outputs.items()) {

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <random>
 #include <regex>
+#include <utility>
 
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
@@ -114,11 +115,12 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   checkpoint.checkpoint_root.clear();
   checkpoint.checkpoint_name =
       CheckpointOptions{}.checkpoint_name;  // names may have clocks in them
-  if (run.fit->from.path()) {
+  // Each process goes on from the newest checkpoint, the first one from what the run is told.
+  const LoadFrom start = std::exchange(run.fit->from, LoadFrom());
+  if (start.path() || start.is_nothing()) {
     checkpoint.load = {};
-    checkpoint.load.path = *run.fit->from.path();
+    checkpoint.load.path = start.path().value_or(fs::path());
   }
-  run.fit->from = {};
   run.init.logging.log_level = "error";
   auto& loggers = run.init.loggers;
   loggers.erase(

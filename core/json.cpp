@@ -43,4 +43,13 @@ std::string json_value(const MetricValue& value) {
   return std::visit(JsonOf{}, value);
 }
 
+std::string json_members(const Metrics& metrics) {
+  std::string text;
+  for (const Metrics::Item& item : metrics.items()) {
+    text += fmt::format(
+        "{}{}: {}", text.empty() ? "" : ", ", json_string(item.first), json_value(item.second));
+  }
+  return text;
+}
+
 }  // namespace rondo

@@ -109,8 +109,8 @@ void register_cifar_binary(Registry<DataSource>& registry) {
       .key("data_dir", &Options::data_dir, "directory of the files; else RONDO_DATA")
       .key("folder", &Options::folder, "folder of data_dir, looked into as well")
       .key("files", &Options::files, "files, read one after the other; else split's")
-      .key("mean", &Options::mean, "of red, green and blue, taken from the pixels in [0, 1]")
-      .key("std", &Options::std, greater_than(0), "of red, green and blue, the pixels' divisor");
+      .key("mean", &Options::mean, "what is taken from red, green and blue, which are in [0, 1]")
+      .key("std", &Options::std, greater_than(0), "what red, green and blue are divided by then");
 }
 
 }  // namespace rondo

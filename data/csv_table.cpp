@@ -215,7 +215,9 @@ void register_csv_table(Registry<DataSource>& registry) {
            one_of({"class", "value"}),
            "an integer that numbers a class, or any number")
       .key("classes", &Options::classes, at_least(1), "classes are below it, where it is given")
-      .key("feature_columns", &Options::feature_columns, "in this order; all others when empty")
+      .key("feature_columns",
+           &Options::feature_columns,
+           "columns of the features, in this order; all others when empty")
       .key("delimiter", &Options::delimiter, "one character between the fields")
       .key("first", &Options::first, at_least(0), "number of the first row that is used")
       .key("count", &Options::count, at_least(1), "rows from there; all when absent")

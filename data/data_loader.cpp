@@ -186,9 +186,11 @@ void require_distinct_labels(const Loaders& loaders) {
 KeyTable<LoaderOptions> loader_keys() {
   KeyTable<LoaderOptions> keys;
   keys.key("batch_size", &LoaderOptions::batch_size, at_least(1), "samples of a batch")
-      .key("shuffle", &LoaderOptions::shuffle, "another order in each epoch")
+      .key("shuffle", &LoaderOptions::shuffle, "whether each epoch has an order of its own")
       .key("drop_last", &LoaderOptions::drop_last, "leave a short last batch out")
-      .key("shuffle_seed", &LoaderOptions::shuffle_seed, "of the order; the run's when absent")
+      .key("shuffle_seed",
+           &LoaderOptions::shuffle_seed,
+           "seed of the shuffled order; the run's when absent")
       .key("prefetch",
            &LoaderOptions::prefetch,
            at_least(0),

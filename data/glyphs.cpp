@@ -51,11 +51,20 @@ Batch Glyphs::get_batch(const std::vector<int64_t>& indices) const {
 void register_glyphs(Registry<DataSource>& registry) {
   using Options = Glyphs::Options;
   registry.add<Glyphs>("Glyphs", "Digits drawn as by hand, made without any file.")
-      .key("size", &Options::size, at_least(1), "glyphs")
-      .key("split", &Options::split, one_of({"train", "val"}), "other glyphs of the same kind")
-      .key("seed", &Options::seed, "other glyphs again")
-      .key("max_rotation_deg", &Options::max_rotation_deg, between(0, 180), "to either side")
-      .key("distortion", &Options::distortion, at_least(0), "of the shape; 0: none")
+      .key("size", &Options::size, at_least(1), "number of glyphs")
+      .key("split",
+           &Options::split,
+           one_of({"train", "val"}),
+           "which of two sets of glyphs, which have none in common")
+      .key("seed", &Options::seed, "another seed draws other glyphs")
+      .key("max_rotation_deg",
+           &Options::max_rotation_deg,
+           between(0, 180),
+           "largest turn to either side")
+      .key("distortion",
+           &Options::distortion,
+           at_least(0),
+           "strength of the shape's distortion; 0: none")
       .key("noise", &Options::noise, between(0, 1), "largest change of a pixel");
 }
 

@@ -170,8 +170,8 @@ void register_idx_images(Registry<DataSource>& registry) {
       .key("images", &Options::images, "file of the images, with or without .gz; else split's")
       .key("labels", &Options::labels, "file of the labels, with or without .gz; else split's")
       .key("classes", &Options::classes, between(1, 256), "labels are below it")
-      .key("mean", &Options::mean, "taken from the pixels in [0, 1]")
-      .key("std", &Options::std, greater_than(0), "the pixels are divided by it");
+      .key("mean", &Options::mean, "what is taken from the pixels, which are in [0, 1]")
+      .key("std", &Options::std, greater_than(0), "what the pixels are divided by then");
 }
 
 }  // namespace rondo

@@ -85,9 +85,18 @@ void register_text_tokens(Registry<DataSource>& registry) {
   using Options = TextTokens::Options;
   registry.add<TextTokens>("TextTokens", "A text file as windows of characters.")
       .key("context", &Options::context, at_least(1), "characters of a window")
-      .key("split", &Options::split, one_of({"train", "val"}), "the beginning or the end")
-      .key("val_fraction", &Options::val_fraction, between(0, 1), "of the text, at its end")
-      .key("stride", &Options::stride, at_least(1), "between windows; context when absent")
+      .key("split",
+           &Options::split,
+           one_of({"train", "val"}),
+           "the beginning of the text, or its end")
+      .key("val_fraction",
+           &Options::val_fraction,
+           between(0, 1),
+           "share of the text that is split \"val\", at its end")
+      .key("stride",
+           &Options::stride,
+           at_least(1),
+           "characters from one window to the next; context when absent")
       .key("file", &Options::file, "name or path of the text")
       .key("data_dir", &Options::data_dir, "directory of the file; else RONDO_DATA")
       .key("folder", &Options::folder, "folder of data_dir, looked into as well");

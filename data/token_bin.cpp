@@ -71,8 +71,11 @@ void register_token_bin(Registry<DataSource>& registry) {
       .key("file", &Options::file, "name or path of the tokens")
       .required()
       .key("context", &Options::context, at_least(1), "tokens of a window")
-      .key("dtype", &Options::dtype, one_of({"uint16", "uint32"}), "of a token, little-endian")
-      .key("stride", &Options::stride, at_least(1), "between windows; context when absent")
+      .key("dtype", &Options::dtype, one_of({"uint16", "uint32"}), "type of a token, little-endian")
+      .key("stride",
+           &Options::stride,
+           at_least(1),
+           "tokens from one window to the next; context when absent")
       .key("data_dir", &Options::data_dir, "directory of the file; else RONDO_DATA")
       .key("folder", &Options::folder, "folder of data_dir, looked into as well");
 }

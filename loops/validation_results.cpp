@@ -31,7 +31,7 @@ std::string digest(const std::string& text) {
   return fmt::format("{:016x}", hash);
 }
 
-/// Appends a line and makes it durable with what was before it.
+/// Appends a line and hands it to the system: it outlives this process, not a loss of power.
 void append_line(const fs::path& path, const std::string& line) {
   std::ofstream file(path, std::ios::app);
   if (!(file << line << std::endl)) {
@@ -40,14 +40,12 @@ void append_line(const fs::path& path, const std::string& line) {
 }
 
 std::string line_of(const ValidationRow& row, const std::string& key) {
-  std::string text = fmt::format("{{\"checkpoint\": {}, \"step\": {}, \"found_with\": {}",
-                                 json_string(row.checkpoint ? row.checkpoint->string() : ""),
-                                 row.step,
-                                 json_string(key));
-  for (const Metrics::Item& item : row.metrics.items()) {
-    text += fmt::format(", {}: {}", json_string(item.first), json_value(item.second));
-  }
-  return text + "}";
+  return fmt::format("{{\"checkpoint\": {}, \"step\": {}, \"found_with\": {}{}{}}}",
+                     json_string(row.checkpoint ? row.checkpoint->string() : ""),
+                     row.step,
+                     json_string(key),
+                     row.metrics.empty() ? "" : ", ",
+                     json_members(row.metrics));
 }
 
 std::vector<std::string> names_of(const ValidationRow& row) {

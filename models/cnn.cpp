@@ -94,11 +94,14 @@ Cnn::Cnn(const Options& options) : WrappedModel(std::make_unique<Network>(option
 void register_cnn(Registry<Model>& registry) {
   using Options = Cnn::Options;
   registry.add<Cnn>("Cnn", "Stages of convolution, batch norm and pooling, then a linear layer.")
-      .key("channels", &Options::channels, at_least(1), "of the images")
+      .key("channels", &Options::channels, at_least(1), "colours of an image")
       .key("image_size", &Options::image_size, at_least(1), "pixels a side")
-      .key("classes", &Options::classes, at_least(1), "of the labels")
+      .key("classes", &Options::classes, at_least(1), "different labels")
       .key("widths", &Options::widths, each(1, at_least(1)), "channels of each stage")
-      .key("dropout", &Options::dropout, below_one(), "before the linear layer");
+      .key("dropout",
+           &Options::dropout,
+           below_one(),
+           "share that is set to zero before the linear layer");
 }
 
 }  // namespace rondo

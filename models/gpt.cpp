@@ -218,11 +218,14 @@ void register_gpt(Registry<Model>& registry) {
   using Options = Gpt::Options;
   registry.add<Gpt>("Gpt", "Decoder-only transformer that predicts the next token.")
       .key("layers", &Options::layers, at_least(1), "blocks of attention and perceptron")
-      .key("heads", &Options::heads, at_least(1), "of attention, a divisor of width")
-      .key("width", &Options::width, at_least(1), "of the residual stream")
+      .key("heads", &Options::heads, at_least(1), "heads of attention, a divisor of width")
+      .key("width", &Options::width, at_least(1), "width of the residual stream")
       .key("context", &Options::context, at_least(1), "most tokens that are seen at once")
       .key("vocabulary", &Options::vocabulary, at_least(1), "number of different tokens")
-      .key("dropout", &Options::dropout, below_one(), "of every part's output")
+      .key("dropout",
+           &Options::dropout,
+           below_one(),
+           "share of every part's output that is set to zero")
       .key("tied", &Options::tied, "whether the head is the token embedding");
 }
 

@@ -104,10 +104,10 @@ Lstm::Lstm(const Options& options) : WrappedModel(std::make_unique<Network>(opti
 void register_lstm(Registry<Model>& registry) {
   using Options = Lstm::Options;
   registry.add<Lstm>("Lstm", "Recurrent network that predicts the next token.")
-      .key("layers", &Options::layers, at_least(1), "one above the other")
-      .key("width", &Options::width, at_least(1), "of embedding and state")
+      .key("layers", &Options::layers, at_least(1), "layers of LSTM, one above the other")
+      .key("width", &Options::width, at_least(1), "width of embedding and state")
       .key("vocabulary", &Options::vocabulary, at_least(1), "number of different tokens")
-      .key("dropout", &Options::dropout, below_one(), "between layers");
+      .key("dropout", &Options::dropout, below_one(), "share that is set to zero between layers");
 }
 
 }  // namespace rondo

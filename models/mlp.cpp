@@ -85,10 +85,16 @@ void register_mlp(Registry<Model>& registry) {
   using Options = Mlp::Options;
   registry.add<Mlp>("Mlp", "Linear layers with an activation and dropout between them.")
       .key("sizes", &Options::sizes, each(2, at_least(1)), "inputs, hidden units …, classes")
-      .key("activation", &Options::activation, one_of({"relu", "gelu", "tanh"}), "between layers")
-      .key("dropout", &Options::dropout, below_one(), "share of hidden units")
-      .key("input", &Options::input, "in the batch: [B, …], flattened from dimension 1")
-      .key("label", &Options::label, "in the batch: int64 [B]");
+      .key("activation",
+           &Options::activation,
+           one_of({"relu", "gelu", "tanh"}),
+           "what stands between two layers")
+      .key("dropout",
+           &Options::dropout,
+           below_one(),
+           "share of hidden units that dropout sets to zero")
+      .key("input", &Options::input, "name in the batch: [B, …], flattened from dimension 1")
+      .key("label", &Options::label, "name in the batch: int64 [B]");
 }
 
 }  // namespace rondo

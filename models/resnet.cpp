@@ -127,10 +127,13 @@ ResNet::ResNet(const Options& options) : WrappedModel(std::make_unique<Network>(
 void register_resnet(Registry<Model>& registry) {
   using Options = ResNet::Options;
   registry.add<ResNet>("ResNet", "Residual network for small images: depth 6 * blocks + 2.")
-      .key("blocks", &Options::blocks, at_least(1), "in each of the three stages; 3: ResNet-20")
+      .key("blocks",
+           &Options::blocks,
+           at_least(1),
+           "residual blocks of each of the three stages; 3: ResNet-20")
       .key("width", &Options::width, at_least(1), "channels of the first stage")
-      .key("classes", &Options::classes, at_least(1), "of the labels")
-      .key("channels", &Options::channels, at_least(1), "of the images");
+      .key("classes", &Options::classes, at_least(1), "different labels")
+      .key("channels", &Options::channels, at_least(1), "colours of an image");
 }
 
 }  // namespace rondo

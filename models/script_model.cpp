@@ -182,17 +182,17 @@ ScriptModel::ScriptModel(const Options& options)
 void register_script_model(Registry<Model>& registry) {
   using Options = ScriptModel::Options;
   registry.add<ScriptModel>("ScriptModel", "The model of a TorchScript file.")
-      .key("path", &Options::path, "of the TorchScript file")
+      .key("path", &Options::path, "where the TorchScript file is")
       .required()
-      .key("inputs", &Options::inputs, "in the batch, in the order of the script's forward")
+      .key("inputs", &Options::inputs, "names in the batch, in the order of the script's forward")
       .key("outputs",
            &Options::outputs,
            "names of what the script returns, in order; a dictionary has its own")
       .key("loss",
            &Options::loss,
            one_of({"cross_entropy", "mse", "none"}),
-           "of \"logits\"; none: the script's own \"loss\", if any")
-      .key("target", &Options::target, "in the batch, what the loss compares with");
+           "what compares \"logits\" with the target; none: the script's own \"loss\", if any")
+      .key("target", &Options::target, "name in the batch of what the loss compares with");
 }
 
 }  // namespace rondo

@@ -30,12 +30,11 @@ std::string checkpoint_text(const ValidationRow& row) {
 }
 
 std::string json_of(const ValidationRow& row) {
-  std::string text = fmt::format(
-      "{{\"checkpoint\": {}, \"step\": {}", json_string(checkpoint_text(row)), row.step);
-  for (const Metrics::Item& item : row.metrics.items()) {
-    text += fmt::format(", {}: {}", json_string(item.first), json_value(item.second));
-  }
-  return text + "}";
+  return fmt::format("{{\"checkpoint\": {}, \"step\": {}{}{}}}",
+                     json_string(checkpoint_text(row)),
+                     row.step,
+                     row.metrics.empty() ? "" : ", ",
+                     json_members(row.metrics));
 }
 
 }  // namespace

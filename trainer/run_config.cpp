@@ -232,6 +232,14 @@ void check_autorestart(const std::vector<RunConfig>& phases,
 
 }  // namespace
 
+TrainerOptions config_defaults(const Registries& registries) {
+  ConfigTable trainer;
+  trainer.set("init", ConfigValue(ConfigTable()));
+  std::vector<Fault> missing;  // what a file has to give
+  FaultSink sink("trainer", missing);
+  return read_init(trainer, registries, sink);
+}
+
 std::vector<std::filesystem::path> plugins_of(const ConfigValue& root) {
   std::vector<Fault> faults;
   std::vector<std::filesystem::path> plugins;

@@ -61,6 +61,10 @@ std::vector<std::filesystem::path> plugins_of(const ConfigValue& root);
 /// The keys of `[trainer.init]`: one table for schema, errors and docs.
 KeyTable<TrainerOptions> trainer_keys(const Registries& registries);
 
+/// What a `[trainer.init]` that sets nothing stands for. Unlike `TrainerOptions()` it has the
+/// callbacks and loggers that are there unless a file takes them away.
+TrainerOptions config_defaults(const Registries& registries);
+
 /// The checkpoints that a run has saved, and where it will save more.
 CheckpointIndex index_of(const RunConfig& run);
 

@@ -203,7 +203,10 @@ struct ThreadsOption {
 
 KeyTable<BackendOptions> backend_keys() {
   KeyTable<BackendOptions> keys;
-  keys.key("mode", &BackendOptions::mode, one_of({"traced", "eager"}), "how a step is executed")
+  keys.key("mode",
+           &BackendOptions::mode,
+           one_of({"traced", "eager"}),
+           "whether steps are recorded once and replayed (traced), or run as written (eager)")
       .key("executor",
            &BackendOptions::executor,
            one_of({"plan", "interpreter"}),
@@ -218,16 +221,19 @@ KeyTable<BackendOptions> backend_keys() {
            &BackendOptions::timed_replays,
            at_least(0),
            "replays of each traced step to time for its timeline")
-      .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "where tensors live")
+      .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "device of the tensors")
       .key_of("verify",
               &BackendOptions::verify,
               VerifyOption{},
-              "which replays are compared with eager")
+              "which replays are compared with the eager step: the first, none, or every N-th")
       .key("on_nan",
            &BackendOptions::on_nan,
            one_of({"stop", "explain"}),
            "whether a run whose loss is not finite says which operator made it so")
-      .key_of("threads", &BackendOptions::threads, ThreadsOption{}, "threads of tensor operators")
+      .key_of("threads",
+              &BackendOptions::threads,
+              ThreadsOption{},
+              "number of threads of tensor operators")
       .key("environment",
            &BackendOptions::environment,
            one_of({"same", "new"}),
@@ -240,15 +246,15 @@ KeyTable<PrecisionOptions> precision_keys() {
   keys.key("dtype",
            &PrecisionOptions::dtype,
            one_of({"fp32", "bf16"}),
-           "arithmetic of forward and backward")
+           "number format of forward and backward")
       .key("max_gradient_norm",
            &PrecisionOptions::max_gradient_norm,
            greater_than(0),
-           "clip to this joint L2 norm")
+           "clip gradients to this joint L2 norm")
       .key("max_gradient_value",
            &PrecisionOptions::max_gradient_value,
            greater_than(0),
-           "clamp to plus and minus this");
+           "clamp each element of the gradients to plus and minus this");
   return keys;
 }
 
@@ -257,7 +263,7 @@ KeyTable<SparsityOptions> sparsity_keys() {
   keys.key("sparsity",
            &SparsityOptions::sparsity,
            below_one(),
-           "share of each weight that is zero; 0: none")
+           "share of each masked parameter that is kept at zero; 0: none")
       .key("params",
            &SparsityOptions::params,
            "globs of the masked parameters; none: all with two dimensions or more");
@@ -291,12 +297,18 @@ struct EvalStepsOption {
 KeyTable<LoopOptions> loop_keys() {
   const OptionCheck count = between(1, static_cast<double>(Time::kMost));
   KeyTable<LoopOptions> keys;
-  keys.key("max_steps", &LoopOptions::max_steps, count, "total updates of the run")
-      .key("num_steps", &LoopOptions::num_steps, count, "that many more updates")
+  keys.key("max_steps",
+           &LoopOptions::max_steps,
+           count,
+           "updates of the run in all, those before a resume included")
+      .key("num_steps",
+           &LoopOptions::num_steps,
+           count,
+           "updates to train from here on; not for runs that resume")
       .key("num_epochs", &LoopOptions::num_epochs, count, "passes over the training data")
       .key("max_duration",
            &LoopOptions::max_duration,
-           "total of the run in any unit, such as \"2e6tok\" or \"1h30m\"")
+           "length of the run in any unit, such as \"2e6tok\" or \"1h30m\"")
       .key("steps_per_epoch",
            &LoopOptions::steps_per_epoch,
            count,
@@ -304,12 +316,15 @@ KeyTable<LoopOptions> loop_keys() {
       .key("eval_frequency",
            &LoopOptions::eval_frequency,
            at_least(0),
-           "between validations: updates, a fraction or a Time")
+           "how far apart validations are, a fraction being one of the run; 0: never")
       .key_of("eval_steps",
               &LoopOptions::eval_steps,
               EvalStepsOption{},
               "batches of a validation, or a share of its pass; absent: a whole pass")
-      .key("grad_accum_steps", &LoopOptions::grad_accum_steps, count, "batches of an update");
+      .key("grad_accum_steps",
+           &LoopOptions::grad_accum_steps,
+           count,
+           "batches whose gradients make up an update");
   return keys;
 }
 
@@ -335,11 +350,17 @@ struct RenameOption {
 
 KeyTable<LoadOptions> load_keys() {
   KeyTable<LoadOptions> keys;
-  keys.key("path", &LoadOptions::path, "the file; empty: begin afresh")
-      .key("include", &LoadOptions::include, "globs of what to load; none: everything")
-      .key("ignore", &LoadOptions::ignore, "globs of what to leave as the run made it")
-      .key_of("rename", &LoadOptions::rename, RenameOption{}, "of parameters and buffers")
-      .key("weights_only", &LoadOptions::weights_only, "load the model alone");
+  keys.key("path", &LoadOptions::path, "checkpoint file to begin with; empty: begin afresh")
+      .key("include", &LoadOptions::include, "globs of the entries to load; none: all")
+      .key("ignore", &LoadOptions::ignore, "globs of the entries not to load")
+      .key_of(
+          "rename",
+          &LoadOptions::rename,
+          RenameOption{},
+          "pairs of globs, old and new, by which parameters and buffers in the file are renamed")
+      .key("weights_only",
+           &LoadOptions::weights_only,
+           "load the model only; training begins at update 0");
   return keys;
 }
 
@@ -348,10 +369,10 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
   keys.key("steps",
            &CheckpointOptions::steps,
            at_least(0),
-           "between two saves: updates, a fraction or a Time; 0: never")
+           "how far apart saves are, a fraction being one of the run; 0: never")
       .key("autoload_last_checkpoint",
            &CheckpointOptions::autoload_last_checkpoint,
-           "continue from the newest checkpoint")
+           "continue from the newest checkpoint of the run")
       .key("disable_strict_checkpoint_loading",
            &CheckpointOptions::disable_strict_checkpoint_loading,
            "tolerate missing and extra entries of the model")
@@ -363,9 +384,13 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
            "refuse files of another major or minor version")
       .key("checkpoint_root",
            &CheckpointOptions::checkpoint_root,
-           "directory of the files; model_dir when empty")
-      .key("checkpoint_name", &CheckpointOptions::checkpoint_name, "file name; must contain {step}")
-      .key("async", &CheckpointOptions::async, "write a copy on a thread while training goes on")
+           "directory of the checkpoints; empty: model_dir")
+      .key("checkpoint_name",
+           &CheckpointOptions::checkpoint_name,
+           "name of a checkpoint's file; must contain {step}")
+      .key("async",
+           &CheckpointOptions::async,
+           "write checkpoints in the background while training goes on")
       .key("on_error",
            &CheckpointOptions::on_error,
            one_of({"fail", "warn"}),
@@ -382,11 +407,11 @@ KeyTable<LoggingOptions> logging_keys() {
   keys.key("log_steps",
            &LoggingOptions::log_steps,
            at_least(0),
-           "between two log steps: updates, a fraction or a Time; 0: only the last")
+           "how far apart log steps are, a fraction being one of the run; 0: only the last update")
       .key("log_level",
            &LoggingOptions::log_level,
            one_of({"debug", "info", "warning", "error"}),
-           "of the console");
+           "least severe level of messages that the console shows");
   return keys;
 }
 
@@ -395,7 +420,7 @@ KeyTable<AutorestartOptions> autorestart_keys() {
   keys.key("max_num_restarts",
            &AutorestartOptions::max_num_restarts,
            at_least(0),
-           "starts in a row that may fail without progress; 0: not watched");
+           "starts in a row that may fail without progress; 0: no limit");
   return keys;
 }
 
@@ -407,36 +432,39 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
   keys.key_of("model",
               &TrainerOptions::model,
               NamedComponentOption<Model>(registries.models),
-              "what is trained")
+              "the model to train")
       .required();
   keys.key_of("optimizer",
               &TrainerOptions::optimizer,
               ComponentOption<Optimizer>(registries.optimizers),
-              "how it is updated")
+              "the optimizer that updates the model")
       .key_of("schedulers",
               &TrainerOptions::schedulers,
               ComponentListOption<Scheduler>(registries.schedulers),
-              "what moves the optimizer's numbers")
+              "schedules of the optimizer's numbers, such as lr")
       .table("backend", &TrainerOptions::backend, backend_keys(), "how and where steps run")
-      .table("precision", &TrainerOptions::precision, precision_keys(), "arithmetic and clipping")
+      .table("precision",
+             &TrainerOptions::precision,
+             precision_keys(),
+             "number format and clipping of gradients")
       .table("sparsity", &TrainerOptions::sparsity, sparsity_keys(), "weights kept at zero")
       .table(
           "loop", &TrainerOptions::loop, loop_keys(), "length of the run, validation, accumulation")
       .table("checkpoint", &TrainerOptions::checkpoint, checkpoint_keys(), "saving and loading")
-      .table("logging", &TrainerOptions::logging, logging_keys(), "text log and log steps")
+      .table("logging", &TrainerOptions::logging, logging_keys(), "messages and log steps")
       .key_of("callbacks",
               &TrainerOptions::callbacks,
               ListWithDefaults<Callback>(registries.callbacks, {"LogOptimizerParamGroup"}),
-              "in the order in which they are called")
+              "callbacks, in the order in which they are called")
       .key_of("loggers",
               &TrainerOptions::loggers,
               ListWithDefaults<Logger>(registries.loggers, {"ProgressLogger", "JsonlLogger"}),
-              "who gets the metrics")
-      .key("seed", &TrainerOptions::seed, at_least(0), "of every random number of the run")
+              "loggers that get the metrics")
+      .key("seed", &TrainerOptions::seed, at_least(0), "seed of every random number of the run")
       .table("autorestart",
              &TrainerOptions::autorestart,
              autorestart_keys(),
-             "a limit to restarts in vain")
+             "limit of restarts without progress")
       .key_of("slots",
               &TrainerOptions::slots,
               SlotsOption(registries.slots),

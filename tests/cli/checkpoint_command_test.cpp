@@ -80,6 +80,16 @@ TEST_CASE("info lists entries with their kinds, sizes, and who wrote the file") 
   CHECK(checkpoint({"info", (dir / "absent.pt").string()}).code == 1);
 }
 
+TEST_CASE("inspect lists the entries of a file as info does, and nothing else") {
+  const TempDir dir;
+  const std::string path = write(dir / "a.pt", 1.0F);
+  const Answer inspected = run_here({"inspect", path});
+  CHECK(inspected.code == 0);
+  CHECK(inspected.out.rfind("model/layer.weight: ", 0) == 0);
+  CHECK(contains(inspected.out, "[2, 3]"));
+  CHECK(contains(checkpoint({"info", path}).out, inspected.out));
+}
+
 TEST_CASE("diff answers with 0 for equal files, else with 1 and every entry that differs") {
   const TempDir dir;
   const std::string a = write(dir / "a.pt", 1.0F);

@@ -53,6 +53,9 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"validate", "a.toml"}).command == Command::Validate);
   CHECK(read({"validate_all", "a.toml"}).command == Command::ValidateAll);
   CHECK(read({"predict", "a.toml"}).command == Command::Predict);
+  CHECK(read({"plan", "a.toml"}).command == Command::Plan);
+  CHECK(read({"verify-resume", "a.toml"}).command == Command::VerifyResume);
+  CHECK(read({"checkpoint", "info", "a.pt"}).command == Command::Checkpoint);
   CHECK(read({"debug", "runs/a", "--nan"}).command == Command::Debug);
   CHECK(read({"describe"}).command == Command::Describe);
   CHECK(read({"export-step", "a.toml", "a.step"}).command == Command::ExportStep);
@@ -146,6 +149,17 @@ TEST_CASE("describe and inspect take what they show") {
   const CommandLine inspect = read({"inspect", "runs/a", "--graph", "train"});
   CHECK(inspect.target == "runs/a");
   CHECK(inspect.graph == "train");
+  const CommandLine timeline = read({"inspect", "runs/a", "--replays=7", "--timeline"});
+  CHECK(timeline.timeline);
+  CHECK(timeline.replays == 7);
+}
+
+TEST_CASE("an action of checkpoint takes files, and has options of its own") {
+  const CommandLine average = read({"checkpoint", "average", "a.pt", "b.pt", "-o", "c.pt"});
+  CHECK(average.action == "average");
+  CHECK(average.files == Arguments{"a.pt", "b.pt"});
+  CHECK(average.output == "c.pt");
+  CHECK(answer({"checkpoint", "average", "--help"}).text.find("--output") != std::string::npos);
 }
 
 TEST_CASE("help and version are answered with code 0 on standard output") {
@@ -217,6 +231,19 @@ TEST_CASE("wrong use is answered with code 2 on standard error, naming what is w
       {{"inspect"}, {"rondo inspect", "target"}},
       {{"inspect", "runs/a", "runs/b"}, {"\"runs/b\""}},
       {{"version", "now"}, {"\"now\""}},
+      {{"inspect", "runs/a", "--replays=7"}, {"--replays", "--timeline"}},
+      {{"plan", "a.toml", "--checkpoint=a.pt"}, {"rondo plan", "unknown option --checkpoint"}},
+      {{"plan", "a.toml", "--checkpoint", "none"}, {"rondo plan", "unknown option --checkpoint"}},
+      {{"fit", "--jsno"}, {"--jsno", "did you mean \"--json\""}},
+      {{"checkpoint"}, {"rondo checkpoint", "action", "average", "verify"}},
+      {{"checkpoint", "inof", "a.pt"},
+       {"rondo checkpoint", "\"inof\"", "did you mean \"info\"", "average"}},
+      {{"checkpoint", "--foo"}, {"rondo checkpoint", "unknown option --foo"}},
+      {{"checkpoint", "--foo", "info", "a.pt"}, {"rondo checkpoint", "unknown option --foo"}},
+      {{"checkpoint", "info", "--foo", "a.pt"}, {"rondo checkpoint info", "unknown option --foo"}},
+      {{"checkpoint", "info"}, {"rondo checkpoint info", "files"}},
+      {{"checkpoint", "average", "a.pt", "--ouput=b.pt"},
+       {"rondo checkpoint average", "--ouput", "did you mean \"--output\""}},
   };
   for (const Wrong& wrong : cases) {
     INFO(joined(wrong.arguments));

@@ -87,6 +87,16 @@ class HeldLock {
   int fd_;
 };
 
+/// The exit code of `rondo verify-resume` of a short run.
+int verify_short_run(const TempDir& dir,
+                     const fs::path& run,
+                     const std::vector<std::string>& arguments) {
+  std::vector<std::string> line = {
+      RONDO_LAUNCHER, "verify-resume", run.string(), "--steps=12", "--every=3", "--kills=1"};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return Process(line, dir / "out").wait();
+}
+
 /// Kills a run at random moments; what the program says of it.
 int verify_resume(const TempDir& dir, const fs::path& run, int kills) {
   Process process({RONDO_LAUNCHER,
@@ -131,6 +141,30 @@ TEST_CASE("a run without a seed is checked with one for all of its processes") {
   REQUIRE(at != std::string::npos);
   std::ofstream(dir / "seedless.toml") << text.erase(at, seed.size());
   CHECK(verify_resume(dir, dir / "seedless.toml", 1) == 0);
+}
+
+TEST_CASE(
+    "verify-resume begins with the checkpoint that is typed, or with none, before the file's") {
+  const TempDir dir;
+  const fs::path absent = dir / "absent.pt";
+  const fs::path run = config(dir, fmt::format(", load = {{ path = \"{}\" }}", absent.string()));
+  CHECK(verify_short_run(dir, run, {}) == 1);
+  CHECK(content(dir / "out").find(absent.string()) != std::string::npos);
+  CHECK(verify_short_run(dir, run, {"--checkpoint", "none"}) == 0);
+  CHECK(verify_short_run(dir, run, {"trainer.fit.ckpt_path=false"}) == 0);
+
+  const std::string begun = (dir / "begun").string();
+  Process fit({RONDO_LAUNCHER,
+               "fit",
+               run.string(),
+               "--checkpoint=none",
+               "-o",
+               begun,
+               "trainer.init.loop.max_steps=4"},
+              dir / "out");
+  REQUIRE(fit.wait() == 0);
+  CHECK(verify_short_run(dir, run, {"--checkpoint", begun + "/checkpoint_4.pt"}) == 0);
+  CHECK(verify_short_run(dir, run, {"--checkpoint", begun + "/checkpoint_5.pt"}) == 1);
 }
 
 TEST_CASE("SIGINT and SIGTERM end the current update, save, and exit with 130 and 143") {

@@ -47,9 +47,18 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   const TempDir dir;
   const std::string config = write_run(dir);
   CHECK(run_here({"plan", config}).code == 0);
-  CHECK(run_here({"plan", config, "--memory-limit=64MB", "--json"}).code == 0);
+  CHECK(run_here({"plan", config, "--memory-limit=0.0625GiB", "--json"}).code == 0);
   CHECK(run_here({"plan", config, "--memory-limit=10KiB"}).code == 1);
-  for (const char* size : {"much", "inf", "nan", "1e30GB", "9223372036854775808", "-1", "0"}) {
+  for (const char* size : {"much",
+                           "inf",
+                           "nan",
+                           "1e30GB",
+                           "9223372036854775808",
+                           "-1",
+                           "0",
+                           "0x4000000",
+                           " 64MB",
+                           "64MB "}) {
     CHECK_MESSAGE(run_here({"plan", config, std::string("--memory-limit=") + size}).code == 2,
                   size);
   }
