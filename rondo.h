@@ -1,12 +1,11 @@
 #pragma once
 
-// Everything that a program needs which trains with rondo. Reaches <ATen/core/Tensor.h>, nothing
-// heavier; models that are torch modules include <rondo/models/module_model.h>.
+// What a program needs that trains with rondo: the Trainer, and every data set, model, optimizer,
+// scheduler, callback and logger. Reaches <ATen/core/Tensor.h>, nothing heavier; models that are
+// torch modules include <rondo/models/module_model.h>.
 
+#include "callbacks/callbacks.h"
 #include "callbacks/early_exit_callback.h"
-#include "callbacks/keep_n_checkpoints.h"
-#include "callbacks/log_optimizer_param_group.h"
-#include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "core/summary.h"
 #include "core/time.h"

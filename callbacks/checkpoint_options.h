@@ -23,7 +23,8 @@ struct LoadOptions {
 };
 
 struct CheckpointOptions {
-  Time steps = 0;  ///< between two saves; 0: never. The last update of a run is always saved
+  Time steps = 0;  ///< between two saves; the run's last update is saved too. 0: neither, only what
+                   ///< is asked for (`Trainer::request_save`, `save_checkpoint`)
   bool autoload_last_checkpoint = true;  ///< continue from the newest indexed checkpoint
   bool disable_strict_checkpoint_loading =
       false;                                   ///< tolerate missing and extra entries of the model

@@ -14,7 +14,7 @@ struct ParameterCounts {
     std::string type;  ///< "parameter", "buffer", or "group" of several
     std::string name;
     std::string dtype;  ///< "mixed" in a group that differs
-    std::string shape;  ///< "[3, 4]"; "" of a group
+    std::string shape;  ///< "3, 4"; "" of a group, or without dimensions
     int64_t elements = 0;
     int64_t bytes = 0;
     int64_t trainable = 0;  ///< elements that are trained

@@ -17,7 +17,7 @@ class RemainingTime {
   /// A validation took so long; `label` tells different ones apart.
   void validation(const std::string& label, double seconds);
 
-  /// Nothing before there was any progress since measuring began.
+  /// Empty until training has advanced since measuring began.
   std::optional<double> seconds() const;
 
  private:

@@ -38,9 +38,10 @@ struct ValidationLoopOptions {
 };
 
 /// The loop of one validation. With a hook family of its own, `on_<hook>_start`, `_end`,
-/// `_batch_start`,
-/// `_batch_end`, `_step_start` and `_step_end` are fired through `Callback::on_custom` in place of
-/// the `on_validate_…` hooks.
+/// `_batch_start`, `_batch_end`, `_step_start` and `_step_end` are fired through
+/// `Callback::on_custom` in place of the `on_validate_…` hooks. The core callbacks know only those:
+/// the model stays in the mode that it is in, and neither loss nor metrics are gathered, unless a
+/// callback does both in the family's hooks (`model.module().eval()`, `Trainer::log_metrics`).
 class ValidationLoop final : public Loop {
  public:
   using Options = ValidationLoopOptions;

@@ -21,7 +21,8 @@ struct CoreSlot {
 /// those of `slots_moved_to_end` are moved behind everything, for dispatch.
 const std::vector<CoreSlot>& core_slots();
 
-/// Slots that must see what all others did.
+/// Slots that are called after everybody else: `run_schedule`, so that the plan is gone before
+/// others hear of a fit's failure; `checkpoint`, so that it saves what all others did.
 const std::vector<const char*>& slots_moved_to_end();
 
 }  // namespace rondo

@@ -26,6 +26,8 @@ struct Description {
   std::vector<int64_t> sizes;
 };
 
+using Descriptions = std::map<std::string, Description>;
+
 std::string manifest_text(const rondo::StateDict& manifest) {
   std::string text = fmt::format(
       "rondo {}\nupdate {}\n", manifest.at("rondo").as_string(), manifest.at("update").as_int());
@@ -48,20 +50,13 @@ struct rondo_step {
   explicit rondo_step(rondo::StepFile file)
       : step(std::move(file)), manifest(manifest_text(step.file().manifest)) {}
 
-  void describe(const std::string& name,
-                at::ScalarType dtype,
-                const std::vector<int64_t>& sizes,
-                rondo_tensor* tensor) {
-    const Description& kept = descriptions.emplace(name, Description{name, sizes}).first->second;
-    int64_t count = 1;
-    for (const int64_t size : sizes) {
-      count *= size;
-    }
-    *tensor = {kept.name.c_str(),
-               static_cast<rondo_dtype>(dtype),
-               static_cast<int64_t>(kept.sizes.size()),
-               kept.sizes.data(),
-               static_cast<size_t>(count) * c10::elementSize(dtype)};
+  rondo_tensor input(const rondo::Slot& slot) {
+    return describe(described_inputs, slot.name, slot.dtype, slot.sizes);
+  }
+
+  rondo_tensor output_or_state(const char* name) {
+    const at::Tensor& found = tensor(name);
+    return describe(described_others, name, found.scalar_type(), found.sizes().vec());
   }
 
   const at::Tensor& tensor(const char* name) const {
@@ -75,7 +70,25 @@ struct rondo_step {
 
   rondo::ExportedStep step;
   std::string manifest;
-  std::map<std::string, Description> descriptions;
+  Descriptions described_inputs;
+  Descriptions described_others;  // apart: an output may have an input's name
+
+ private:
+  static rondo_tensor describe(Descriptions& known,
+                               const std::string& name,
+                               at::ScalarType dtype,
+                               const std::vector<int64_t>& sizes) {
+    const Description& kept = known.emplace(name, Description{name, sizes}).first->second;
+    int64_t count = 1;
+    for (const int64_t size : sizes) {
+      count *= size;
+    }
+    return {kept.name.c_str(),
+            static_cast<rondo_dtype>(dtype),
+            static_cast<int64_t>(kept.sizes.size()),
+            kept.sizes.data(),
+            static_cast<size_t>(count) * c10::elementSize(dtype)};
+  }
 };
 
 namespace {
@@ -148,8 +161,7 @@ int rondo_step_input(rondo_step* step, int64_t index, rondo_tensor* tensor) {
       throw rondo::UsageError(
           fmt::format("the step has {} inputs, asked for number {}", inputs.size(), index));
     }
-    const rondo::Slot& slot = inputs[static_cast<size_t>(index)];
-    step->describe(slot.name, slot.dtype, slot.sizes, tensor);
+    *tensor = step->input(inputs[static_cast<size_t>(index)]);
   });
 }
 
@@ -158,8 +170,7 @@ int rondo_step_find(rondo_step* step, const char* name, rondo_tensor* tensor) {
     require_argument(step, "step");
     require_argument(name, "name");
     require_argument(tensor, "tensor");
-    const at::Tensor& found = step->tensor(name);
-    step->describe(name, found.scalar_type(), found.sizes().vec(), tensor);
+    *tensor = step->output_or_state(name);
   });
 }
 
@@ -168,11 +179,9 @@ int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t
     require_argument(step, "step");
     require_argument(name, "name");
     require_argument(data, "data");
-    rondo_tensor input{};
     for (const rondo::Slot& slot : step->step.inputs()) {
       if (slot.name == name) {
-        step->describe(slot.name, slot.dtype, slot.sizes, &input);
-        require_bytes(name, input.bytes, bytes);
+        require_bytes(name, step->input(slot).bytes, bytes);
       }
     }
     step->step.bind(name, data);

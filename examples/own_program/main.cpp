@@ -16,8 +16,9 @@ struct SaveEvery final : rondo::Callback {
                           rondo::Model&,
                           const rondo::Outputs&,
                           const rondo::Batch&,
-                          int64_t batch) override {
-    if ((batch + 1) % options_.batches == 0) {
+                          int64_t /*batch_idx*/) override {
+    // batch_idx begins anew after each validation and each resume; the timestamp does not.
+    if (trainer.state().timestamp.batch % options_.batches == 0) {
       trainer.request_save();
     }
   }

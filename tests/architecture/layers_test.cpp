@@ -313,6 +313,25 @@ TEST_CASE("rondo.h reaches no header of torch/, which takes longer to read than 
   CHECK(seen.count("models/mlp.h") == 1);
 }
 
+TEST_CASE("callbacks.h, and so rondo.h, brings every callback that a config can name") {
+  const std::string start = "register_";
+  const std::string brought = content(source_root() / "callbacks/callbacks.h");
+  std::ifstream list(source_root() / "callbacks/register.h");
+  int count = 0;
+  for (std::string word; list >> word;) {
+    const size_t end = word.find("(Registry<Callback>&");
+    if (word.rfind(start, 0) != 0 || end == std::string::npos || word.find("builtin") == 9) {
+      continue;
+    }
+    const std::string name = word.substr(start.size(), end - start.size());
+    CAPTURE(name);
+    CHECK(brought.find("#include \"callbacks/" + name + ".h\"") != std::string::npos);
+    ++count;
+  }
+  CHECK(count > 10);
+  CHECK(content(source_root() / "rondo.h").find("callbacks/callbacks.h") != std::string::npos);
+}
+
 TEST_CASE(
     "who switches gradients off includes the header, which ATen.h of LibTorch 1 brings only") {
   for (const auto& [folder, allowed] : kMayInclude) {

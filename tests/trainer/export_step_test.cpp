@@ -202,6 +202,29 @@ TEST_CASE(
   rondo_step_close(step);
 }
 
+TEST_CASE("an output that is named like an input is described as what it is") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  ProbeCallback::Options probe;
+  probe.after_forward = [](Outputs& outputs) { outputs.set("x", outputs["loss"].detach() * 2); };
+  options.callbacks = {use<ProbeCallback>(probe)};
+  rondo_step* step = rondo_step_open(export_to(dir, options).c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  rondo_tensor input{};
+  rondo_tensor output{};
+  REQUIRE_MESSAGE(rondo_step_input(step, 0, &input), rondo_step_error());
+  REQUIRE_MESSAGE(rondo_step_find(step, "x", &output), rondo_step_error());
+  CHECK(std::string(input.name) == "x");
+  CHECK(std::string(output.name) == "x");
+  REQUIRE(input.dims == 2);
+  CHECK(input.sizes[0] == 2);
+  CHECK(input.sizes[1] == 4);
+  CHECK(input.bytes == 2 * 4 * sizeof(float));
+  CHECK(output.dims == 0);
+  CHECK(output.bytes == sizeof(float));
+  rondo_step_close(step);
+}
+
 TEST_CASE("a step that writes its input is refused: who runs it owns that") {
   const TempDir dir;
   TrainerOptions options = options_for(dir);
