@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/report_file.h"
 #include "loops/run_plan.h"
 #include "trainer/trainer.h"
 
@@ -107,7 +108,6 @@ void ArtifactDirCallback::on_validate_batch_start(Trainer& trainer,
 void ArtifactDirCallback::write_metadata(Trainer& trainer, const char* stage) {
   const State& state = trainer.state();
   const fs::path directory = state.artifact_dir / fmt::format("{:03}_{}", executors_ - 1, stage);
-  real_file_system()->create_directories(directory);
   std::optional<int64_t> steps = state.executor->num_batches();
   std::string text = fmt::format("{{\"stage\": \"{}\", \"threads\": {}",
                                  state.is_training ? "train" : "validate",
@@ -120,7 +120,7 @@ void ArtifactDirCallback::write_metadata(Trainer& trainer, const char* stage) {
     text += fmt::format(", \"checkpoint_steps\": \"{}\"",
                         trainer.options().checkpoint.steps.to_string());
   }
-  write_atomically(*real_file_system(), directory / "metadata.json", text + "}\n");
+  write_report(trainer.log(), directory / "metadata.json", text + "}\n");
 }
 
 }  // namespace rondo

@@ -85,16 +85,24 @@ void AutorestartCallback::on_fit_start(Trainer& trainer, const DataLoader&, cons
 
 void AutorestartCallback::on_fit_end(Trainer& trainer, Loop&) {
   if (is_running_) {
-    add_line(fmt::format("end {}", trainer.state().global_step()));
-    is_running_ = false;
+    end_attempt(trainer, fmt::format("end {}", trainer.state().global_step()));
   }
 }
 
 void AutorestartCallback::on_fit_exception(Trainer& trainer, std::exception_ptr error) {
   if (is_running_) {
-    add_line(
+    end_attempt(
+        trainer,
         fmt::format("failed {} {}", trainer.state().global_step(), first_line(describe(error))));
-    is_running_ = false;
+  }
+}
+
+void AutorestartCallback::end_attempt(const Trainer& trainer, const std::string& line) {
+  is_running_ = false;
+  try {
+    add_line(line);
+  } catch (const IoError& error) {
+    trainer.log().warning(error.what());  // of a run that is over: it passes for one that died
   }
 }
 

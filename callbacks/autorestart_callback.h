@@ -23,6 +23,7 @@ class AutorestartCallback : public CoreCallback {
 
  private:
   void add_line(const std::string& line) const;
+  void end_attempt(const Trainer& trainer, const std::string& line);
 
   int64_t max_restarts_ = 0;  // 0: not watched
   bool is_running_ = false;   // this attempt has its line

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "backends/blas_advice.h"
 #include "backends/numeric_environment.h"
@@ -11,7 +10,7 @@
 #include "callbacks/sparsity_callback.h"
 #include "core/available_cores.h"
 #include "core/error.h"
-#include "core/file_system.h"
+#include "core/report_file.h"
 #include "models/model_state.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
@@ -52,11 +51,11 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
   cleanup.push([&trainer](const std::exception_ptr&) {
     const std::filesystem::path directory = trainer.state().artifact_dir / "steps";
     for (const StepReport& report : trainer.state().backend->reports()) {
-      real_file_system()->create_directories(directory);
-      std::ofstream(directory / (report.name + ".txt")) << report.program << "\n"
-                                                        << report.plan << "\n"
-                                                        << report.graph;
-      std::ofstream(directory / (report.name + ".json")) << json_of(report.stats) << "\n";
+      write_report(trainer.log(),
+                   directory / (report.name + ".txt"),
+                   report.program + "\n" + report.plan + "\n" + report.graph);
+      write_report(
+          trainer.log(), directory / (report.name + ".json"), json_of(report.stats) + "\n");
     }
   });
 }
@@ -136,23 +135,37 @@ void BackendCallback::on_save_checkpoint(Trainer& trainer, StateDict&) {
   trainer.state().backend->check_state();
 }
 
-void BackendCallback::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
+std::optional<NumericEnvironment> BackendCallback::environment_to_keep(
+    const Trainer& trainer, const StateDict& state) const {
   const StateValue* saved = state.find("__metadata__/environment");
   if (saved == nullptr || !is_fitting_ || trainer.options().backend.environment == "new") {
+    return std::nullopt;
+  }
+  return environment_from(saved->as_dict());
+}
+
+void BackendCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
+  const auto saved = environment_to_keep(trainer, state);
+  if (!saved) {
     return;
   }
-  const NumericEnvironment environment = environment_from(saved->as_dict());
-  if (is_open_) {
-    threads_ = environment.threads;
-    use_threads(*threads_);
-  }
-  const std::string what = difference(environment, current_environment());
+  NumericEnvironment now = current_environment();
+  now.threads = is_open_ ? saved->threads : now.threads;
+  const std::string what = difference(*saved, now);
   if (!what.empty()) {
     throw CheckpointError(
         fmt::format("the checkpoint was trained in another numeric environment, so the run would "
                     "not go on with the same "
                     "bits: {}; reproduce it, or set backend.environment = \"new\"",
                     what));
+  }
+}
+
+void BackendCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  const auto saved = environment_to_keep(trainer, state);
+  if (saved && is_open_) {
+    threads_ = saved->threads;
+    use_threads(*threads_);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "backends/numeric_environment.h"
 #include "backends/step.h"
 #include "callbacks/callback.h"
 
@@ -31,11 +32,17 @@ class BackendCallback : public CoreCallback {
   void on_train_end(Trainer& trainer, Model&, Loop&, int64_t) override;
   void on_save_checkpoint(Trainer& trainer, StateDict&) override;
 
-  /// Takes the checkpoint's number of threads where it is left open.
   /// \throws CheckpointError  when a fit would go on in another numeric environment
-  void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+  /// Takes the checkpoint's number of threads where it is left open.
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
  private:
+  /// What a fit that goes on from a checkpoint has to keep; nothing when it may be another.
+  std::optional<NumericEnvironment> environment_to_keep(const Trainer& trainer,
+                                                        const StateDict& state) const;
+
   bool is_open_ = false;        // the number of threads, until the first fit fixes it
   std::optional<int> threads_;  // what it will fix it to, as far as that is known
   bool is_fitting_ = false;     // a validation may run anywhere

@@ -96,10 +96,14 @@ class Callback {
 
   /// @}
 
-  /// \name Around a batch of training, every time; counters have moved at the end
+  /// \name Around a batch of training, every time; counters have moved at the end. `batch_idx`
+  /// begins at 0 in each stretch between two validations, so also after a resume:
+  /// `state().timestamp.batch` counts the run's batches.
   /// @{
   virtual void on_train_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}
 
+  /// A traced step writes its outputs into the same memory each time: they hold until the next
+  /// step. Clone those that are kept longer.
   virtual void on_train_batch_end(
       Trainer&, Model&, const Outputs&, const Batch&, int64_t /*batch_idx*/) {}
 
@@ -123,6 +127,7 @@ class Callback {
 
   virtual void on_validate_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}
 
+  /// The outputs hold until the next step, as in `on_train_batch_end`.
   virtual void on_validate_batch_end(
       Trainer&, Model&, const Outputs&, const Batch&, int64_t /*batch_idx*/) {}
 
@@ -172,6 +177,8 @@ class Callback {
   /// The last chance to edit it.
   virtual void postprocess_checkpoint(Trainer&, StateDict&) {}
 
+  /// The file is there and in the index. With `checkpoint.async` that is some updates later:
+  /// `state().timestamp` is then not the file's.
   virtual void on_after_save_checkpoint(Trainer&, const std::filesystem::path&) {}
 
   /// Every attempt to load; null when there is nothing to load.
@@ -184,11 +191,15 @@ class Callback {
   /// nobody does unless all agree.
   virtual void check_checkpoint(Trainer&, const StateDict&) {}
 
+  /// Takes this callback's part; states of callbacks (`load_state`) were given out before.
   virtual void on_load_checkpoint(Trainer&, const StateDict&) {}
 
   /// The callback's own state, saved under `callbacks/<its name in the Trainer>`; empty: nothing.
   virtual StateDict save_state() const { return {}; }
 
+  /// Takes what `save_state` gave, also an empty state where that gives one. `load_state` of what
+  /// `save_state` just gave changes nothing: a load that fails elsewhere is undone by it. Whether a
+  /// state came from a checkpoint, `on_load_checkpoint` tells, which comes when nothing failed.
   virtual void load_state(const StateDict&) {}
 
   /// @}

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -16,9 +17,7 @@ using Undo = std::vector<std::pair<Callback*, StateDict>>;
 
 void give_back(const Undo& undo) {
   for (auto old = undo.rbegin(); old != undo.rend(); ++old) {
-    if (!old->second.empty()) {
-      old->first->load_state(old->second);
-    }
+    old->first->load_state(old->second);
   }
 }
 
@@ -42,6 +41,18 @@ StateDict callback_states(const Trainer& trainer) {
     }
   }
   return states;
+}
+
+const StateValue* state_of(const Trainer& trainer,
+                           const Callback& callback,
+                           const StateDict& checkpoint) {
+  const StateValue* const states = checkpoint.find("callbacks");
+  const auto& entries = trainer.callbacks().entries();
+  const auto entry = std::find_if(entries.begin(), entries.end(), [&](const auto& one) {
+    return one.callback.get() == &callback;
+  });
+  return states != nullptr && entry != entries.end() ? states->as_dict().find(entry->name)
+                                                     : nullptr;
 }
 
 void load_callback_states(const Trainer& trainer, const StateDict& states) {

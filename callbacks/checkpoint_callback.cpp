@@ -140,6 +140,7 @@ void CheckpointCallback::on_train_batch_end(
 }
 
 void CheckpointCallback::on_fit_end(Trainer& trainer, Loop&) {
+  settle(trainer, /*waits=*/true);
   const bool is_saved = saved_update_.value_or(0) == trainer.state().timestamp.update;
   if (trainer.stops_now() && !is_saved) {
     if (options_.steps.is_zero()) {
@@ -160,7 +161,7 @@ fs::path CheckpointCallback::save(Trainer& trainer) {
   const StateDict state = gather(trainer);
   const fs::path path = write_new_checkpoint(*files_, new_name(trainer), state);
   publish(path);
-  saved_update_ = trainer.state().timestamp.update;
+  saving_update_ = trainer.state().timestamp.update;
   finish_save(trainer, path, pause.seconds());
   return path;
 }
@@ -169,7 +170,7 @@ void CheckpointCallback::save_in_run(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
-  saved_update_ = trainer.state().timestamp.update;
+  saving_update_ = trainer.state().timestamp.update;
   fs::path path;
   try {
     if (options_.async) {
@@ -216,6 +217,7 @@ void CheckpointCallback::settle(Trainer& trainer, bool waits) {
 
 void CheckpointCallback::finish_save(Trainer& trainer, const fs::path& path, double seconds) {
   trainer.state().last_checkpoint = path;
+  saved_update_ = saving_update_;
   trainer.log().info(fmt::format("saved {} in {:.2f} s", path.string(), seconds));
   trainer.call(hooks::on_after_save_checkpoint, path);
   ++trainer.state().saves.written;

@@ -100,7 +100,8 @@ class CheckpointCallback : public CoreCallback {
   CheckpointOptions options_;
   std::unique_ptr<CheckpointName> name_;
   std::unique_ptr<CheckpointIndex> index_;
-  std::optional<int64_t> saved_update_;         // of the newest save or load
+  int64_t saving_update_ = 0;                   // of the save in progress
+  std::optional<int64_t> saved_update_;         // of the newest save that is done, or load
   std::unique_ptr<BackgroundSave> background_;  // last: it ends before what it uses
 };
 

@@ -1,18 +1,21 @@
 #include "callbacks/early_exit_callback.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace rondo {
 
 EarlyExitCallback::Handle EarlyExitCallback::add(std::function<bool()> should_exit) {
-  functions_.emplace(next_handle_, std::move(should_exit));
+  functions_.emplace(next_handle_,
+                     std::make_shared<const std::function<bool()>>(std::move(should_exit)));
   return next_handle_++;
 }
 
 bool EarlyExitCallback::should_exit() {
-  was_true_ = was_true_ || std::any_of(functions_.begin(), functions_.end(), [](const auto& item) {
-                return item.second();
-              });
+  for (auto item = functions_.begin(); item != functions_.end() && !was_true_;) {
+    const auto [handle, function] = *item;  // kept: it may remove itself, or others
+    was_true_ = (*function)();
+    item = functions_.upper_bound(handle);
+  }
   return was_true_;
 }
 

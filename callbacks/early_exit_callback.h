@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 
 #include "callbacks/callback.h"
 
@@ -14,7 +15,8 @@ class EarlyExitCallback : public CoreCallback {
  public:
   using Handle = int64_t;
 
-  /// Adds a function that is asked after every batch until the running fit or validation ends.
+  /// Adds a function that is asked after every batch until the running fit or validation ends. It
+  /// may add and remove functions.
   /// \return what `remove` takes
   Handle add(std::function<bool()> should_exit);
 
@@ -30,7 +32,7 @@ class EarlyExitCallback : public CoreCallback {
  private:
   void forget_at_end(Cleanup& cleanup);
 
-  std::map<Handle, std::function<bool()>> functions_;
+  std::map<Handle, std::shared_ptr<const std::function<bool()>>> functions_;
   Handle next_handle_ = 0;
   bool was_true_ = false;
   int depth_ = 0;  // of nested runs

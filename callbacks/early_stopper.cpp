@@ -1,5 +1,7 @@
 #include "callbacks/early_stopper.h"
 
+#include <cmath>
+
 #include "core/registry.h"
 #include "core/require.h"
 #include "core/timestamp.h"
@@ -32,7 +34,8 @@ void EarlyStopper::look(const Timestamp& now, double value) {
   const int64_t time = now.get(patience_.unit());
   // A better value lies beyond the best one moved by min_delta its own way.
   const double sign = is_better(0.0, 1.0) ? -1.0 : 1.0;
-  if (!best_ || is_better(value, *best_ + sign * min_delta_)) {
+  const bool ends_nan = best_ && std::isnan(*best_) && !std::isnan(value);
+  if (!best_ || ends_nan || is_better(value, *best_ + sign * min_delta_)) {
     best_ = value;
     best_at_ = time;
   }
@@ -47,6 +50,11 @@ StateDict EarlyStopper::save_state() const {
 }
 
 void EarlyStopper::load_state(const StateDict& state) {
+  if (state.empty()) {
+    best_.reset();
+    age_ = 0;
+    return;
+  }
   const double best = state.at("best").as_double();
   const int64_t best_at = state.at("best_at").as_int();
   age_ = state.at("age").as_int();

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 
+#include "callbacks/callback_states.h"
 #include "callbacks/checkpoint_callback.h"
 #include "core/error.h"
 #include "core/file_system.h"
@@ -152,7 +153,12 @@ void KeepBestCheckpoints::load_state(const StateDict& state) {
     kept.push_back({path.filename().string(), one.as_dict().at("value").as_double()});
   }
   kept_ = std::move(kept);
-  is_loaded_ = true;
+}
+
+void KeepBestCheckpoints::on_load_checkpoint(Trainer& trainer, const StateDict& checkpoint) {
+  if (state_of(trainer, *this, checkpoint) != nullptr) {
+    is_loaded_ = true;
+  }
 }
 
 void register_keep_best_checkpoints(Registry<Callback>& registry) {

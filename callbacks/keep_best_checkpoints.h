@@ -34,6 +34,7 @@ class KeepBestCheckpoints final : public Callback {
   void run_validation(Trainer& trainer, std::optional<int64_t> loop_idx, bool is_last) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& checkpoint) override;
 
  private:
   struct Kept {

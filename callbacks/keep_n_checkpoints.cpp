@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "callbacks/callback_states.h"
 #include "callbacks/checkpoint_callback.h"
 #include "checkpoint/checkpoint_index.h"
 #include "core/registry.h"
@@ -72,7 +73,12 @@ void KeepNCheckpoints::load_state(const StateDict& state) {
   for (const StateValue& name : state.at("saved").as_list()) {
     saved_.push_back(fs::path(name.as_string()).filename().string());  // it was a path once
   }
-  is_loaded_ = true;
+}
+
+void KeepNCheckpoints::on_load_checkpoint(Trainer& trainer, const StateDict& checkpoint) {
+  if (state_of(trainer, *this, checkpoint) != nullptr) {
+    is_loaded_ = true;
+  }
 }
 
 void register_keep_n_checkpoints(Registry<Callback>& registry) {

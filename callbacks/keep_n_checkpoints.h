@@ -26,6 +26,7 @@ class KeepNCheckpoints final : public Callback {
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& checkpoint) override;
 
  private:
   void drop_oldest(CheckpointCallback& checkpoints);

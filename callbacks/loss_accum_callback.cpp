@@ -21,15 +21,18 @@ double number_in(const at::Tensor& loss) {
   return is_plain ? double{*loss.data_ptr<float>()} : loss.item<double>();
 }
 
+/// 0 / 0 is -NaN on some processors; nobody means that sign.
+double without_sign_of_nan(double value) {
+  return std::isnan(value) ? std::fabs(value) : value;
+}
+
 void require_finite(const at::Tensor& loss, Trainer& trainer) {
   const double value = number_in(loss);
   if (std::isfinite(value)) {
     return;
   }
-  const std::string what =
-      fmt::format("the loss of update {} is {}",
-                  trainer.state().global_step(),
-                  std::isnan(value) ? std::fabs(value) : value);  // the sign of a NaN means nothing
+  const std::string what = fmt::format(
+      "the loss of update {} is {}", trainer.state().global_step(), without_sign_of_nan(value));
   const std::string why = trainer.state().backend->explain_non_finite();
   if (why.empty()) {
     throw NonFiniteLossError(
@@ -74,6 +77,7 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
 }
 
 void LossAccumCallback::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
+  has_batches_ = false;
   for (const auto& metric : metrics_) {
     metric->reset();
   }
@@ -93,13 +97,19 @@ void LossAccumCallback::on_validate_step_end(Trainer& trainer,
   trainer.log_metrics({{"val_loss", *loss}});
 }
 
+void LossAccumCallback::on_validate_batch_end(
+    Trainer&, Model&, const Outputs& outputs, const Batch&, int64_t) {
+  has_batches_ = has_batches_ || outputs.find("loss") != nullptr;
+}
+
 void LossAccumCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
+  if (!has_batches_) {
+    return;
+  }
   Metrics values;
   for (const auto& metric : metrics_) {
-    const double value = metric->compute();
-    if (!std::isnan(value)) {
-      values.set(metric->name(), value);
-    }
+    // A NaN too: that is the result then.
+    values.set(metric->name(), without_sign_of_nan(metric->compute()));
   }
   trainer.log_metrics(values);
 }

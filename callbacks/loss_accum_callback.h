@@ -23,6 +23,8 @@ class LossAccumCallback : public CoreCallback {
                             Model&,
                             const Outputs& outputs,
                             const Batch&) override;
+  void on_validate_batch_end(
+      Trainer&, Model&, const Outputs& outputs, const Batch&, int64_t batch_idx) override;
   void on_validate_end(Trainer& trainer, Model&, Loop&) override;
 
   /// The tensors that the steps change.
@@ -31,6 +33,7 @@ class LossAccumCallback : public CoreCallback {
  private:
   at::Tensor group_loss_;  // float32, 0-dim: sum over the batches of the running group
   std::vector<std::unique_ptr<Metric>> metrics_;
+  bool has_batches_ = false;  // the running validation had one with a loss
 };
 
 }  // namespace rondo

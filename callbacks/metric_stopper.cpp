@@ -87,11 +87,12 @@ void MetricStopper::look_now(Trainer& trainer) {
 
 void MetricStopper::stop_when_over(Trainer& trainer) {
   if (is_over()) {
-    trainer.log().info(fmt::format("{} ends the run at update {}: {} = {}",
+    const std::optional<double> value = trainer.state().last_metrics.number(watch_.metric);
+    trainer.log().info(fmt::format("{} ends the run at update {}: {}{}",
                                    name_,
                                    trainer.state().global_step(),
                                    watch_.metric,
-                                   trainer.state().last_metrics.number(watch_.metric).value_or(0)));
+                                   value ? fmt::format(" = {}", *value) : " said so before"));
     trainer.request_stop(reason_);
   }
 }

@@ -5,6 +5,11 @@
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "models/model_state.h"
 #include "trainer/trainer.h"
 
@@ -14,6 +19,20 @@ namespace {
 
 bool is_strict(const Trainer& trainer) {
   return !trainer.options().checkpoint.disable_strict_checkpoint_loading;
+}
+
+/// Gives a module and its parts, which may have modes of their own, the modes that they have now.
+std::function<void()> giving_back_modes(torch::nn::Module& module) {
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> parts;
+  for (const auto& part : module.modules(/*include_self=*/false)) {
+    parts.emplace_back(part, part->is_training());
+  }
+  return [&module, parts = std::move(parts), was_training = module.is_training()] {
+    module.train(was_training);
+    for (const auto& [part, mode] : parts) {
+      part->train(mode);  // also what lies in it, which comes later
+    }
+  };
 }
 
 }  // namespace
@@ -26,6 +45,17 @@ void ModelCallback::setup(Trainer& trainer) {
 
 void ModelCallback::on_train_start(Trainer&, Model& model, const DataLoader&, Loop&, int64_t) {
   model.module().train();
+}
+
+void ModelCallback::on_enter_validate(Trainer& trainer,
+                                      Cleanup& cleanup,
+                                      const DataLoader&,
+                                      Loop&) {
+  if (!trainer.state().is_training) {
+    return;  // whoever takes the model after an evaluation wants it to evaluate
+  }
+  cleanup.push([give_back = giving_back_modes(trainer.state().model->module())](
+                   const std::exception_ptr&) { give_back(); });
 }
 
 void ModelCallback::on_validate_start(Trainer&, Model& model, const DataLoader&, Loop&) {

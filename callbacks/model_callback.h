@@ -4,11 +4,13 @@
 
 namespace rondo {
 
-/// Builds the model on the backend's device and sets its mode; fills slot `model`.
+/// Builds the model on the backend's device and sets its mode, which a validation within a
+/// stretch of training gives back as it was; fills slot `model`.
 class ModelCallback : public CoreCallback {
  public:
   void setup(Trainer& trainer) override;
   void on_train_start(Trainer&, Model& model, const DataLoader&, Loop&, int64_t) override;
+  void on_enter_validate(Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&) override;
   void on_validate_start(Trainer&, Model& model, const DataLoader&, Loop&) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;

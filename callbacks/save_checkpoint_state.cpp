@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "callbacks/callback_states.h"
 #include "callbacks/checkpoint_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
@@ -87,12 +88,18 @@ void SaveCheckpointState::write_part(const fs::path& checkpoint) const {
 }
 
 StateDict SaveCheckpointState::save_state() const {
-  return {{"saves", saves_ + 1}};  // the one that this state is saved with
+  return {{"saves", saves_}};
 }
 
 void SaveCheckpointState::load_state(const StateDict& state) {
   saves_ = state.at("saves").as_int();
-  is_loaded_ = true;
+}
+
+void SaveCheckpointState::on_load_checkpoint(Trainer& trainer, const StateDict& checkpoint) {
+  if (state_of(trainer, *this, checkpoint) != nullptr) {
+    is_loaded_ = true;
+    ++saves_;  // its own save, which it was written before
+  }
 }
 
 void register_save_checkpoint_state(Registry<Callback>& registry) {

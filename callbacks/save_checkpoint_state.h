@@ -28,6 +28,7 @@ class SaveCheckpointState final : public Callback {
   void on_after_save_checkpoint(Trainer& trainer, const std::filesystem::path& path) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& checkpoint) override;
 
  private:
   bool is_due(const Trainer& trainer) const;

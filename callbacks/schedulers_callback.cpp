@@ -67,6 +67,12 @@ void SchedulersCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) 
   }
 }
 
+void SchedulersCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  if (const StateValue* saved = state.find("schedulers")) {
+    saved->as_list();
+  }
+}
+
 void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   const StateValue* saved = state.find("schedulers");
   const size_t now = trainer.state().schedulers.size();

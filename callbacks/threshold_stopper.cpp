@@ -15,7 +15,7 @@ StateDict ThresholdStopper::save_state() const {
 }
 
 void ThresholdStopper::load_state(const StateDict& state) {
-  newest_ = state.at("newest").as_double();
+  newest_ = state.empty() ? std::nullopt : std::optional(state.at("newest").as_double());
 }
 
 void register_threshold_stopper(Registry<Callback>& registry) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 #include "core/error.h"
 #include "core/file_system.h"
@@ -40,6 +41,14 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+std::filesystem::path new_path(const std::filesystem::path& directory) {
+  static std::atomic<int> files{0};  // tells files of one second and process apart
+  return directory / fmt::format("events.out.tfevents.{}.rondo.{}.{}",
+                                 static_cast<int64_t>(wall_time()),
+                                 ::getpid(),
+                                 files.fetch_add(1));
+}
+
 template <class Integer>
 void append_little_endian(std::string& bytes, Integer value) {
   for (size_t i = 0; i < sizeof(Integer); ++i) {
@@ -60,16 +69,16 @@ uint32_t crc32c(const void* bytes, size_t size) {
 }
 
 EventFile::EventFile(const std::filesystem::path& directory) {
-  static std::atomic<int> files{0};  // tells files of one second and process apart
   real_file_system()->create_directories(directory);
-  path_ = directory / fmt::format("events.out.tfevents.{}.rondo.{}.{}",
-                                  static_cast<int64_t>(wall_time()),
-                                  ::getpid(),
-                                  files.fetch_add(1));
-  out_.open(path_, std::ios::binary);
+  path_ = new_path(directory);
+  begin();
   if (!out_) {
     throw IoError(fmt::format("cannot create {}", path_.string()), errno);
   }
+}
+
+void EventFile::begin() {
+  out_.open(path_, std::ios::binary);
   tensorboard::Event version;
   version.set_wall_time(wall_time());
   version.set_file_version("brain.Event:2");
@@ -99,8 +108,21 @@ void EventFile::write_record(const std::string& payload) {
 }
 
 void EventFile::flush() {
-  if (!out_.flush()) {
-    throw IoError(fmt::format("cannot write {}", path_.string()), errno);
+  if (out_.flush()) {
+    is_failing_ = false;
+    return;
+  }
+  const IoError error(fmt::format("cannot write {}", path_.string()), errno);
+  // A record may be cut short, behind which nothing could be read.
+  out_.close();
+  out_.clear();
+  const bool was_failing = std::exchange(is_failing_, true);
+  if (!was_failing) {  // else there is nothing of worth in it
+    path_ = new_path(path_.parent_path());
+  }
+  begin();
+  if (!was_failing) {
+    throw error;
   }
 }
 

@@ -20,16 +20,19 @@ class EventFile {
   /// One event with scalars by tag.
   void add_scalars(int64_t step, const std::vector<std::pair<std::string, float>>& scalars);
 
-  /// \throws IoError
+  /// Goes on in a new file when what was added could not be written, on a full disk for instance.
+  /// \throws IoError  then, once until something can be written again
   void flush();
 
   const std::filesystem::path& path() const { return path_; }
 
  private:
+  void begin();
   void write_record(const std::string& payload);
 
   std::filesystem::path path_;
   std::ofstream out_;
+  bool is_failing_ = false;
 };
 
 /// CRC-32C (Castagnoli) of `bytes`. Source: RFC 3720, appendix B.4.

@@ -18,9 +18,11 @@ FitRun::FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& 
       val_(std::move(val)),
       loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>("loop"))) {
   if (loop_ == nullptr) {
-    is_done_ = true;
     throw UsageError(
         "this Trainer's loop can validate but not fit: its slot \"loop\" holds no TrainingLoop");
+  }
+  if (trainer.state().plan != nullptr) {
+    throw UsageError("a fit was to begin while another one of the same Trainer goes on: end that");
   }
   require_distinct_labels(val_);
   guarded([&] { enter(from); });
@@ -54,7 +56,7 @@ void FitRun::enter(const LoadFrom& from) {
   seconds_before_ = state.timestamp.total_seconds;
   was_already_done_ = state.plan->is_over(state.timestamp);
   trainer_.state().has_trained = true;
-  if (state.validation_is_due && state.plan->validates()) {
+  if (state.due_validation && state.plan->validates()) {
     start_validation();
   }
 }
@@ -77,7 +79,7 @@ void FitRun::make_plan() {
 // What cannot be built shall not be found out when the training before its validation is done.
 void FitRun::build_validation_data() {
   const State& state = trainer_.state();
-  const bool is_needed = state.validation_is_due || !state.plan->is_over(state.timestamp);
+  const bool is_needed = state.due_validation || !state.plan->is_over(state.timestamp);
   if (!is_needed || !state.plan->validates()) {
     return;
   }
@@ -128,8 +130,9 @@ void FitRun::step(const Deadline& deadline) {
   if (validation_) {
     if (!validation_->advance()) {
       validation_.reset();
-      // One that a signal cut short is done when the run resumes.
-      trainer_.state().validation_is_due = trainer_.stop_reason() != nullptr;
+      if (trainer_.stop_reason() == nullptr) {  // else it is done when the run resumes
+        trainer_.state().due_validation.reset();
+      }
       if (std::exception_ptr error = validation_cleanup_.close(nullptr)) {
         std::rethrow_exception(error);
       }
@@ -146,15 +149,15 @@ void FitRun::step(const Deadline& deadline) {
 }
 
 void FitRun::start_stretch() {
-  stretch_idx_ = trainer_.state().plan->loop_idx(trainer_.state().timestamp);
-  stretch_ = std::make_unique<TrainStage>(trainer_, train_, *loop_, stretch_idx_);
+  const int64_t loop_idx = trainer_.state().plan->loop_idx(trainer_.state().timestamp);
+  stretch_ = std::make_unique<TrainStage>(trainer_, train_, *loop_, loop_idx);
   stretch_->begin();
 }
 
 void FitRun::end_stretch() {
   stretch_->end();
   stretch_.reset();
-  if (trainer_.state().validation_is_due && !trainer_.stops_now()) {
+  if (trainer_.state().due_validation && !trainer_.stops_now()) {
     start_validation();
   }
 }
@@ -164,10 +167,9 @@ void FitRun::start_validation() {
   trainer_.call(hooks::on_enter_validate_all, validation_cleanup_, val_, loop, Paths{});
   trainer_.call(hooks::on_before_load_checkpoint,
                 static_cast<const std::filesystem::path*>(nullptr));
-  const RunPlan& plan = *trainer_.state().plan;
-  const Timestamp& now = trainer_.state().timestamp;
-  const int64_t loop_idx = stretch_idx_ >= 0 ? stretch_idx_ : plan.loop_idx(now) - 1;
-  validation_ = std::make_unique<ValidationRun>(trainer_, val_, loop, loop_idx, plan.is_over(now));
+  const State& state = trainer_.state();
+  validation_ = std::make_unique<ValidationRun>(
+      trainer_, val_, loop, state.due_validation, state.plan->is_over(state.timestamp));
 }
 
 void FitRun::finish() {

@@ -24,8 +24,10 @@ namespace rondo {
 /// Between two pieces a step may be in progress (`is_in_step`): some parameters may have been
 /// updated and others not. A program may then do anything that leaves the Trainer alone, and look
 /// at its model, which may be between two updates; `request_stop` and `request_save` wait for the
-/// end of the update. Saving, loading, validating and changing what steps do are UsageErrors: call
-/// `finish_step` before.
+/// end of the update. Saving, validating and changing what steps do are UsageErrors: call
+/// `finish_step` before. Between two batches a program may validate and predict with the model as
+/// it is, unless the run itself is validating (`is_validating`); a checkpoint cannot be loaded
+/// before the fit is over.
 class FitRun {
  public:
   /// Enters the fit, loads the checkpoint and builds the data sets, those of `val` too where the
@@ -54,6 +56,9 @@ class FitRun {
   /// True when a step is in progress.
   bool is_in_step() const { return stretch_ != nullptr && stretch_->is_in_step(); }
 
+  /// True while a validation of the run is in progress, from one batch to the next.
+  bool is_validating() const { return validation_ != nullptr; }
+
   /// What was done so far.
   FitResult result() const;
 
@@ -77,7 +82,6 @@ class FitRun {
   std::unique_ptr<ValidationRun> validation_;
   Cleanup cleanup_;             // of the fit
   Cleanup validation_cleanup_;  // of the interleaved validate_all
-  int64_t stretch_idx_ = -1;    // of the newest stretch; -1 before the first one of this process
   bool is_done_ = false;
   bool was_already_done_ = false;
   std::string stop_reason_;  // why it ended early

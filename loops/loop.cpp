@@ -50,6 +50,16 @@ void guard(Trainer& trainer, Cleanup& cleanup, const Hook<std::exception_ptr>& h
   });
 }
 
+/// The stretch whose validation was still due when a checkpoint was saved.
+std::optional<int64_t> due_validation(const StateDict& timestamp) {
+  const StateValue* is_due = timestamp.find("validation_is_due");
+  if (is_due == nullptr || !is_due->as_bool()) {
+    return std::nullopt;
+  }
+  const StateValue* loop_idx = timestamp.find("loop_idx");
+  return loop_idx != nullptr ? loop_idx->as_int() : 0;
+}
+
 }  // namespace
 
 TrainingLoop::TrainingLoop(const Options& options)
@@ -97,16 +107,18 @@ void TrainingLoop::on_enter_train(
 void TrainingLoop::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   state.set("global_step", trainer.state().timestamp.update);
   StateDict time = trainer.state().timestamp.state_dict();
-  time.set("validation_is_due", trainer.state().validation_is_due);
+  const std::optional<int64_t>& due = trainer.state().due_validation;
+  time.set("validation_is_due", due.has_value());
+  if (due) {
+    time.set("loop_idx", *due);
+  }
   state.set("timestamp", std::move(time));
 }
 
 void TrainingLoop::check_checkpoint(Trainer&, const StateDict& state) {
   if (const StateValue* saved = state.find("timestamp")) {
     Timestamp().load(saved->as_dict());
-    if (const StateValue* due = saved->as_dict().find("validation_is_due")) {
-      due->as_bool();
-    }
+    due_validation(saved->as_dict());
   } else if (const StateValue* step = state.find("global_step")) {
     step->as_int();
   }
@@ -114,11 +126,10 @@ void TrainingLoop::check_checkpoint(Trainer&, const StateDict& state) {
 
 void TrainingLoop::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   Timestamp& time = trainer.state().timestamp;
-  trainer.state().validation_is_due = false;
+  trainer.state().due_validation.reset();
   if (const StateValue* saved = state.find("timestamp")) {
     time.load(saved->as_dict());
-    const StateValue* due = saved->as_dict().find("validation_is_due");
-    trainer.state().validation_is_due = due != nullptr && due->as_bool();
+    trainer.state().due_validation = due_validation(saved->as_dict());
   } else if (const StateValue* step = state.find("global_step")) {
     time = {};
     time.update = step->as_int();

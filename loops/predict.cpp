@@ -12,6 +12,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "loops/validate_all.h"
+#include "loops/validate_stage.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -76,9 +77,13 @@ class Collector final : public Callback {
 Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from) {
   Collector collector(trainer);
   ValidationLoop loop({std::nullopt, "predict"});
+  bool is_whole = false;
   {
     const GlobalCallbackScope scope(collector);
-    validate(trainer, loader, from, &loop);
+    is_whole = ValidateStage(trainer, loader, loop, to_evaluate(trainer, from)).run();
+  }
+  if (!is_whole) {
+    return {};
   }
   Outputs outputs = collector.joined();
   StateDict state;

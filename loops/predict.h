@@ -5,7 +5,7 @@
 
 namespace rondo {
 
-/// What `Trainer::predict` does.
+/// What `Trainer::predict` does. \return nothing, and writes nothing, when a stop left batches out
 Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from);
 
 }  // namespace rondo

@@ -30,20 +30,15 @@ Timestamp advanced(
 TrainStage::TrainStage(Trainer& trainer, const DataLoader& loader, Loop& loop, int64_t loop_idx)
     : trainer_(trainer), loader_(loader), loop_(loop), loop_idx_(loop_idx) {}
 
-TrainStage::~TrainStage() {
-  if (executor_) {
-    trainer_.state().executor = nullptr;
-    trainer_.state().is_training = false;
-  }
-}
+TrainStage::~TrainStage() = default;
 
 void TrainStage::begin() {
-  trainer_.state().is_training = true;
+  running_.emplace(trainer_, /*is_training=*/true);
   trainer_.call(hooks::on_enter_train, cleanup_, loader_, loop_, loop_idx_);
   trainer_.call(hooks::on_train_start, *trainer_.state().model, loader_, loop_, loop_idx_);
   executor_ = std::make_unique<DataExecutor>(
       *trainer_.state().backend, [this] { return fetch(); }, std::nullopt);
-  trainer_.state().executor = executor_.get();
+  running_->use(*executor_);
 }
 
 std::optional<Batch> TrainStage::fetch() {
@@ -122,7 +117,8 @@ bool TrainStage::end_batch(const Outputs& outputs) {
   state.timestamp = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, seconds_);
   const bool is_over =
       state.phase.is_last && state.plan->ends_stretch(state.previous, state.timestamp);
-  state.validation_is_due = is_over && state.plan->validates();
+  state.due_validation =
+      is_over && state.plan->validates() ? std::optional(loop_idx_) : std::nullopt;
   trainer_.call(hooks::on_train_batch_end, *state.model, outputs, batch, batch_idx_);
   executor_->finish();
   ++batch_idx_;
@@ -140,8 +136,7 @@ void TrainStage::end() {
 std::exception_ptr TrainStage::fail(std::exception_ptr error) {
   error = cleanup_.close(std::move(error));
   executor_.reset();
-  trainer_.state().executor = nullptr;
-  trainer_.state().is_training = false;
+  running_.reset();
   return error;
 }
 

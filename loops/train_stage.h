@@ -8,6 +8,7 @@
 #include "callbacks/cleanup.h"
 #include "data/data_executor.h"
 #include "data/data_loader.h"
+#include "loops/running_stage.h"
 
 namespace rondo {
 
@@ -60,6 +61,7 @@ class TrainStage {
   double seconds_ = 0.0;        // that it took so far
   Cleanup cleanup_;
   std::unique_ptr<DataExecutor> executor_;
+  std::optional<RunningStage> running_;
 };
 
 }  // namespace rondo

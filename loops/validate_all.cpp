@@ -52,23 +52,20 @@ void forget(Metrics& metrics, const std::string& scope) {
               items.end());
 }
 
-/// Takes links away, such as `latest`, whose files are there by their own names.
+/// Takes links away, such as `latest`, whose files are there by their own names. A path that a run
+/// deletes meanwhile has no canonical form: it is left to whoever reads it.
 void drop_links(Paths& found) {
+  std::error_code gone;
   std::set<fs::path> files;
   for (const fs::path& path : found) {
-    if (!fs::is_symlink(path)) {
-      files.insert(fs::canonical(path));
+    if (!fs::is_symlink(path, gone)) {
+      files.insert(fs::canonical(path, gone));
     }
   }
   const auto is_known = [&](const fs::path& path) {
-    return fs::is_symlink(path) && files.count(fs::canonical(path)) > 0;
+    return fs::is_symlink(path, gone) && files.count(fs::canonical(path, gone)) > 0;
   };
   found.erase(std::remove_if(found.begin(), found.end(), is_known), found.end());
-}
-
-/// What to load: the newest checkpoint, unless the model comes from a fit of this Trainer.
-LoadFrom resolved(const Trainer& trainer, const LoadFrom& from) {
-  return from.path() || !trainer.state().has_trained ? from : LoadFrom::nothing();
 }
 
 /// Runs every loader with the model as it is.
@@ -88,6 +85,10 @@ void run(Trainer& trainer, const Loaders& loaders, Loop& loop) {
 
 }  // namespace
 
+LoadFrom to_evaluate(const Trainer& trainer, const LoadFrom& from) {
+  return from.path() || !trainer.state().has_trained ? from : LoadFrom::nothing();
+}
+
 Metrics validate(Trainer& trainer,
                  const DataLoader& loader,
                  const LoadFrom& from,
@@ -95,20 +96,8 @@ Metrics validate(Trainer& trainer,
   Loop& loop = own != nullptr ? *own : validation_loop(trainer);
   const std::string scope = trainer.name_scope_path() + trainer.scope_of(loader);
   forget(trainer.state().last_metrics, scope);
-  ValidateStage stage(trainer, loader, loop, resolved(trainer, from));
-  std::exception_ptr error;
-  try {
-    stage.begin();
-    while (stage.advance()) {
-    }
-    stage.end();
-  } catch (...) {
-    error = stage.fail(std::current_exception());
-  }
-  if (error) {
-    std::rethrow_exception(error);
-  }
-  return stage.is_whole() ? of_scopes(trainer.state().last_metrics, {scope}) : Metrics();
+  const bool is_whole = ValidateStage(trainer, loader, loop, to_evaluate(trainer, from)).run();
+  return is_whole ? of_scopes(trainer.state().last_metrics, {scope}) : Metrics();
 }
 
 std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders) {
@@ -166,7 +155,7 @@ ValidationTable validate_all(Trainer& trainer, const Loaders& loaders) {
     return table;
   }
   enter_validate_all(trainer, loaders, {}, [&] {
-    trainer.load_checkpoint(resolved(trainer, {}));
+    trainer.load_checkpoint(to_evaluate(trainer, {}));
     ValidationRow row = evaluate_loaders(trainer, loaders);
     if (!trainer.stops_now()) {  // else it may not have seen every batch
       table.rows.push_back(std::move(row));
@@ -195,12 +184,13 @@ int64_t step_in_name(const fs::path& path, const CheckpointName& run) {
 
 Paths matching_checkpoints(const std::vector<std::string>& globs, const CheckpointName& run) {
   Paths found;
+  std::error_code gone;  // a run may delete what was listed
   for (const std::string& glob : globs) {
     const fs::path pattern(glob);
     const fs::path directory = pattern.has_parent_path() ? pattern.parent_path() : fs::path(".");
     const size_t before = found.size();
     for (const std::string& name : real_file_system()->list(directory)) {
-      const bool is_file = fs::is_regular_file(directory / name);
+      const bool is_file = fs::is_regular_file(directory / name, gone);
       if (is_file && glob_match(pattern.filename().string(), name)) {
         found.push_back(pattern.has_parent_path() ? directory / name : fs::path(name));
       }

@@ -59,6 +59,10 @@ std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders);
 /// Evaluates every loader with the model as it is.
 ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders);
 
+/// What to load before an evaluation: nothing where the model comes from a fit of this Trainer and
+/// no file is named.
+LoadFrom to_evaluate(const Trainer& trainer, const LoadFrom& from);
+
 /// The hooks around `work`; what it throws leaves through their clean-ups.
 void enter_validate_all(Trainer& trainer,
                         const Loaders& loaders,

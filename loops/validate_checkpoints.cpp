@@ -176,6 +176,9 @@ ValidationTable validate_checkpoints(Trainer& trainer,
                                      const std::function<Paths()>& find,
                                      const ValidateAllOptions& options) {
   check(options);
+  if (trainer.state().plan != nullptr) {
+    throw UsageError("validate_all of checkpoints loads each of them: end the fit first");
+  }
   require_distinct_labels(loaders);
   if (!has_validations(trainer, loaders)) {
     trainer.log().warning("validate_all has no loader: there is nothing to evaluate");

@@ -39,13 +39,13 @@ ValidateStage::ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& l
       loader_(loader),
       loop_(loop),
       from_(std::move(from)),
-      fire_(trainer, loop.validation_hook()) {}
-
-ValidateStage::~ValidateStage() {
-  if (executor_) {
-    trainer_.state().executor = nullptr;
+      fire_(trainer, loop.validation_hook()) {
+  if (trainer.state().executor != nullptr && !trainer.state().is_training) {
+    throw UsageError("a validation or prediction was to begin while another one runs: let it end");
   }
 }
+
+ValidateStage::~ValidateStage() = default;
 
 void ValidateStage::begin() {
   scope_.emplace(trainer_.name_scopes(), trainer_.scope_of(loader_));
@@ -54,13 +54,30 @@ void ValidateStage::begin() {
   }
   fire_.allow();
   trainer_.call(hooks::on_enter_validate, cleanup_, loader_, loop_);
+  running_.emplace(trainer_, /*is_training=*/false);
   trainer_.load_checkpoint(from_);
   fire_.start(*trainer_.state().model, loader_, loop_);
   const std::optional<int64_t> batches = batches_of_validation(trainer_, loader_, loop_);
   stream_ = loader_.stream({}, trainer_.state().seed);
   executor_ = std::make_unique<DataExecutor>(
       *trainer_.state().backend, [this] { return stream_->next(); }, batches);
-  trainer_.state().executor = executor_.get();
+  running_->use(*executor_);
+}
+
+bool ValidateStage::run() {
+  std::exception_ptr error;
+  try {
+    begin();
+    while (advance()) {
+    }
+    end();
+  } catch (...) {
+    error = fail(std::current_exception());
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  return is_whole_;
 }
 
 bool ValidateStage::advance() {
@@ -128,7 +145,7 @@ std::exception_ptr ValidateStage::fail(std::exception_ptr error) {
   error = cleanup_.close(std::move(error));
   fire_.disallow();
   executor_.reset();
-  trainer_.state().executor = nullptr;
+  running_.reset();
   global_loop_.reset();
   scope_.reset();
   return error;

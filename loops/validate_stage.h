@@ -11,6 +11,7 @@
 #include "data/data_executor.h"
 #include "data/data_loader.h"
 #include "loops/loop.h"
+#include "loops/running_stage.h"
 #include "loops/validation_hooks.h"
 #include "trainer/name_scopes.h"
 
@@ -31,8 +32,13 @@ class ValidateStage {
  public:
   /// \param loop  one that is not the Trainer's own is registered globally for the time of the
   /// stage
+  /// \throws UsageError  within another validation
   ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& loop, LoadFrom from);
   ~ValidateStage();
+
+  /// All of it, from `begin` to `end`. \return false when a stop came before every batch was
+  /// evaluated
+  bool run();
 
   /// Fires the enter and start hooks and loads the checkpoint.
   void begin();
@@ -43,9 +49,6 @@ class ValidateStage {
 
   /// Fires the end hook and leaves the stage. Tells of a pass that has no result.
   void end();
-
-  /// True once every batch was evaluated; false when a stop came before.
-  bool is_whole() const { return is_whole_; }
 
   /// Leaves the stage because of `error`.
   /// \return the exception to go on with
@@ -67,6 +70,7 @@ class ValidateStage {
   Cleanup cleanup_;
   std::unique_ptr<BatchStream> stream_;
   std::unique_ptr<DataExecutor> executor_;
+  std::optional<RunningStage> running_;
 };
 
 }  // namespace rondo

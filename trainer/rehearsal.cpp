@@ -85,8 +85,10 @@ bool is_not_rehearsed(const Callback& callback) {
   return dynamic_cast<const NotRehearsed*>(&callback) != nullptr;
 }
 
-bool validates_itself(const Callback& callback) {
-  return dynamic_cast<const ValidationCallback*>(&callback) != nullptr;
+/// Where the run validates, a callback with validations of its own is left out as well.
+bool is_not_validated_with(const Callback& callback) {
+  return is_not_rehearsed(callback) ||
+         dynamic_cast<const ValidationCallback*>(&callback) != nullptr;
 }
 
 // Both captures of a step, a third where the first one made state, and two replays.
@@ -100,10 +102,7 @@ TrainerOptions rehearsed(TrainerOptions options,
     options.backend.threads = threads_of_run(options.model_dir).value_or(1);
   }
   options = options_aside(std::move(options), directory);
-  leave_out(options.callbacks, is_not_rehearsed);
-  if (validates) {
-    leave_out(options.callbacks, validates_itself);
-  }
+  leave_out(options, validates ? is_not_validated_with : is_not_rehearsed);
   options.slots.emplace("early_exit", use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
   if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>({updates_per_epoch})).second) {

@@ -44,12 +44,13 @@ TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path
   options.loggers.clear();
   options.logging.log_level = "error";
   options.autorestart = {};
-  leave_out(options.callbacks, is_notification);
+  leave_out(options, is_notification);
   return options;
 }
 
-void leave_out(std::vector<Factory<Callback>>& callbacks, bool (*is_left_out)(const Callback&)) {
-  for (Factory<Callback>& factory : callbacks) {
+void leave_out(TrainerOptions& options, bool (*is_left_out)(const Callback&)) {
+  options.leaves_out = is_left_out;
+  for (Factory<Callback>& factory : options.callbacks) {
     auto make = [factory, is_left_out]() -> std::unique_ptr<Callback> {
       std::unique_ptr<Callback> callback = factory.make();
       return is_left_out(*callback) ? std::make_unique<LeftOut>() : std::move(callback);

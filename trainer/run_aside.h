@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <vector>
 
 #include "callbacks/callback.h"
 #include "core/factory.h"
@@ -30,7 +29,8 @@ class ScratchDirectory {
 /// logger is told, nobody is notified, and it is not started again.
 TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path& directory);
 
-/// Puts a callback without hooks in the place of each that `is_left_out`.
-void leave_out(std::vector<Factory<Callback>>& callbacks, bool (*is_left_out)(const Callback&));
+/// Puts a callback without hooks in the place of each that `is_left_out`. Of the global ones those
+/// are not called that the newest `is_left_out` names.
+void leave_out(TrainerOptions& options, bool (*is_left_out)(const Callback&));
 
 }  // namespace rondo

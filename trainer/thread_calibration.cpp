@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/json.h"
+#include "core/report_file.h"
 #include "data/dataset.h"
 #include "models/model_state.h"
 #include "trainer/rehearsal.h"
@@ -194,7 +195,7 @@ void write_record(const Trainer& trainer,
                   threads,
                   json_string(circumstances),
                   times);
-  write_atomically(*real_file_system(), record_in(trainer.options().model_dir), text);
+  write_report(trainer.log(), record_in(trainer.options().model_dir), text);
 }
 
 /// The record of a run directory; "" when there is none.

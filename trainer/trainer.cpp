@@ -180,6 +180,11 @@ void Trainer::load_checkpoint(const LoadFrom& from) {
         "in "
         "a host hook, and between two pieces of a step after FitRun::finish_step");
   }
+  if (state_.plan != nullptr && !from.is_nothing()) {
+    throw UsageError(
+        "a checkpoint was to be loaded while a fit goes on, whose data would not go on from there: "
+        "end the fit, or validate with the model as it is");
+  }
   slot<CheckpointCallback>("checkpoint").load(*this, from);
 }
 
@@ -213,7 +218,7 @@ std::vector<ValidationCallback*> Trainer::validation_callbacks() const {
   for (const CallbackMap::Entry& entry : callbacks_.entries()) {
     add(entry.callback.get());
   }
-  for (Callback* callback : global_callbacks()) {
+  for (Callback* callback : heard_globals()) {
     add(callback);
   }
   return found;
@@ -233,6 +238,17 @@ std::string Trainer::scope_of(const DataLoader& loader) {
   return fmt::format("validate_{}", number);
 }
 
+std::vector<Callback*> Trainer::heard_globals() const {
+  std::vector<Callback*> globals = global_callbacks();
+  if (options_.leaves_out != nullptr) {
+    const auto is_left_out = [&](const Callback* callback) {
+      return options_.leaves_out(*callback);
+    };
+    globals.erase(std::remove_if(globals.begin(), globals.end(), is_left_out), globals.end());
+  }
+  return globals;
+}
+
 void Trainer::dispatch(const char* hook,
                        HookSite site,
                        bool BatchHooks::*in_batch,
@@ -246,8 +262,11 @@ void Trainer::dispatch(const char* hook,
     }
     call_one(*entry.callback, entry.class_name, entry.origin, hook, call);
   }
-  for (Callback* callback : global_callbacks()) {
+  for (Callback* callback : heard_globals()) {
     const std::string name = class_name(typeid(*callback));
+    if (site == HookSite::Step) {
+      state_.backend->set_location(name, hook);
+    }
     call_one(*callback, name, "", hook, call);
   }
   if (site == HookSite::Step) {
@@ -290,7 +309,7 @@ void Trainer::call(std::string_view hook, HookArgs& args) {
           hook));
     }
   }
-  for (Callback* callback : global_callbacks()) {
+  for (Callback* callback : heard_globals()) {
     callback->on_custom(*this, hook, args);
   }
 }

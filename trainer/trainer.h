@@ -63,7 +63,8 @@ class Trainer {
   /// \return its metrics, with their scope; none when a stop left batches out
   Metrics validate(const DataLoader& loader, const LoadFrom& from = {});
 
-  /// The same with a loop of your own, such as one with its own family of hooks.
+  /// The same with a loop of your own. Where it has a family of hooks of its own, a callback has to
+  /// set eval mode and to log what is to be returned: see ValidationLoop.
   Metrics validate(const DataLoader& loader, ValidationLoop& loop, const LoadFrom& from = {});
 
   /// The model's outputs for a whole loader, in eval mode and in order: rows of all batches joined,
@@ -87,10 +88,17 @@ class Trainer {
   ValidationTable validate_all_indexed(const Loaders& loaders,
                                        const ValidateAllOptions& options = {});
 
-  /// Saves now, whatever the cadence. \throws UsageError  inside a step
+  /// Saves now, whatever the cadence.
+  /// \throws UsageError  inside a step
+  /// \throws CheckpointError, IoError  when it cannot be written; also when the save before it was
+  ///                     written in the background and failed, where `on_error` is "fail"
+  /// \throws HookError  when a callback failed
   std::filesystem::path save_checkpoint();
 
-  /// Loads now. \throws UsageError  inside a step
+  /// Loads now.
+  /// \throws UsageError  inside a step, or while a fit goes on
+  /// \throws CheckpointError, IoError  when the file or the index cannot be read
+  /// \throws HookError  with its cause nested, when a callback finds that it does not fit
   void load_checkpoint(const LoadFrom& from);
 
   /// Ends the run after the current update, as if it were its last. From any thread or signal
@@ -152,7 +160,8 @@ class Trainer {
   void allow_hook(std::string hook);
   void disallow_hook(const std::string& hook);
 
-  /// The first callback of type T in dispatch order, global ones last; null when there is none.
+  /// The first of this Trainer's own callbacks, in dispatch order, that is a T; null when there is
+  /// none. Global ones are not looked at.
   template <class T>
   T* callback() const;
 
@@ -204,6 +213,7 @@ class Trainer {
 
   void build_callbacks();
   void find_step_slots();
+  std::vector<Callback*> heard_globals() const;
   void dispatch(const char* hook,
                 HookSite site,
                 bool BatchHooks::*in_batch,

@@ -42,6 +42,8 @@ struct TrainerOptions {
   AutorestartOptions autorestart = {};
   std::map<std::string, Factory<CoreCallback>> slots =
       {};  ///< core callbacks replaced by slot name
+  bool (*leaves_out)(const Callback&) =
+      nullptr;  ///< which global callbacks are not called; of runs that are trained aside
 
   std::string config_text =
       {};  ///< the resolved config as TOML, kept beside the run; "" when built in code

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "core/file_system.h"
 #include "loops/fit_run.h"
@@ -45,6 +48,26 @@ TEST_CASE("T85: each loop has a metadata.json from its first batch on") {
       metadata("002_train") ==
       "{\"stage\": \"train\", \"threads\": 2, \"num_steps\": 2, \"checkpoint_steps\": \"4ba\"}\n");
   CHECK(metadata("003_val") == "{\"stage\": \"validate\", \"threads\": 2, \"num_steps\": 2}\n");
+}
+
+TEST_CASE("a run does not end because what only tells of it cannot be written") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.backend.mode = "traced";
+  options.loop.max_steps = 5;
+  options.loop.eval_frequency = 2;
+  options.checkpoint.steps = 5;
+  std::vector<std::string> lines;
+  Trainer trainer(options, quiet_log(&lines));
+  std::filesystem::remove_all(trainer.state().artifact_dir);
+  std::ofstream(trainer.state().artifact_dir) << "in the way";
+  CHECK(trainer.fit(tiny_loader("train"), {tiny_loader("val")}).steps == 5);
+  CHECK(std::filesystem::exists(dir / "run/checkpoint_5.pt"));
+  for (const char* file : {"metadata.json", "train_update.0.json"}) {
+    CHECK(std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return line.find(file) != std::string::npos || line.find("steps") != std::string::npos;
+    }));
+  }
 }
 
 TEST_CASE("the resolved config of a fit tells the seed that was drawn, also when the run resumes") {

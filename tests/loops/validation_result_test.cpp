@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -96,6 +99,42 @@ TEST_CASE("a whole validation has its result whatever log_steps is, also of what
     REQUIRE(loss);
     CHECK(values_of(entries, "val/loss") == std::vector{std::pair(int64_t{0}, *loss)});
   }
+}
+
+TEST_CASE("a validation of a model that has diverged has NaN as its result") {
+  const TempDir dir;
+  std::vector<MemoryLogger::Entry> entries;
+  ProbeCallback::Options probe;
+  double value = 0.0;
+  probe.after_forward = [&](Outputs& outputs) { outputs.set("loss", outputs["loss"].mul(value)); };
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<ProbeCallback>(probe)};
+  options.loggers = {use<MemoryLogger>({&entries, nullptr})};
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.validate(tiny_loader("val")).number("val/loss") == 0.0);
+  value = std::numeric_limits<double>::quiet_NaN();
+  const auto loss = trainer.validate(tiny_loader("val")).number("val/loss");
+  REQUIRE(loss);
+  CHECK(std::isnan(*loss));
+  CHECK(values_of(entries, "val/loss").size() == 2);
+}
+
+TEST_CASE("a prediction that a stop cuts short is none") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  int batches = 0;
+  ProbeCallback::Options probe;
+  probe.custom = [&](Trainer& trainer, std::string_view hook) {
+    if (hook == "on_predict_batch_end" && ++batches == 2) {
+      trainer.request_stop("enough");
+    }
+    return true;
+  };
+  options.callbacks = {use<ProbeCallback>(probe)};
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.predict(tiny_loader("val")).items().empty());
+  CHECK(batches == 2);
+  CHECK_FALSE(std::filesystem::exists(trainer.state().artifact_dir / "predictions.pt"));
 }
 
 TEST_CASE("a validation without a batch warns") {

@@ -284,6 +284,35 @@ TEST_CASE("T57: run_validation gets the stretch's index, and whether it is the l
   CHECK(calls == std::vector<std::pair<int64_t, bool>>{{0, false}, {1, false}, {2, true}});
 }
 
+TEST_CASE("T57: a validation that is made up for after a resume has the index of its stretch") {
+  for (const Time& frequency : {Time(2), Time(1.0)}) {
+    CAPTURE(frequency.to_string());
+    const TempDir dir;
+    std::vector<std::pair<int64_t, bool>> calls;
+    const auto fit = [&](int64_t stops_at) {
+      ProbeCallback::Options probe;
+      probe.run_validation = [&](std::optional<int64_t> loop_idx, bool is_last) {
+        calls.emplace_back(loop_idx.value_or(-1), is_last);
+      };
+      probe.validate_batch_start = [stops_at](Trainer& trainer, const Batch&) {
+        if (trainer.state().global_step() == stops_at) {
+          trainer.request_stop("enough");
+        }
+      };
+      TrainerOptions options = probed(dir, probe);
+      options.loop.max_steps = 5;
+      options.loop.eval_frequency = frequency;
+      options.checkpoint.steps = 5;
+      Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+    };
+    fit(5);
+    const size_t before = calls.size();
+    fit(-1);
+    REQUIRE(calls.size() == before + 1);
+    CHECK(calls.back() == std::pair<int64_t, bool>(frequency.unit() == TimeUnit::Update ? 2 : 0, true));
+  }
+}
+
 TEST_CASE("T60: eval_frequency 0 makes one stretch without validation, and a warning") {
   for (const Time& frequency : {Time(0), Time(0.0)}) {
     const TempDir dir;
@@ -339,6 +368,26 @@ TEST_CASE("T117: an early exit in a validation ends the fit around it; later run
   CHECK(batches == 2);
   CHECK(trainer.fit(tiny_loader("train"), val).steps == 9);
   CHECK(batches == 2 + 5 * 2);
+}
+
+TEST_CASE("T117: a function for early exit may remove itself") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 4;
+  Trainer trainer(options, quiet_log());
+  auto& exits = trainer.slot<EarlyExitCallback>("early_exit");
+  int asked = 0;
+  EarlyExitCallback::Handle own = 0;
+  own = exits.add([&, text = std::string(100, 'x')] {
+    exits.remove(own);
+    ++asked;
+    return text.empty();
+  });
+  int others = 0;
+  exits.add([&] { return ++others > 100; });
+  CHECK(trainer.fit(tiny_loader("train")).steps == 4);
+  CHECK(asked == 1);
+  CHECK(others >= 4);
 }
 
 TEST_CASE("T128: a validation callback of every second validation runs at 2, 4 and the last") {

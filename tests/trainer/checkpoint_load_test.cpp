@@ -1,3 +1,4 @@
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
@@ -8,13 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/callback_states.h"
+#include "callbacks/early_stopper.h"
 #include "callbacks/keep_n_checkpoints.h"
+#include "callbacks/save_checkpoint_state.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "models/mlp.h"
 #include "optim/adam.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
+#include "support/with_threads.h"
 #include "trainer/trainer.h"
 
 using namespace rondo;
@@ -90,6 +95,7 @@ const Edit kEdits[] = {
     {"seed", [](StateDict& s) { dict(s, "rng").erase("seed"); }},
     {"integer", [](StateDict& s) { dict(s, "timestamp").set("update", "six"); }},
     {"epoch", [](StateDict& s) { dict(s, "dataloader").erase("epoch"); }},
+    {"list", [](StateDict& s) { s.set("schedulers", "two"); }},
     {"sparsity", [](StateDict& s) { dict(s, "sparsity").set("masks", StateDict{}); }},
     {"KeepNCheckpoints",
      [](StateDict& s) { dict(s, "callbacks/KeepNCheckpoints").erase("saved"); }},
@@ -111,6 +117,55 @@ TEST_CASE("a load that fails in any part changes nothing, and says which part") 
     CHECK(error.find(edit.what) != std::string::npos);
     CHECK(first_difference(before, bits_of(trainer)).empty());
   }
+}
+
+TEST_CASE("a callback that had taken its state gives it back when another one refuses") {
+  const TempDir dir;
+  const auto options_in = [&](const char* name) {
+    TrainerOptions options = whole_options(dir / name);
+    EarlyStopper::Options stopper;
+    stopper.metric = "val/loss";
+    options.callbacks = {use<EarlyStopper>(stopper),
+                         use<SaveCheckpointState>(SaveCheckpointState::Options{}),
+                         use<KeepNCheckpoints>({100})};
+    options.loop.eval_frequency = 2;
+    return options;
+  };
+  Trainer(options_in("run"), quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+  StateDict state = read_checkpoint(dir / "run/checkpoint_4.pt");
+  dict(state, "callbacks/KeepNCheckpoints").erase("saved");
+  write_checkpoint(*real_file_system(), dir / "edited.pt", state);
+  SUBCASE("by one that had none") {
+    Trainer trainer(options_in("other"), quiet_log());
+    const StateDict before = callback_states(trainer);
+    CHECK_FALSE(before.contains("EarlyStopper"));
+    CHECK_FALSE(load_error(trainer, dir / "edited.pt").empty());
+    CHECK(first_difference(before, callback_states(trainer)).empty());
+  }
+  SUBCASE("by one that had another") {
+    Trainer trainer(options_in("run"), quiet_log());
+    REQUIRE(load_error(trainer, dir / "run/checkpoint_6.pt").empty());
+    const StateDict before = callback_states(trainer);
+    CHECK(before.at("SaveCheckpointState/saves").as_int() == 3);
+    CHECK_FALSE(load_error(trainer, dir / "edited.pt").empty());
+    CHECK(first_difference(before, callback_states(trainer)).empty());
+  }
+}
+
+TEST_CASE("a fit that is refused for its numeric environment leaves the threads as they were") {
+  const WithThreads as_before;
+  const TempDir dir;
+  train(whole_options(dir / "run"));
+  StateDict state = read_checkpoint(dir / "run/checkpoint_4.pt");
+  dict(state, "__metadata__/environment").set("threads", 7);
+  dict(state, "__metadata__/environment").set("libtorch", "0.0");
+  write_checkpoint(*real_file_system(), dir / "edited.pt", state);
+  TrainerOptions options = whole_options(dir / "other");
+  options.backend.threads = 0;
+  Trainer trainer(options, quiet_log());
+  const int threads = at::get_num_threads();
+  CHECK_THROWS_AS(trainer.fit(tiny_loader("train"), {}, LoadFrom(dir / "edited.pt")), Error);
+  CHECK(at::get_num_threads() == threads);
 }
 
 TEST_CASE("a newest checkpoint that cannot be read is named, and the one before it is loaded") {

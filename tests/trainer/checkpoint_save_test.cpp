@@ -326,6 +326,31 @@ TEST_CASE(
   CHECK(first_difference(straight_run(), bits_of(resumed)).empty());
 }
 
+TEST_CASE("the last update of a run that is stopped is saved again when its save had failed") {
+  for (const bool async : {false, true}) {
+    CAPTURE(async);
+    const SecondSave save = second_save(async);
+    const TempDir dir;
+    const auto files = std::make_shared<FaultyFs>();
+    files->fail_at(save.begin + 3, FaultKind::ShortWrite, ENOSPC);
+    TrainerOptions options = run_options(dir / "run", async);
+    options.checkpoint.on_error = "warn";
+    save_through(options, files);
+    AtBatchEnd::Options stop;
+    stop.train = [](Trainer& trainer) {
+      if (trainer.state().global_step() == 4) {
+        trainer.request_stop("stopped by the test");
+      }
+    };
+    options.callbacks = {use<AtBatchEnd>(stop)};
+    Trainer trainer(options, quiet_log());
+    const FitResult result = trainer.fit(tiny_loader("train"));
+    CHECK(result.steps == 4);
+    CHECK(result.saves.failed == 1);
+    CHECK(newest_step(dir / "run") == 4);
+  }
+}
+
 TEST_CASE("a run that is stopped and saves nothing says so") {
   for (const int64_t steps : {0, 100}) {
     const TempDir dir;

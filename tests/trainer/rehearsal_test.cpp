@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "callbacks/early_exit_callback.h"
+#include "callbacks/global_callbacks.h"
 #include "callbacks/notify_command.h"
 #include "callbacks/threshold_stopper.h"
 #include "core/error.h"
@@ -78,6 +79,8 @@ TEST_CASE("a rehearsal does not hear who would end the run, and notifies nobody"
     };
     init.callbacks.push_back(use<ProbeCallback>(probe));
   }
+  NotifyCommand global({"touch " + (dir / "notified").string()});
+  const GlobalCallbackScope scope(global);
   const RunMemory planned = memory_of(rehearse_all_steps(run).steps, run);
   CHECK(planned.of_state() == plain.of_state());
   CHECK(planned.of_replays() == plain.of_replays());
