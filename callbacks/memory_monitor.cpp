@@ -1,10 +1,9 @@
 #include "callbacks/memory_monitor.h"
 
 #include <cmath>
-#include <fstream>
-#include <optional>
-#include <string>
+#include <cstdint>
 
+#include "core/process_memory.h"
 #include "core/registry.h"
 #include "trainer/trainer.h"
 
@@ -17,23 +16,14 @@ double with_five_digits(double value) {
   return std::round(value * scale) / scale;
 }
 
-/// GB of a line such as "VmRSS:   123456 kB" of /proc/self/status; nothing without it.
-std::optional<double> gigabytes(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(field + ":", 0) == 0) {
-      constexpr double kKiloByte = 1024.0;  // what the kernel calls kB
-      const double kilobytes = std::strtod(line.c_str() + field.size() + 1, nullptr);
-      return with_five_digits(kilobytes * kKiloByte / 1e9);
-    }
-  }
-  return std::nullopt;
+double gigabytes(int64_t bytes) {
+  return with_five_digits(static_cast<double>(bytes) / 1e9);
 }
 
 }  // namespace
 
 void MemoryMonitor::setup(Trainer& trainer) {
-  if (!gigabytes("VmRSS")) {
+  if (!resident_bytes()) {
     trainer.log().warning("MemoryMonitor: this system does not tell how much memory is used");
   }
 }
@@ -43,10 +33,11 @@ void MemoryMonitor::on_train_batch_end(
   if (!trainer.state().phase.is_last || !trainer.is_log_step()) {
     return;
   }
-  const auto current = gigabytes("VmRSS");
-  const auto peak = gigabytes("VmHWM");
+  const auto current = resident_bytes();
+  const auto peak = peak_resident_bytes();
   if (current && peak) {
-    trainer.log_metrics({{"memory/current_resident", *current}, {"memory/peak_resident", *peak}});
+    trainer.log_metrics({{"memory/current_resident", gigabytes(*current)},
+                         {"memory/peak_resident", gigabytes(*peak)}});
   }
 }
 

@@ -16,6 +16,7 @@
 #include "callbacks/reproducibility_callback.h"
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
+#include "core/process_memory.h"
 #include "core/stopwatch.h"
 #include "loops/fit_run.h"
 #include "loops/run_plan.h"
@@ -30,17 +31,6 @@ namespace rondo {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A size in /proc/self/status, in bytes; 0 when the system does not tell.
-int64_t own_size(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(name + ':', 0) == 0) {
-      return std::stoll(line.substr(name.size() + 1)) * 1024;
-    }
-  }
-  return 0;
-}
 
 /// Forgets what was resident at most, and what was freed but not given back.
 void begin_measuring_memory() {
@@ -210,7 +200,7 @@ Rehearsal train_for(const RunConfig& run,
     loader.source();
   }
   begin_measuring_memory();
-  const int64_t before = own_size("VmRSS");
+  const int64_t before = resident_bytes().value_or(0);
   ScratchFit fit(run.init, run.fit->train, run.fit->val, LoadFrom::nothing(), of_run);
   int64_t done = 0;
   try {
@@ -223,8 +213,10 @@ Rehearsal train_for(const RunConfig& run,
       throw;
     }
   }
-  Rehearsal rehearsal{
-      fit.backend().reports(), own_size("VmHWM") - before, run.fit->train, run.fit->val};
+  Rehearsal rehearsal{fit.backend().reports(),
+                      peak_resident_bytes().value_or(0) - before,
+                      run.fit->train,
+                      run.fit->val};
   if (std::none_of(rehearsal.steps.begin(), rehearsal.steps.end(), is_of_training)) {
     throw NotSupportedError(fmt::format(
         "no step was planned in {} updates: batches of one shape are needed, such as drop_last = "
