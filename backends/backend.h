@@ -59,9 +59,13 @@ class Backend {
   /// \param is_due   asked which closures will run after this step; empty: all
   /// \param queue    gets the closures of the step that are due, in order, with their tensors
   /// \return the body's outputs, without autograd history; the next run overwrites them
-  /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
+  /// \throws CaptureError  when the step cannot be recorded, or a replay fails: a part of what it
+  ///                       writes to the state may be written. When recordings differ, or a replay
+  ///                       and eager: the state is that of the step as written
   /// \throws NonFiniteLossError  when training spoiled the state before, explained; only where
-  ///                             BackendOptions::on_nan is "explain"
+  ///                             BackendOptions::on_nan is "explain". The step was not begun
+  /// \throws UsageError  when a step is running, or in progress
+  /// \throws whatever the body or a host call throws, as it is; the state is what they left
   virtual const Outputs& run(const StepKey& key,
                              const Batch& batch,
                              const StepBody& body,
@@ -72,6 +76,7 @@ class Backend {
   /// `is_due` are copied; `queue` must stay. Steps that cannot be cut (eager ones, captures, and
   /// those compared with eager) are run whole.
   /// \return the outputs, or null: the step is in progress, and `resume` goes on with it
+  /// \throws as `run`. The step is in progress no more then: no `resume`
   virtual const Outputs* start(const StepKey& key,
                                const Batch& batch,
                                const StepBody& body,
@@ -79,7 +84,10 @@ class Backend {
                                ClosureQueue& queue,
                                const Deadline& deadline);
 
-  /// Goes on with the step in progress. \throws UsageError  when there is none
+  /// Goes on with the step in progress.
+  /// \return as `start`
+  /// \throws UsageError  when there is none
+  /// \throws as `run`. The step is in progress no more then
   virtual const Outputs* resume(const Deadline& deadline);
 
   /// True inside a body, and while a step is in progress between two pieces of it.

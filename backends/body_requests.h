@@ -24,7 +24,8 @@ class BodyRequests {
   virtual void set_location(std::string_view callback, std::string_view hook) = 0;
 };
 
-/// One call of Backend::run, with where the backend keeps who answers its body.
+/// One call of Backend::run. `requests` refers to the backend's pointer to the object that answers
+/// the body.
 struct StepCall {
   const Batch& batch;
   const StepBody& body;

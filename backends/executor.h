@@ -47,8 +47,8 @@ class Executor {
   /// \return the results once the last instruction has run, else null
   virtual const std::vector<at::Tensor>* advance(const Deadline&) { return nullptr; }
 
-  /// Tries what else would be tried in the first runs, on the batch of a step that was run as
-  /// written. The state, the batch and the random numbers are afterwards as they were.
+  /// Does the kernel trials now that the first runs would do otherwise, on the batch of a step that
+  /// was run as written. The state, the batch and the random numbers are afterwards as they were.
   virtual void try_kernels(const Batch&) {}
 
   /// Whether the next run tries anything.

@@ -1,6 +1,8 @@
 #include "backends/exported_step.h"
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/tensor.h>
@@ -8,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "backends/generator_state.h"
-#include "backends/passes/passes.h"
+#include "backends/passes/storages.h"
 #include "backends/plan/planned_executor.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/host_calls.h"
@@ -32,10 +34,26 @@ StateDict state_of(const ProgramState& tensors) {
   return state;
 }
 
+/// Held while somebody exchanges the state of LibTorch's one default generator: each step has
+/// random numbers of its own, and planning draws some.
+std::mutex& generator_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// An opaque operator may draw too; host calls write a number from a table.
+bool may_draw(const StepProgram& program) {
+  return std::any_of(
+      program.instructions.begin(), program.instructions.end(), [](const Instruction& instruction) {
+        return instruction.draws_random ||
+               (instruction.is_opaque && !has_name(instruction, "rondo::host_call"));
+      });
+}
+
 /// The step's own random numbers while it lives.
 class OwnGenerator {
  public:
-  explicit OwnGenerator(at::Tensor& own) : own_(own) { exchange(); }
+  explicit OwnGenerator(at::Tensor& own) : lock_(generator_mutex()), own_(own) { exchange(); }
 
   OwnGenerator(const OwnGenerator&) = delete;
   OwnGenerator& operator=(const OwnGenerator&) = delete;
@@ -49,6 +67,7 @@ class OwnGenerator {
     own_ = now;
   }
 
+  const std::lock_guard<std::mutex> lock_;
   at::Tensor& own_;
 };
 
@@ -77,13 +96,10 @@ StateDict signature_of(const StepFile& file) {
 
 StateDict to_state(const StepFile& file) {
   ProgramState state = file.state;
-  const PlanOptions plan = plan_options(file.exact, file.without_passes);
   StateList programs;
-  StateList plans;
   StateList schedules;
   for (size_t i = 0; i < file.programs.size(); ++i) {
     programs.emplace_back(to_state(file.programs[i], state));
-    plans.emplace_back(to_text(make_plan(file.programs[i], plan)));
     StateList tables;
     for (const ExportedSchedule& schedule : file.schedules[i]) {
       tables.emplace_back(at::tensor(schedule.values, at::kDouble));
@@ -94,7 +110,7 @@ StateDict to_state(const StepFile& file) {
           {"manifest", file.manifest},
           {"signature", signature_of(file)},
           {"programs", programs},
-          {"plans", plans},
+          {"plans", StateList(file.plans.begin(), file.plans.end())},
           {"cycle", StateList(file.cycle.begin(), file.cycle.end())},
           {"schedules", schedules},
           {"state", state_of(state)},
@@ -102,6 +118,16 @@ StateDict to_state(const StepFile& file) {
           {"batches", file.batches},
           {"exact", file.exact},
           {"without_passes", StateList(file.without_passes.begin(), file.without_passes.end())}};
+}
+
+std::vector<std::string> plan_texts(const StepFile& file) {
+  const std::lock_guard<std::mutex> lock(generator_mutex());
+  const PlanOptions options = plan_options(file.exact, file.without_passes);
+  std::vector<std::string> texts;
+  for (const StepProgram& program : file.programs) {
+    texts.push_back(to_text(make_plan(program, options)));
+  }
+  return texts;
 }
 
 StepFile step_file_from(const StateDict& saved) {
@@ -123,27 +149,37 @@ StepFile step_file_from(const StateDict& saved) {
   require(!file.programs.empty(), "it has no program");
   for (const StateValue& program : saved.at("cycle").as_list()) {
     const int64_t index = program.as_int();
-    require(index >= 0 && index < static_cast<int64_t>(file.programs.size()), "cycle");
+    require(index >= 0 && index < static_cast<int64_t>(file.programs.size()),
+            fmt::format("its cycle runs program {} of {}", index, file.programs.size()));
     file.cycle.push_back(index);
   }
-  require(!file.cycle.empty(), "cycle");
+  require(!file.cycle.empty(), "its cycle is empty");
   for (const StateValue& of_program : saved.at("schedules").as_list()) {
     std::vector<ExportedSchedule>& tables = file.schedules.emplace_back();
     for (const StateValue& table : of_program.as_list()) {
       const at::Tensor& values = table.as_tensor();
       require(values.scalar_type() == at::kDouble && values.dim() == 1 && values.numel() > 0,
-              "a schedule");
+              fmt::format("schedule {} of program {} is no row of float64 numbers",
+                          tables.size(),
+                          file.schedules.size() - 1));
       const at::Tensor plain = values.contiguous();
       tables.push_back({{plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()}});
     }
   }
-  require(file.schedules.size() == file.programs.size(), "schedules");
+  require(file.schedules.size() == file.programs.size(),
+          fmt::format("it has schedules for {} programs, and {} programs",
+                      file.schedules.size(),
+                      file.programs.size()));
   for (size_t i = 0; i < file.programs.size(); ++i) {
-    require(file.schedules[i].size() == file.programs[i].host_calls.size(), "schedules");
+    require(file.schedules[i].size() == file.programs[i].host_calls.size(),
+            fmt::format("program \"{}\" has {} schedules for {} host calls",
+                        file.programs[i].name,
+                        file.schedules[i].size(),
+                        file.programs[i].host_calls.size()));
   }
   file.generator = saved.at("generator").as_tensor();
   file.batches = saved.at("batches").as_int();
-  require(file.batches >= 0, "count of batches");
+  require(file.batches >= 0, fmt::format("it has run {} batches", file.batches));
   file.exact = saved.at("exact").as_bool();
   // Earlier files do not tell. The bytes are the same either way: no new version of the format.
   if (const StateValue* const without = saved.find("without_passes")) {
@@ -152,6 +188,11 @@ StepFile step_file_from(const StateDict& saved) {
     }
   }
   file.manifest = saved.at("manifest").as_dict();
+  if (const StateValue* const plans = saved.find("plans")) {
+    for (const StateValue& plan : plans->as_list()) {
+      file.plans.push_back(plan.as_string());
+    }
+  }
   return file;
 }
 
@@ -178,8 +219,10 @@ ExportedStep::ExportedStep(StepFile file) : file_(std::move(file)) {
   const PlanOptions plan = plan_options(file_.exact, file_.without_passes);
   for (size_t i = 0; i < file_.programs.size(); ++i) {
     add_host_calls(i);
+    const std::lock_guard<std::mutex> lock(generator_mutex());
     executors_.push_back(
         std::make_unique<PlannedExecutor>(file_.programs[i], TextLog(LogLevel::Warning), plan));
+    may_draw_.push_back(may_draw(file_.programs[i]));
   }
   const StepProgram& last = file_.programs.back();
   for (const auto& [name, slot] : last.outputs) {
@@ -239,7 +282,10 @@ void ExportedStep::run() {
   }
   const auto phase = static_cast<size_t>(file_.batches) % file_.cycle.size();
   const auto program = static_cast<size_t>(file_.cycle[phase]);
-  const OwnGenerator random(file_.generator);
+  std::optional<OwnGenerator> random;
+  if (may_draw_[program]) {
+    random.emplace(file_.generator);
+  }
   const HostCallScope scope(*host_calls_[program]);
   const std::vector<at::Tensor>& results = executors_[program]->run(batch_, kAlwaysDue);
   for (size_t i = 0; i < file_.programs[program].outputs.size(); ++i) {

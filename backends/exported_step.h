@@ -33,10 +33,14 @@ struct StepFile {
   bool exact = true;                        ///< kernels that give the operators' bytes only
   std::vector<std::string> without_passes;  ///< see BackendOptions
   StateDict manifest;                       ///< for people and checks; kept as it is
+  std::vector<std::string> plans;           ///< `plan_texts` where it was exported; kept as it is
 };
 
 /// Version of the format that is written; files of a later one are refused.
 inline constexpr int64_t kStepFileVersion = 1;
+
+/// How this machine runs the programs, for people to read. Slow: plans each of them.
+std::vector<std::string> plan_texts(const StepFile& file);
 
 /// \throws NotSupportedError  for a program that cannot be exported, naming what stands in the way
 StateDict to_state(const StepFile& file);
@@ -50,8 +54,9 @@ StepFile step_file_from(const StateDict& saved);
 std::string difference_of_inputs(const StepProgram& one, const StepProgram& other);
 
 /// Runs an exported step, batch after batch. The numbers are those of the trainer's run, bit for
-/// bit in the same numeric environment. One thread at a time. LibTorch's default generator is as
-/// before after each run.
+/// bit in the same numeric environment. One thread at a time; several steps may run on several
+/// threads, but those that may draw random numbers wait for each other. LibTorch's default
+/// generator is as before after each run; only such steps change it meanwhile.
 class ExportedStep {
  public:
   explicit ExportedStep(StepFile file);
@@ -88,6 +93,7 @@ class ExportedStep {
   std::vector<bool> is_bound_;
   std::vector<std::unique_ptr<HostCalls>> host_calls_;       // one a program
   std::vector<std::unique_ptr<PlannedExecutor>> executors_;  // one a program
+  std::vector<bool> may_draw_;                               // random numbers; one a program
   std::vector<std::pair<std::string, at::Tensor>> outputs_;  // of the newest run
 };
 

@@ -22,8 +22,9 @@ namespace {
 // Captures in a row that were useless because the state had moved, before that is an error.
 constexpr int kMaxMovesInARow = 3;
 
+// Of the first element: a plan's kernels keep it.
 const void* address_of(const at::Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->storage().data();
+  return tensor.unsafeGetTensorImpl()->data();
 }
 
 // A plan runs operators that no graph can name.
@@ -84,22 +85,24 @@ const Outputs& TracedStep::run(const StepCall& call) {
     return outputs_;
   }
   has_tried_kernels_ = executor_->has_trials();
-  const DueSet due = due_closures(call);
+  due_ = due_closures(call);
   const std::vector<at::Tensor>* const results =
-      options_.verify.covers(replays_since_capture_) ? verified_replay(call) : &replay(call, due);
+      options_.verify.covers(replays_since_capture_) ? verified_replay(call) : &replay(call, due_);
   if (results == nullptr) {
     is_ready_ = false;
     is_third_capture_ = true;
     first_ = std::move(unconfirmed_);
     return run(call);
   }
-  return finish(call, *results, due);
+  return finish(call, *results);
 }
 
 const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline) {
-  const bool is_whole = is_capture_next() || options_.verify.covers(replays_since_capture_) ||
-                        !executor_->start(call.batch, due_closures(call));
-  if (is_whole) {
+  if (is_capture_next() || options_.verify.covers(replays_since_capture_)) {
+    return &run(call);
+  }
+  due_ = due_closures(call);  // asked once: by the end of the step another answer may be true
+  if (!executor_->start(call.batch, due_)) {
     return &run(call);
   }
   has_tried_kernels_ = executor_->has_trials();
@@ -113,7 +116,7 @@ const Outputs* TracedStep::resume(const StepCall& call, const Deadline& deadline
   if (results == nullptr) {
     return nullptr;
   }
-  return &finish(call, *results, due_closures(call));
+  return &finish(call, *results);
 }
 
 bool TracedStep::is_capture_next() {
@@ -126,9 +129,7 @@ bool TracedStep::is_capture_next() {
 }
 
 // What there is to do after a replay.
-const Outputs& TracedStep::finish(const StepCall& call,
-                                  const std::vector<at::Tensor>& results,
-                                  DueSet due) {
+const Outputs& TracedStep::finish(const StepCall& call, const std::vector<at::Tensor>& results) {
   casts_->finish(use_of_casts_);
   ++stats_.replays;
   ++replays_since_capture_;
@@ -140,7 +141,7 @@ const Outputs& TracedStep::finish(const StepCall& call,
   for (const ClosureOutput& closure : program_.closures) {
     const auto end = next + static_cast<std::ptrdiff_t>(closure.tensors.size());
     const bool has_bit = closure.index < kDueClosures;
-    if (has_bit ? (due >> closure.index & 1) != 0 : call.asks_for(closure.cadence)) {
+    if (has_bit ? (due_ >> closure.index & 1) != 0 : call.asks_for(closure.cadence)) {
       call.queue.push_back(next, end, closures_[closure.index], closure.cadence);
     }
     next = end;

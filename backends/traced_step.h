@@ -39,12 +39,13 @@ class TracedStep {
              TextLog log);
   ~TracedStep();
 
-  /// \throws CaptureError  when the step cannot be recorded, or a replay differs from eager
+  /// \throws as `Backend::run`, where the state that is left is described
   /// \return valid until the next run
   const Outputs& run(const StepCall& call);
 
-  /// As `run`, until the deadline has passed. The call's batch and queue must stay until `resume`
-  /// has returned outputs.
+  /// As `run`, until the deadline has passed. Which closures are due is asked in `start`. The
+  /// call's batch and queue must stay until `resume` has returned outputs. After a throw no step is
+  /// in progress: `start` begins another one.
   const Outputs* start(const StepCall& call, const Deadline& deadline);
   const Outputs* resume(const StepCall& call, const Deadline& deadline);
 
@@ -91,7 +92,7 @@ class TracedStep {
   auto replaying(const StepCall& call, const Work& work);
   const std::vector<at::Tensor>& replay(const StepCall& call, DueSet due);
   const std::vector<at::Tensor>* verified_replay(const StepCall& call);
-  const Outputs& finish(const StepCall& call, const std::vector<at::Tensor>& results, DueSet due);
+  const Outputs& finish(const StepCall& call, const std::vector<at::Tensor>& results);
 
   std::string name_;
   int number_;
@@ -105,6 +106,7 @@ class TracedStep {
   std::unique_ptr<StepProgram> unconfirmed_;  // the second capture, until a third one agrees
   bool writes_batch_ = false;
   bool has_tried_kernels_ = false;
+  DueSet due_ = 0;  // of the replay that is done, or in progress
   int64_t samples_ = 0;
   std::unique_ptr<StepProgram> first_;  // between the two captures
   std::shared_ptr<const StepProgram> recorded_;

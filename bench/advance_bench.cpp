@@ -73,18 +73,12 @@ int main(int argc, char** argv) {
   std::string name = "mlp";
   int64_t calls = 2000;
   CLI::App app("How far advance_for goes over its budget");
-  app.add_option("--workload", name, "as in step_bench");
+  app.add_option("--workload", name, "as in step_bench")
+      ->check(CLI::IsMember(bench::workload_names()));
   app.add_option("--calls", calls, "of advance_for, for each budget")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
-  const auto& all = bench::workloads();
-  const auto found = std::find_if(
-      all.begin(), all.end(), [&](const bench::Workload& one) { return one.name == name; });
-  if (found == all.end()) {
-    fmt::print("there is no workload \"{}\"\n", name);
-    return 2;
-  }
-  const bench::Workload& w = *found;
+  const bench::Workload& w = bench::workload(name);
   const auto directory =
       std::filesystem::temp_directory_path() / fmt::format("advance_bench_{}", ::getpid());
   {

@@ -203,9 +203,11 @@ int main(int argc, char** argv) {
   bool compresses = false;
   std::string parent = std::filesystem::temp_directory_path().string();
   CLI::App app("Times checkpoints.");
-  app.add_option("--megabytes", megabytes, "Size of the state");
-  app.add_option("--parameters", parameters, "Tensors of the model; two more for each are Adam's");
-  app.add_option("--rounds", subject.rounds, "Each is timed this often; the median counts");
+  app.add_option("--megabytes", megabytes, "Size of the state")->check(CLI::PositiveNumber);
+  app.add_option("--parameters", parameters, "Tensors of the model; two more for each are Adam's")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--rounds", subject.rounds, "Each is timed this often; the median counts")
+      ->check(CLI::PositiveNumber);
   app.add_option("--dir", parent, "Where files go");
   app.add_flag("--compress", compresses, "Also with zstd and gzip");
   CLI11_PARSE(app, argc, argv);

@@ -82,12 +82,8 @@ int main(int argc, char** argv) {
   int64_t steps = 400;
   int rounds = 5;
   bool json = true;
-  std::vector<std::string> names;
-  for (const Workload& w : bench::workloads()) {
-    names.push_back(w.name);
-  }
   CLI::App app("Times one training step.");
-  app.add_option("--workload", name, "the step")->check(CLI::IsMember(names));
+  app.add_option("--workload", name, "the step")->check(CLI::IsMember(bench::workload_names()));
   app.add_option("--threads", settings.threads, "of tensor operators; auto: a fit chooses them")
       ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", 0}}))
       ->check(CLI::NonNegativeNumber);
@@ -103,9 +99,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds, "of which the median counts")->check(CLI::PositiveNumber);
   app.add_flag("--json", json, "one JSON object a line, which is the only form");
   CLI11_PARSE(app, argc, argv);
-  const Workload& w = *std::find_if(bench::workloads().begin(),
-                                    bench::workloads().end(),
-                                    [&](const Workload& one) { return one.name == name; });
+  const Workload& w = bench::workload(name);
   if (settings.threads == 0) {
     if (chosen->count() > 0 && backends != std::vector<std::string>{"fit"}) {
       fmt::print(stderr, "--threads=auto: only a fit chooses its threads; give --backend=fit\n");

@@ -135,8 +135,9 @@ int main(int argc, char** argv) {
   int rounds = 3;
   std::string parent = fs::temp_directory_path().string();
   CLI::App app("Times validate_all.");
-  app.add_option("--checkpoints", count, "How many");
-  app.add_option("--rounds", rounds, "Each is timed this often; the median counts");
+  app.add_option("--checkpoints", count, "How many")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", rounds, "Each is timed this often; the median counts")
+      ->check(CLI::PositiveNumber);
   app.add_option("--dir", parent, "Where files go");
   CLI11_PARSE(app, argc, argv);
 

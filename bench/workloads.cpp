@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -228,6 +229,19 @@ const std::vector<Workload>& workloads() {
                                             make_lstm(),
                                             make_accum()};
   return all;
+}
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const Workload& w : workloads()) {
+    names.push_back(w.name);
+  }
+  return names;
+}
+
+const Workload& workload(const std::string& name) {
+  return *std::find_if(
+      workloads().begin(), workloads().end(), [&](const Workload& w) { return w.name == name; });
 }
 
 }  // namespace bench

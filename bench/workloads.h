@@ -36,4 +36,9 @@ struct Workload {
 
 const std::vector<Workload>& workloads();
 
+std::vector<std::string> workload_names();
+
+/// \param name  of one of them
+const Workload& workload(const std::string& name);
+
 }  // namespace bench

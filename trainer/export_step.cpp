@@ -260,6 +260,7 @@ StepFile export_step(const RunConfig& run) {
       slot.value = slot.value.defined() ? slot.value.detach() : slot.value;
     }
   }
+  file.plans = plan_texts(file);
   return file;  // its tensors keep their memory
 }
 

@@ -45,8 +45,9 @@ struct NanFinding {
 /// Runs kept steps one after the other, instruction by instruction, as they were recorded, from the
 /// state as it was before the first of them. Looks at every tensor that an instruction reads or
 /// writes. Infinities that are meant, because a constant says so (masks), are no finding unless
-/// they become a NaN or the loss. \param count  how many of `steps` \return the operator that was
-/// first to make a NaN or an infinity that reached a loss or the
+/// they become a NaN or the loss.
+/// \param count  how many of `steps`
+/// \return the operator that was first to make a NaN or an infinity that reached a loss or the
 ///         state; nothing when none does
 std::optional<NanFinding> find_first_bad(const std::vector<KeptStep>& steps, size_t count);
 

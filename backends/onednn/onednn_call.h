@@ -18,8 +18,8 @@ class OneDnnCall {
   OneDnnCall& operator=(const OneDnnCall&) = delete;
   virtual ~OneDnnCall() = default;
 
-  /// \param tensors  addresses, in the order that is said where the call is prepared. A last one
-  ///                 too many is left alone.
+  /// \param tensors  addresses, in the order that is said where the call is prepared. One extra
+  ///                 address at the end is ignored (the absent bias).
   virtual void run(std::initializer_list<const void*> tensors) = 0;
 
   /// Memory that it keeps.

@@ -47,7 +47,8 @@ class Merger {
 
  private:
   // Nothing may have changed what both read, and nothing may ever write what they give, unless what
-  // they give are views of memory that both see anyway.
+  // they give are views of memory that both see anyway. Of two results that are handed out, whoever
+  // gets one may write into it.
   bool can_merge(size_t first, size_t second) const {
     const Instruction& a = program_.instructions[first];
     const Instruction& b = program_.instructions[second];
@@ -66,8 +67,16 @@ class Merger {
     };
     for_each_slot(a.results, look);
     for_each_slot(b.results, look);
+    const bool are_apart = is_handed_out(a) && is_handed_out(b);
     return have_same_holes(a.results, b.results) &&
-           (are_views || (is_unchanged && is_never_written));
+           (are_views || (is_unchanged && is_never_written && !are_apart));
+  }
+
+  bool is_handed_out(const Instruction& instruction) const {
+    bool is = false;
+    for_each_slot(instruction.results,
+                  [&](SlotId slot) { is = is || facts_.escapes[storage_of(program_, slot)]; });
+    return is;
   }
 
   static bool have_same_holes(const std::vector<Result>& a, const std::vector<Result>& b) {
@@ -85,6 +94,9 @@ class Merger {
     for (size_t i = 0; i < kept.size(); ++i) {
       for (size_t k = 0; k < kept[i].slots.size(); ++k) {
         if (kept[i].slots[k] != kNoTensor && kept[i].slots[k] != dropped[i].slots[k]) {
+          if (facts_.escapes[storage_of(program_, dropped[i].slots[k])]) {
+            facts_.escapes[storage_of(program_, kept[i].slots[k])] = true;
+          }
           replace_slot(program_, dropped[i].slots[k], kept[i].slots[k]);
         }
       }

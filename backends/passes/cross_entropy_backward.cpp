@@ -34,13 +34,6 @@ bool fit(const StepProgram& program,
          is_constant(loss_backward.arguments[4], at::Reduction::Mean);
 }
 
-bool has_as_argument(const StepProgram& program, const Instruction& instruction, size_t storage) {
-  bool has = false;
-  for_each_slot(instruction.arguments,
-                [&](SlotId slot) { has = has || storage_of(program, slot) == storage; });
-  return has;
-}
-
 // The instruction that reads what `maker` made, when it is the only one and nothing else sees it.
 std::optional<size_t> only_reader(const StepProgram& program,
                                   const StorageFacts& facts,
@@ -51,7 +44,7 @@ std::optional<size_t> only_reader(const StepProgram& program,
   }
   std::optional<size_t> reader;
   for (size_t i = maker + 1; i < program.instructions.size(); ++i) {
-    if (has_as_argument(program, program.instructions[i], storage)) {
+    if (any_in_storage(program, program.instructions[i].arguments, storage)) {
       if (reader) {
         return std::nullopt;
       }

@@ -72,10 +72,7 @@ bool is_foldable(const StepProgram& program,
     return false;
   }
   const Slot& result = slot_of(program, instruction.results[0].slots[0]);
-  int64_t bytes = static_cast<int64_t>(c10::elementSize(result.dtype));
-  for (const int64_t size : result.sizes) {
-    bytes *= size;
-  }
+  const int64_t bytes = numel(result) * static_cast<int64_t>(c10::elementSize(result.dtype));
   const auto storage = static_cast<size_t>(result.storage);
   return facts.writes[storage].empty() && !facts.escapes[storage] && bytes <= kMaxBytes &&
          (follows_from_shapes(instruction) || follows_from_constants(program, facts, instruction));

@@ -66,7 +66,8 @@ StepProgram add_up_rows_of_tables(StepProgram program);
 struct Pass {
   const char* name;
   StepProgram (*run)(StepProgram);
-  /// The operator that it makes one of wherever it applies; null: it leaves an instruction less.
+  /// Counted as applied: how many more of this operator there are afterwards; null: how many fewer
+  /// instructions.
   const char* makes = nullptr;
   bool is_exact = true;  ///< false: not for steps that are to give the bytes of eager
 };

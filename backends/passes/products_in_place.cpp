@@ -43,9 +43,7 @@ std::optional<size_t> taker_of(const StepProgram& program,
   }
   std::optional<size_t> taker;
   for (size_t i = product + 1; i < program.instructions.size(); ++i) {
-    bool uses = false;
-    for_each_slot(program.instructions[i].arguments,
-                  [&](SlotId slot) { uses = uses || storage_of(program, slot) == storage; });
+    const bool uses = any_in_storage(program, program.instructions[i].arguments, storage);
     if (uses && taker) {
       return std::nullopt;
     }

@@ -4,13 +4,11 @@
 #include "backends/passes/passes.h"
 #include "backends/passes/storages.h"
 #include "backends/program/arguments.h"
+#include "backends/recording/lstm_arguments.h"
 
 namespace rondo {
 
 namespace {
-
-// Of rondo::lstm_layer_backward: (…, x, two weights, states, cells, y, kept).
-constexpr size_t kX = 3;
 
 // Of aten::embedding: (table, numbers, padding, scale by frequency, sparse).
 constexpr size_t kTable = 0;
@@ -43,16 +41,6 @@ bool is_contiguous_matrix(const Slot& slot) {
   return slot.sizes.size() == 2 && slot.strides[1] == 1 && slot.strides[0] == slot.sizes[1];
 }
 
-/// Whether one of them lies in the memory of `slot`.
-bool have_memory_of(const StepProgram& program,
-                    const std::vector<Argument>& tensors,
-                    const Slot& slot) {
-  bool have = false;
-  for_each_slot(tensors,
-                [&](SlotId id) { have = have || slot_of(program, id).storage == slot.storage; });
-  return have;
-}
-
 class Finder {
  public:
   explicit Finder(const StepProgram& program) : program_(program), facts_(program) {}
@@ -71,12 +59,12 @@ class Finder {
  private:
   std::optional<Gradient> at_gradient(size_t of_layer) const {
     const Instruction& gradient = program_.instructions[of_layer];
-    const Slot* const x = slot_at(program_, gradient.arguments, kX);
+    const Slot* const x = slot_at(program_, gradient.arguments, lstm_backward::X);
     const Slot* const dx = slot_at(program_, gradient.results, 0);
     if (!is_plain_float(x) || x->sizes.size() != 3 || !is_plain_float(dx)) {
       return std::nullopt;
     }
-    const Slot& looked_up = before_copy(*x, id_at(gradient.arguments, kX));
+    const Slot& looked_up = before_copy(*x, id_at(gradient.arguments, lstm_backward::X));
     const auto look_up = maker_of(looked_up);
     const auto of_table = only_reader(*dx, of_layer);
     if (!look_up || !of_table) {
@@ -100,10 +88,11 @@ class Finder {
 
   /// The instruction that made the memory of a tensor.
   std::optional<size_t> maker_of(const Slot& slot) const {
+    const auto storage = static_cast<size_t>(slot.storage);
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       const Instruction& instruction = program_.instructions[i];
-      if (have_memory_of(program_, instruction.results, slot) &&
-          !have_memory_of(program_, instruction.arguments, slot)) {
+      if (any_in_storage(program_, instruction.results, storage) &&
+          !any_in_storage(program_, instruction.arguments, storage)) {
         return i;
       }
     }
@@ -119,8 +108,8 @@ class Finder {
     std::optional<size_t> reader;
     for (size_t i = 0; i < program_.instructions.size(); ++i) {
       const Instruction& instruction = program_.instructions[i];
-      if (i == maker || !have_memory_of(program_, instruction.arguments, made) ||
-          have_memory_of(program_, instruction.results, made)) {
+      if (i == maker || !any_in_storage(program_, instruction.arguments, storage) ||
+          any_in_storage(program_, instruction.results, storage)) {
         continue;
       }
       if (reader || !has_name(instruction, "aten::embedding_dense_backward")) {
@@ -228,7 +217,7 @@ Instruction view_of(const StepProgram& program,
 void replace(StepProgram& program, const Gradient& gradient) {
   const Instruction look_up = program.instructions[gradient.look_up];
   Instruction& of_layer = program.instructions[gradient.of_layer];
-  const Slot x = *slot_at(program, of_layer.arguments, kX);
+  const Slot x = *slot_at(program, of_layer.arguments, lstm_backward::X);
   const Slot dx = *slot_at(program, of_layer.results, 0);
   const SlotId numbers = id_at(look_up.arguments, kNumbers);
 
@@ -242,14 +231,15 @@ void replace(StepProgram& program, const Gradient& gradient) {
   program.slots.push_back(std::move(in_order));
 
   of_layer.op = c10::Dispatcher::singleton().findSchemaOrThrow("rondo::lstm_table_backward", "");
-  of_layer.arguments[kX] = look_up.arguments[kTable];
+  of_layer.arguments[lstm_backward::X] = look_up.arguments[kTable];
   of_layer.arguments.push_back(Argument::tensor_of(result));
   of_layer.arguments.push_back(look_up.arguments[kPadding]);
   of_layer.results[0] = program.instructions[gradient.of_table].results[0];
 
   std::vector<bool> keep(program.instructions.size(), true);
   for (size_t i = 0; i < keep.size(); ++i) {
-    keep[i] = !have_memory_of(program, program.instructions[i].arguments, dx);
+    keep[i] = !any_in_storage(
+        program, program.instructions[i].arguments, static_cast<size_t>(dx.storage));
   }
   const Instruction view = view_of(program, numbers, result, of_layer);
   program.instructions.insert(

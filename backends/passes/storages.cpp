@@ -36,6 +36,15 @@ bool StorageFacts::is_written(size_t storage, size_t from, size_t to) const {
   return next != places.end() && *next <= to;
 }
 
+bool any_in_storage(const StepProgram& program,
+                    const std::vector<Argument>& tensors,
+                    size_t storage) {
+  bool found = false;
+  for_each_slot(tensors,
+                [&](SlotId slot) { found = found || storage_of(program, slot) == storage; });
+  return found;
+}
+
 bool touches(const StepProgram& program, const Instruction& instruction, const Slot& slot) {
   bool found = instruction.is_opaque;
   // Gradients of all parameters may share one storage: what counts is whether they share bytes.

@@ -37,6 +37,12 @@ inline bool is_pure(const Instruction& instruction) {
   return instruction.writes.empty() && !instruction.draws_random && !instruction.is_opaque;
 }
 
+/// Whether one of the tensors lies in the storage.
+/// \param tensors  of an instruction: arguments or results
+bool any_in_storage(const StepProgram& program,
+                    const std::vector<Argument>& tensors,
+                    size_t storage);
+
 /// Whether an instruction may read or write bytes of a slot.
 bool touches(const StepProgram& program, const Instruction& instruction, const Slot& slot);
 

@@ -4,7 +4,7 @@
 
 namespace rondo {
 
-/// One instruction of a plan, bound to its memory. Runs on one thread at a time.
+/// One instruction of a plan, bound to its memory. `run` is called by one thread at a time.
 class Kernel {
  public:
   Kernel() = default;
@@ -25,6 +25,8 @@ class ElementwiseKernel : public Kernel {
   /// How many there are; 0: it cannot be run in parts.
   virtual int64_t elements() const = 0;
 
+  /// Several threads may call it at a time, for parts that do not overlap: it must not write
+  /// members.
   /// \param first  a multiple of 16
   virtual void run_part(int64_t first, int64_t count) = 0;
 };

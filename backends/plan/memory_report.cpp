@@ -6,6 +6,7 @@
 #include "backends/plan/kernels/lstm_shape.h"
 #include "backends/program/arguments.h"
 #include "backends/program/image.h"
+#include "backends/recording/lstm_arguments.h"
 
 namespace rondo {
 
@@ -40,8 +41,8 @@ int64_t bytes_of_distinct(const Slot* x, const Slot* states) {
 
 // Of the inputs that a layer's gradient looks up in its table, and of their gradient.
 int64_t bytes_looked_up(const StepProgram& program, const std::vector<Argument>& arguments) {
-  const Slot* const table = slot_at(program, arguments, 3);
-  const Slot* const numbers = slot_at(program, arguments, 10);
+  const Slot* const table = slot_at(program, arguments, lstm_backward::X);
+  const Slot* const numbers = slot_at(program, arguments, lstm_backward::kNumbers);
   if (table == nullptr || table->sizes.size() != 2 || numbers == nullptr) {
     return 0;
   }
@@ -84,15 +85,18 @@ int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
            std::max(copy_of(arguments[0]), index_bytes + copy_of(results[0]));
   }
   if (name == "rondo::lstm_layer") {
-    const int64_t weights = bytes_of(arguments[1]) + bytes_of(arguments[2]);  // packed
-    return weights + bytes_of_distinct(slot_at(plan.program, arguments, 0),
-                                       slot_at(plan.program, arguments, 5));
+    using namespace lstm_forward;
+    const int64_t packed = bytes_of(arguments[InputWeight]) + bytes_of(arguments[StateWeight]);
+    return packed + bytes_of_distinct(slot_at(plan.program, arguments, X),
+                                      slot_at(plan.program, arguments, States));
   }
   if (name == "rondo::lstm_layer_backward" || name == "rondo::lstm_table_backward") {
+    using namespace lstm_backward;
+    const int64_t packed = bytes_of(arguments[InputWeight]) + bytes_of(arguments[StateWeight]);
     const int64_t gradients_of_gates =
-        bytes_of(arguments[9]) / LstmShape::kKept * LstmShape::kGates;
-    const int64_t zeros = is_none(arguments[0]) ? bytes_of(arguments[8]) : 0;  // like y
-    return bytes_of(arguments[4]) + bytes_of(arguments[5]) + gradients_of_gates + zeros +
+        bytes_of(arguments[Kept]) / LstmShape::kKept * LstmShape::kGates;
+    const int64_t zeros = is_none(arguments[Dy]) ? bytes_of(arguments[Y]) : 0;
+    return packed + gradients_of_gates + zeros +
            (name == "rondo::lstm_table_backward" ? bytes_looked_up(plan.program, arguments) : 0);
   }
   if (name == "rondo::batch_norm_relu_pool_backward") {

@@ -94,7 +94,7 @@ class AdoptingCall final : public Kernel {
   void run() override {
     take_tensors(call_.run(), returned_);
     for (const auto& [place, slot] : results_) {
-      memory_.adopt(slot, std::move(returned_[place]));
+      memory_.adopt(slot, returned_[place], call_.op());
     }
     returned_.clear();
   }

@@ -22,6 +22,8 @@ class BoxedCall {
             const Instruction& instruction,
             const PlanMemory& memory);
 
+  const c10::OperatorHandle& op() const { return op_; }
+
   /// Another argument, at the end.
   void add_argument(c10::IValue value) { arguments_.push_back(std::move(value)); }
 

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backends/recording/operator_effects.h"
+
 namespace rondo {
 
 namespace {
@@ -15,10 +17,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kResizing = {"aten::mse_loss", "aten::smooth_l1_loss"};
 
 using Overloads = std::unordered_map<std::string, std::vector<c10::OperatorName>>;
-
-bool is_written(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
 
 // Some 3,000 names: gathered once.
 const Overloads& overloads_by_name() {

@@ -27,7 +27,7 @@ struct OwnKernel {
   /// them; 0: equal bytes. Others than 0 run under `backend.exact = false` only.
   int ulps = 0;
 
-  /// May write its result over any tensor argument of the same layout.
+  /// May write its result over any tensor argument of the same dtype and layout.
   bool in_place = false;
 };
 

@@ -24,19 +24,12 @@ std::vector<SlotId> tensors_of(const std::vector<Result>& results) {
   return slots;
 }
 
-bool has_argument_of(const StepProgram& program, const Instruction& instruction, size_t storage) {
-  bool has = false;
-  for_each_slot(instruction.arguments,
-                [&](SlotId slot) { has = has || storage_of(program, slot) == storage; });
-  return has;
-}
-
 // By storage, not by schema: `_unsafe_view` claims fresh memory, `reshape` may return either.
 bool is_view(const StepProgram& program, const Instruction& instruction) {
   const std::vector<SlotId> results = tensors_of(instruction.results);
   return is_pure(instruction) && !results.empty() &&
          std::all_of(results.begin(), results.end(), [&](SlotId slot) {
-           return has_argument_of(program, instruction, storage_of(program, slot));
+           return any_in_storage(program, instruction.arguments, storage_of(program, slot));
          });
 }
 
@@ -140,7 +133,7 @@ class Planner {
       const bool is_known = std::any_of(made.begin(), made.end(), [&](SlotId other) {
         return storage_of(program(), other) == storage;
       });
-      if (!is_known && !has_argument_of(program(), instruction, storage)) {
+      if (!is_known && !any_in_storage(program(), instruction.arguments, storage)) {
         made.push_back(slot);
       }
     }
@@ -202,8 +195,9 @@ class Planner {
     const bool is_free = made.memory == storage_of(program(), result) && made.first == moment &&
                          dying.last == moment && &made != &dying;
     const bool fits = made.home == Home::Arena && dying.home == Home::Arena &&
-                      made.bytes == dying.bytes && from.offset == to.offset &&
-                      from.sizes == to.sizes && from.strides == to.strides;
+                      made.bytes == dying.bytes && from.dtype == to.dtype &&
+                      from.offset == to.offset && from.sizes == to.sizes &&
+                      from.strides == to.strides;
     if (is_free && fits) {
       made.memory = dying.memory;
       dying.last = made.last;

@@ -34,11 +34,11 @@ inline constexpr int kTrials = 3;
 struct PlannedInstruction {
   size_t index = 0;  ///< in the program
   Lowering lowering = Lowering::Nothing;
-  DueSet users = kAlwaysDue;
+  DueSet users = kAlwaysDue;  ///< closures that need it: left out when none of them is due
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<Trial> trial;  ///< until the kernel has passed often enough
   int trials = 0;                ///< that are left
-  std::vector<SlotId> releases;  ///< adopted memory that nothing needs after this instruction
+  std::vector<SlotId> releases;  ///< adopted memory that nothing needs behind it, left out or not
   size_t chain = 1;  ///< instructions from here on that can be run together, see chains.h
 };
 
@@ -63,7 +63,8 @@ struct Plan {
   int64_t chains = 0;                            ///< that can be run part by part
 };
 
-/// Its name, for who leaves passes out: a result may take the place of an argument that dies.
+/// Name by which `backend.without_passes` switches off writing a result over an argument after its
+/// last use.
 inline constexpr const char* kInPlacePass = "results_in_place";
 
 struct PlanOptions {
@@ -72,7 +73,8 @@ struct PlanOptions {
   bool in_place = true;  ///< write results over arguments that nothing needs any more
 };
 
-/// For who leaves these passes out; names of others than the plan's own do not matter.
+/// Options with the passes named in `without_passes` off; names that are not the plan's own are
+/// ignored.
 PlanOptions plan_options(bool exact, const std::vector<std::string>& without_passes);
 
 /// \param program  cleaned up

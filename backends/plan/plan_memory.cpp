@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/TensorImpl.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/torch_compat.h"
@@ -24,6 +26,24 @@ c10::Storage fixed_storage(int64_t bytes) {
                       c10::DataPtr(nullptr, c10::kCPU),
                       /*allocator=*/nullptr,
                       /*resizable=*/false);
+}
+
+// All of it: views that a plan lays over it may reach behind the tensor that it came with.
+c10::DataPtr copy_of(const c10::Storage& storage) {
+  c10::DataPtr copy = c10::GetCPUAllocator()->allocate(storage.nbytes());
+  if (storage.nbytes() > 0) {
+    std::memcpy(copy.get(), storage.data(), storage.nbytes());
+  }
+  return copy;
+}
+
+std::string layout_of(const at::Tensor& tensor) {
+  return fmt::format("{}[{}] with strides [{}], from element {} of {} bytes on",
+                     at::toString(tensor.scalar_type()),
+                     fmt::join(tensor.sizes(), ", "),
+                     fmt::join(tensor.strides(), ", "),
+                     tensor.storage_offset(),
+                     tensor.storage().nbytes());
 }
 
 }  // namespace
@@ -102,20 +122,24 @@ void PlanMemory::bind(SlotId slot, const void* elements) {
   }
 }
 
-void PlanMemory::adopt(SlotId slot, at::Tensor tensor) {
+void PlanMemory::adopt(SlotId slot, const at::Tensor& tensor, const c10::OperatorHandle& from) {
   const Place& place = places_[static_cast<size_t>(slot)];
   const at::Tensor& planned = this->tensor(slot);
-  if (tensor.sizes() != planned.sizes() || tensor.strides() != planned.strides() ||
-      tensor.storage_offset() != planned.storage_offset()) {
+  const c10::Storage& storage = tensor.storage();
+  const bool is_as_planned = tensor.sizes() == planned.sizes() &&
+                             tensor.strides() == planned.strides() &&
+                             tensor.storage_offset() == planned.storage_offset() &&
+                             storage.nbytes() >= planned.storage().nbytes();
+  if (!is_as_planned) {
     throw CaptureError(
-        "an operator returned another shape or order of elements than when the step was captured");
+        "an operator returned another shape or order of elements than when the step was "
+        "captured: " +
+        operator_name(from) + " gave " + layout_of(tensor) + ", captured as " + layout_of(planned));
   }
-  if (tensor.storage().use_count() > 1) {
-    tensor = tensor.clone();
-  }
-  bases_[place.storage] = static_cast<char*>(compat::mutable_data(tensor.storage()));
-  storages_[place.storage].set_data_ptr_noswap(
-      std::move(compat::mutable_data_ptr(tensor.storage())));
+  c10::DataPtr memory =
+      storage.use_count() > 1 ? copy_of(storage) : std::move(compat::mutable_data_ptr(storage));
+  bases_[place.storage] = static_cast<char*>(memory.get());
+  storages_[place.storage].set_data_ptr_noswap(std::move(memory));
 }
 
 void PlanMemory::release(SlotId slot) {

@@ -51,9 +51,12 @@ class PlanMemory {
   /// until it is bound again.
   void bind(SlotId slot, const void* elements);
 
-  /// Takes over the memory of a tensor for a slot and the others of its storage.
-  /// \throws CaptureError  when it has another shape or order of elements than the slot
-  void adopt(SlotId slot, at::Tensor tensor);
+  /// Takes over the memory of a tensor for a slot and the others of its storage; where somebody
+  /// else holds it too, a copy of all of it.
+  /// \param from  what returned it, for messages
+  /// \throws CaptureError  when it has another shape or order of elements than the slot, or too
+  ///                       little memory for the slots of its storage
+  void adopt(SlotId slot, const at::Tensor& tensor, const c10::OperatorHandle& from);
 
   /// Gives adopted memory back.
   void release(SlotId slot);

@@ -7,6 +7,7 @@
 #include "backends/kernels_only.h"
 #include "backends/plan/chains.h"
 #include "backends/plan/put_back.h"
+#include "core/error.h"
 
 namespace rondo {
 
@@ -70,13 +71,20 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
   begin(batch);
   PlannedInstruction* const begin = plan_.instructions.data();
   PlannedInstruction* const end = begin + plan_.instructions.size();
-  for (PlannedInstruction* planned = begin; planned != end;) {
-    size_t done = 1;
-    if ((planned->users & due) != 0) {
-      done = run_from(planned);
-      stopwatch_.lap(static_cast<size_t>(planned - begin));
+  PlannedInstruction* planned = begin;
+  try {
+    while (planned != end) {
+      size_t done = 1;
+      if ((planned->users & due) != 0) {
+        done = run_from(planned);
+        stopwatch_.lap(static_cast<size_t>(planned - begin));
+      } else {
+        release(*planned, *plan_.memory);
+      }
+      planned += done;
     }
-    planned += done;
+  } catch (const std::exception&) {
+    throw_failed(*planned);
   }
   stopwatch_.stop();
   keep_parts_of_batch();
@@ -92,15 +100,20 @@ bool PlannedExecutor::start(const Batch& batch, DueSet due) {
 
 const std::vector<at::Tensor>* PlannedExecutor::advance(const Deadline& deadline) {
   const KernelsOnly scope;
-  while (next_ < plan_.instructions.size()) {
-    PlannedInstruction& planned = plan_.instructions[next_++];
-    if ((planned.users & due_) == 0) {
-      continue;
+  try {
+    while (next_ < plan_.instructions.size()) {
+      PlannedInstruction& planned = plan_.instructions[next_++];
+      if ((planned.users & due_) == 0) {
+        release(planned, *plan_.memory);
+        continue;
+      }
+      run_one(planned);
+      if (std::chrono::steady_clock::now() >= deadline) {
+        break;
+      }
     }
-    run_one(planned);
-    if (std::chrono::steady_clock::now() >= deadline) {
-      break;
-    }
+  } catch (const std::exception&) {
+    throw_failed(plan_.instructions[next_ - 1]);
   }
   if (next_ < plan_.instructions.size()) {
     return nullptr;
@@ -129,6 +142,18 @@ inline void PlannedExecutor::run_one(PlannedInstruction& planned) {
     planned.kernel->run();
   }
   release(planned, *plan_.memory);
+}
+
+// Within a handler: the exception becomes the cause of one that says where it was thrown.
+void PlannedExecutor::throw_failed(const PlannedInstruction& planned) const {
+  const Instruction& instruction = plan_.program.instructions[planned.index];
+  std::string text = rondo::to_text(instruction);
+  if (instruction.origin != 0) {  // a step from a file does not know
+    const std::string source = source_of(plan_.program, instruction);
+    text +=
+        " in " + module_of(plan_.program, instruction) + (source.empty() ? "" : " at " + source);
+  }
+  std::throw_with_nested(CaptureError(text));
 }
 
 // The batch may be gone before its results are read.

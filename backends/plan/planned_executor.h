@@ -13,10 +13,11 @@
 namespace rondo {
 
 /// Runs a program as a plan: a flat list of kernels over memory that was laid out once. Neither
-/// autograd nor an allocator nor an interpreter is asked; the dispatcher only for operators that
-/// have no kernel of rondo's own. Each kernel is compared with the operator as it was recorded, by
-/// `try_kernels` or else in the first runs; the executor uses the operator from then on where a
-/// byte differs.
+/// autograd nor an interpreter is asked; the dispatcher only for operators that have no kernel of
+/// rondo's own, and an allocator only by those of them whose results are adopted or copied, in each
+/// run, and by what operators need inside. Each kernel is compared with the operator as it was
+/// recorded, by `try_kernels` or else in the first runs; the executor uses the operator from then
+/// on where a byte differs.
 class PlannedExecutor final : public Executor {
  public:
   /// \param log            gets the kernels that were dropped
@@ -27,6 +28,8 @@ class PlannedExecutor final : public Executor {
                   const PlanOptions& options = {},
                   int64_t timed_replays = 0);
 
+  /// \throws CaptureError  when an instruction throws, naming it, its module and line of code; the
+  ///                       cause is nested. A part of the step's writes is done then
   const std::vector<at::Tensor>& run(const Batch& batch, DueSet due) override;
 
   bool start(const Batch& batch, DueSet due) override;
@@ -57,6 +60,7 @@ class PlannedExecutor final : public Executor {
   void bind(const Batch& batch);
   void run_one(PlannedInstruction& planned);
   size_t run_from(PlannedInstruction* planned);
+  [[noreturn]] void throw_failed(const PlannedInstruction& planned) const;
   void keep_parts_of_batch();
   void try_kernel(PlannedInstruction& planned, Trial::Effect effect);
   void try_all_kernels();

@@ -166,11 +166,7 @@ std::vector<at::Tensor> give_values(StepProgram& program, const std::vector<int6
 
 int64_t numbers_in_results(const StepProgram& program) {
   int64_t count = 0;
-  const auto add = [&](SlotId id) {
-    const Slot& slot = program.slots[static_cast<size_t>(id)];
-    count += std::accumulate(
-        slot.sizes.begin(), slot.sizes.end(), int64_t{1}, std::multiplies<int64_t>());
-  };
+  const auto add = [&](SlotId id) { count += numel(program.slots[static_cast<size_t>(id)]); };
   for_each_slot(program.instructions.front().results, add);
   const std::vector<SlotId>& writes = program.instructions.front().writes;
   std::for_each(writes.begin(), writes.end(), add);

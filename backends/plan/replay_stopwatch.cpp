@@ -61,11 +61,7 @@ int64_t bytes_of(const StepProgram& program, const Instruction& instruction) {
   int64_t bytes = 0;
   for (const SlotId id : slots) {
     const Slot& slot = program.slots[static_cast<size_t>(id)];
-    int64_t elements = 1;
-    for (const int64_t size : slot.sizes) {
-      elements *= size;
-    }
-    bytes += elements * static_cast<int64_t>(c10::elementSize(slot.dtype));
+    bytes += numel(slot) * static_cast<int64_t>(c10::elementSize(slot.dtype));
   }
   return bytes;
 }

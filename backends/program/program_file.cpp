@@ -16,13 +16,17 @@ namespace rondo {
 
 namespace {
 
-[[noreturn]] void fail(const std::string& what) {
-  throw CheckpointError("not a step that rondo exported: " + what);
-}
-
 void require(bool holds, const char* what) {
   if (!holds) {
-    fail(what);
+    throw CheckpointError(what);
+  }
+}
+
+/// \param end  behind the largest
+void require_range(const char* what, int64_t value, int64_t least, int64_t end) {
+  if (value < least || value >= end) {
+    throw CheckpointError(
+        fmt::format("{} {}, expected one from {} to {}", what, value, least, end - 1));
   }
 }
 
@@ -197,22 +201,39 @@ class Reader {
   Reader(const StateDict& saved, const ProgramState& state) : saved_(saved), state_(state) {}
 
   StepProgram read() {
+    try {
+      read_all();
+    } catch (const CheckpointError& error) {
+      throw CheckpointError(fmt::format("not a step that rondo exported: program \"{}\": {}{}",
+                                        program_.name,
+                                        place_,
+                                        error.what()));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  void read_all() {
     program_.name = saved_.at("name").as_string();
     const int64_t storages = saved_.at("storages").as_int();
     const StateList& slots = saved_.at("slots").as_list();
-    require(storages >= 0 && storages <= static_cast<int64_t>(slots.size()), "storages");
+    require_range("number of storages", storages, 0, static_cast<int64_t>(slots.size()) + 1);
     program_.storages = static_cast<int32_t>(storages);
     for (const StateValue& slot : slots) {
+      look_at("tensor", program_.slots.size());
       program_.slots.push_back(read_slot(slot.as_dict()));
     }
     for (const StateValue& instruction : saved_.at("instructions").as_list()) {
+      look_at("instruction", program_.instructions.size());
       program_.instructions.push_back(read_instruction(instruction.as_dict()));
     }
     for (const StateValue& output : saved_.at("outputs").as_list()) {
+      look_at("output", program_.outputs.size());
       const StateList& pair = output.as_list();
-      require(pair.size() == 2, "an output");
+      require(pair.size() == 2, "expected a name and a tensor");
       program_.outputs.emplace_back(pair[0].as_string(), slot_id(pair[1].as_int(), false));
     }
+    place_.clear();
     for (const StateValue& name : saved_.at("host_calls").as_list()) {
       program_.host_calls.push_back(name.as_string());
     }
@@ -220,25 +241,26 @@ class Reader {
     require_room();
     require_sizes();
     require_apart();
-    return std::move(program_);
   }
 
- private:
+  /// What is read, or checked, from here on: for messages.
+  void look_at(const char* what, size_t number) { place_ = fmt::format("{} {}: ", what, number); }
+
   Slot read_slot(const StateDict& saved) const {
     Slot slot;
     const int64_t kind = saved.at("kind").as_int();
     const int64_t dtype = saved.at("dtype").as_int();
-    require(kind >= 0 && kind <= static_cast<int64_t>(SlotKind::Produced), "kind of a tensor");
-    const bool is_plain = dtype >= 0 && dtype < static_cast<int64_t>(at::ScalarType::QInt8);
-    require(is_plain || dtype == static_cast<int64_t>(at::ScalarType::BFloat16),
-            "dtype of a tensor");
+    require_range("kind", kind, 0, static_cast<int64_t>(SlotKind::Produced) + 1);
+    if (dtype != static_cast<int64_t>(at::ScalarType::BFloat16)) {
+      require_range("dtype", dtype, 0, static_cast<int64_t>(at::ScalarType::QInt8));
+    }
     slot.kind = static_cast<SlotKind>(kind);
     slot.dtype = static_cast<at::ScalarType>(dtype);
     slot.sizes = numbers_in<int64_t>(saved.at("sizes"));
     slot.strides = numbers_in<int64_t>(saved.at("strides"));
     slot.offset = saved.at("offset").as_int();
     const int64_t storage = saved.at("storage").as_int();
-    require(storage >= 0 && storage < program_.storages, "storage of a tensor");
+    require_range("storage", storage, 0, program_.storages);
     slot.storage = static_cast<int32_t>(storage);
     slot.is_wrapped_number = saved.contains("number");
     if (const StateValue* name = saved.find("name")) {
@@ -251,23 +273,22 @@ class Reader {
 
   static void check_extent(const Slot& slot) {
     constexpr int64_t kMost = int64_t{1} << 40;  // elements; more are a mistake
-    require(slot.sizes.size() == slot.strides.size() && slot.sizes.size() <= 64, "shape");
-    require(slot.offset >= 0 && slot.offset < kMost, "offset of a tensor");
+    require_range("number of sizes", static_cast<int64_t>(slot.sizes.size()), 0, 65);
+    require(slot.sizes.size() == slot.strides.size(), "it has not one stride for each size");
+    require_range("offset", slot.offset, 0, kMost);
     int64_t last = slot.offset;
     for (size_t d = 0; d < slot.sizes.size(); ++d) {
-      require(slot.sizes[d] >= 0 && slot.sizes[d] < kMost && slot.strides[d] >= 0 &&
-                  slot.strides[d] < kMost,
-              "shape");
-      require(slot.sizes[d] <= 1 || slot.strides[d] <= kMost / slot.sizes[d], "shape");
+      require_range("size", slot.sizes[d], 0, kMost);
+      require_range("stride", slot.strides[d], 0, kMost / std::max<int64_t>(slot.sizes[d], 1) + 1);
       last += std::max<int64_t>(slot.sizes[d] - 1, 0) * slot.strides[d];
-      require(last < kMost, "shape");
+      require_range("place of the last element", last, 0, kMost);
     }
   }
 
   void fill(Slot& slot, const StateDict& saved) const {
     if (slot.kind == SlotKind::Captured) {
       const auto found = state_.find(slot.name);
-      require(found != state_.end(), "a tensor of the state is missing");
+      require(found != state_.end(), "the state has no tensor of its name");
       slot.value = found->second;
     } else if (slot.kind == SlotKind::Constant) {
       slot.value = saved.at("value").as_tensor();
@@ -275,17 +296,19 @@ class Reader {
     if (slot.value.defined()) {
       require(slot.value.scalar_type() == slot.dtype && slot.value.sizes() == slot.sizes &&
                   (slot.value.numel() <= 1 || slot.value.strides() == slot.strides),
-              "a tensor has another shape than the program says");
+              "its value has another shape or dtype than the program says");
       if (slot.is_wrapped_number) {
-        require(slot.value.dim() == 0, "a number");
+        require(slot.value.dim() == 0, "a number has dimensions");
         slot.value.unsafeGetTensorImpl()->set_wrapped_number(true);
       }
     }
   }
 
   SlotId slot_id(int64_t id, bool may_be_none) const {
-    require(id < static_cast<int64_t>(program_.slots.size()) && id >= (may_be_none ? kNoTensor : 0),
-            "number of a tensor");
+    require_range("number of a tensor",
+                  id,
+                  may_be_none ? kNoTensor : 0,
+                  static_cast<int64_t>(program_.slots.size()));
     return static_cast<SlotId>(id);
   }
 
@@ -317,7 +340,7 @@ class Reader {
     const c10::FunctionSchema& schema = instruction.op.schema();
     require(instruction.arguments.size() == schema.arguments().size() &&
                 instruction.results.size() == schema.returns().size(),
-            "an operator with other arguments than it takes");
+            "it has other arguments or results than its operator takes");
     for (const int64_t id : numbers_in<int64_t>(saved.at("writes"))) {
       instruction.writes.push_back(slot_id(id, false));
     }
@@ -329,32 +352,38 @@ class Reader {
   }
 
   /// Nothing is read that neither is there from the beginning nor was made before.
-  void require_made() const {
+  void require_made() {
     std::vector<bool> made(program_.slots.size());
     for (size_t i = 0; i < made.size(); ++i) {
       made[i] = program_.slots[i].kind != SlotKind::Produced;
     }
     const auto is_made = [&](SlotId slot) {
-      require(made[static_cast<size_t>(slot)], "a tensor is used before it is made");
+      if (!made[static_cast<size_t>(slot)]) {
+        throw CheckpointError(fmt::format("tensor {} is used before it is made", slot));
+      }
     };
-    for (const Instruction& instruction : program_.instructions) {
-      for_each_slot(instruction.arguments, is_made);
-      for_each_slot(instruction.results,
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      look_at("instruction", i);
+      for_each_slot(program_.instructions[i].arguments, is_made);
+      for_each_slot(program_.instructions[i].results,
                     [&](SlotId slot) { made[static_cast<size_t>(slot)] = true; });
     }
-    for (const auto& output : program_.outputs) {
-      is_made(output.second);
+    for (size_t i = 0; i < program_.outputs.size(); ++i) {
+      look_at("output", i);
+      is_made(program_.outputs[i].second);
     }
   }
 
   /// Gradients are as large as what they belong to, where LibTorch does not look and would write
   /// beside its memory.
-  void require_sizes() const {
+  void require_sizes() {
     static const std::set<std::string> kTrusting = {"aten::_log_softmax_backward_data",
                                                     "aten::_softmax_backward_data",
                                                     "aten::native_batch_norm_backward",
                                                     "aten::native_layer_norm_backward"};
-    for (const Instruction& instruction : program_.instructions) {
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      look_at("instruction", i);
+      const Instruction& instruction = program_.instructions[i];
       if (kTrusting.count(operator_name(instruction.op)) > 0) {
         const Slot* const gradient = slot_at(program_, instruction.arguments, 0);
         const Slot* const other = slot_at(program_, instruction.arguments, 1);
@@ -366,7 +395,7 @@ class Reader {
 
   /// A result that is no view has memory for each of its elements: LibTorch may write them row
   /// after row, whatever its strides.
-  void require_apart() const {
+  void require_apart() {
     std::vector<bool> is_there(static_cast<size_t>(program_.storages));
     const auto enter = [&](const Slot& slot) {
       is_there[static_cast<size_t>(slot.storage)] = true;
@@ -376,8 +405,9 @@ class Reader {
         enter(slot);
       }
     }
-    for (const Instruction& instruction : program_.instructions) {
-      for_each_slot(instruction.results, [&](SlotId id) {
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      look_at("instruction", i);
+      for_each_slot(program_.instructions[i].results, [&](SlotId id) {
         const Slot& slot = program_.slots[static_cast<size_t>(id)];
         require(is_there[static_cast<size_t>(slot.storage)] || has_place_for_each(slot),
                 "elements of a result lie in one place");
@@ -396,7 +426,7 @@ class Reader {
   }
 
   /// Every view lies in memory that is there: that of the state, of a constant, or of an input.
-  void require_room() const {
+  void require_room() {
     struct Room {
       const at::Tensor* outside = nullptr;
       bool is_input = false;
@@ -405,34 +435,40 @@ class Reader {
     };
 
     std::vector<Room> rooms(static_cast<size_t>(program_.storages));
-    for (const Slot& slot : program_.slots) {
+    for (size_t i = 0; i < program_.slots.size(); ++i) {
+      look_at("tensor", i);
+      const Slot& slot = program_.slots[i];
       Room& room = rooms[static_cast<size_t>(slot.storage)];
       const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
       if (slot.kind == SlotKind::Input) {
-        require(!room.is_input && room.outside == nullptr, "two inputs in one memory");
+        require(!room.is_input && room.outside == nullptr,
+                "it lies in the memory of another input");
         room = {nullptr, true, slot.offset * item, extent_of(slot)};
       } else if (slot.value.defined()) {
         require(
             !room.is_input && (room.outside == nullptr || room.outside->is_alias_of(slot.value)),
-            "tensors of one memory lie apart");
+            "the program says it shares memory with a tensor that lies elsewhere");
         const int64_t shift = (slot.value.storage_offset() - slot.offset) * item;
         room.outside = &slot.value;
         room.begin = -shift;
         room.end = static_cast<int64_t>(slot.value.storage().nbytes()) - shift;
       }
     }
-    for (const Slot& slot : program_.slots) {
+    for (size_t i = 0; i < program_.slots.size(); ++i) {
+      look_at("tensor", i);
+      const Slot& slot = program_.slots[i];
       const Room& room = rooms[static_cast<size_t>(slot.storage)];
       const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
       const bool is_inside = slot.offset * item >= room.begin && extent_of(slot) <= room.end;
       require((!room.is_input && room.outside == nullptr) || extent_of(slot) == 0 || is_inside,
-              "a tensor reaches outside of its memory");
+              "it reaches outside of its memory");
     }
   }
 
   const StateDict& saved_;
   const ProgramState& state_;
   StepProgram program_;
+  std::string place_;  // "tensor 17: "
 };
 
 StateDict instruction_state(const Instruction& instruction) {

@@ -92,16 +92,6 @@ bool contains(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-bool is_written(const c10::Argument& argument) {
-  const auto* const alias = argument.alias_info();
-  if (alias == nullptr) {
-    return false;
-  }
-  // In `Tensor(a!)[]` it is the contained type that is written.
-  return alias->isWrite() ||
-         (!alias->containedTypes().empty() && alias->containedTypes()[0].isWrite());
-}
-
 bool takes_generator(const c10::FunctionSchema& schema) {
   return std::any_of(
       schema.arguments().begin(), schema.arguments().end(), [](const auto& argument) {
@@ -137,6 +127,16 @@ bool has_data_dependent_result(const c10::OperatorHandle& op) {
 }
 
 }  // namespace
+
+bool is_written(const c10::Argument& argument) {
+  const auto* const alias = argument.alias_info();
+  if (alias == nullptr) {
+    return false;
+  }
+  // In `Tensor(a!)[]` it is the contained type that is written.
+  return alias->isWrite() ||
+         (!alias->containedTypes().empty() && alias->containedTypes()[0].isWrite());
+}
 
 OperatorEffects effects_of(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();

@@ -22,6 +22,9 @@ struct OperatorEffects {
   std::string refusal;                ///< why it cannot be recorded; "" when it can
 };
 
+/// Whether the schema says that the argument's bytes change, or those of the tensors in it.
+bool is_written(const c10::Argument& argument);
+
 /// Effects from the operator's schema and tags, corrected where these are wrong. An operator of
 /// another namespace than LibTorch's and rondo's own that writes or takes a generator is opaque:
 /// its schema cannot be vouched for.

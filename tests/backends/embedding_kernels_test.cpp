@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
+#include <string>
 #include <vector>
 
+#include "backends/error_text.h"
 #include "backends/kernel_checks.h"
 
 TEST_SUITE_BEGIN("backends/embedding_kernels");
@@ -78,7 +80,7 @@ TEST_CASE("a row that an embedding lacks is an error that names its position") {
     plan.run(batch(number), kAlwaysDue);
   }
   for (const int64_t number : {int64_t{-1}, int64_t{3}, int64_t{1} << 40}) {
-    CHECK_THROWS_WITH_AS(
-        plan.run(batch(number), kAlwaysDue), doctest::Contains("position 1"), c10::IndexError);
+    const std::string error = error_text([&] { plan.run(batch(number), kAlwaysDue); });
+    CHECK_MESSAGE(error.find("position 1") != std::string::npos, error);
   }
 }

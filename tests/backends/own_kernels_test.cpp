@@ -6,8 +6,10 @@
 #include <torch/types.h>
 
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "backends/error_text.h"
 #include "backends/kernel_checks.h"
 #include "backends/plan/kernels/avx512.h"
 #include "support/with_threads.h"
@@ -164,7 +166,8 @@ TEST_CASE("a label out of bounds is an error that names the row") {
   for (int64_t label : {0, 1, 2}) {
     plan.run(batch(label), kAlwaysDue);
   }
-  CHECK_THROWS_WITH_AS(plan.run(batch(3), kAlwaysDue), doctest::Contains("row 1"), c10::IndexError);
+  const std::string error = error_text([&] { plan.run(batch(3), kAlwaysDue); });
+  CHECK_MESSAGE(error.find("row 1") != std::string::npos, error);
 }
 
 TEST_CASE("gradients of slices, of any dimension and part") {

@@ -160,6 +160,26 @@ TEST_CASE("equal computations are done once") {
   recorded.check_same(passed);
 }
 
+TEST_CASE("of equal results that are handed out, each who gets one gets its own") {
+  Recorded recorded([](const at::Tensor& x, const at::Tensor&) { return x.sum(0) + x.exp().sum(); },
+                    [](BodyRequests& requests, const at::Tensor& y) {
+                      const HostFunction nothing;
+                      const at::Tensor kept = y.sin() + 1;  // of the step alone
+                      for (int i = 0; i < 2; ++i) {
+                        requests.defer({{y.clone(), y.sin(), y.view({6, 1})}, nothing, {}});
+                      }
+                      requests.defer({{kept}, nothing, {}});
+                    });
+  const StepProgram passed = merge_common_subexpressions(recorded.program);
+  CHECK(count(recorded.program, "aten::clone") == 2);
+  CHECK(count(passed, "aten::clone") == 2);
+  CHECK(count(recorded.program, "aten::sin") == 3);
+  CHECK(count(passed, "aten::sin") == 2);
+  CHECK(count(recorded.program, "aten::view") == 2);
+  CHECK(count(passed, "aten::view") == 1);
+  recorded.check_same(passed);
+}
+
 TEST_CASE("what writes, draws, or is written in between is not merged") {
   Recorded recorded([](const at::Tensor& x, const at::Tensor& state) {
     const at::Tensor a = torch::rand({6}) + torch::rand({6});

@@ -8,13 +8,17 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "backends/error_text.h"
+#include "backends/find_instruction.h"
 #include "backends/generator_state.h"
 #include "backends/plan/out_variant.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/recorder.h"
 #include "backends/scoped.h"
+#include "core/error.h"
 #include "core/prepared_operator.h"
 #include "core/state_dict.h"
 #include "support/step_probe.h"
@@ -85,6 +89,33 @@ at::Tensor call(const char* name, const at::Tensor& x) {
   return named(name, "").typed<at::Tensor(const at::Tensor&)>().call(x);
 }
 
+/// Whether "rondo_test::two_parts" gives tensors of their own, which have too little memory.
+bool gives_apart = false;
+
+/// Two results in one memory: the first three numbers, and the others.
+std::tuple<at::Tensor, at::Tensor> two_parts(const at::Tensor& x) {
+  const at::Tensor both = x * 2;
+  const at::Tensor head = both.narrow(0, 0, 3);
+  const at::Tensor tail = both.narrow(0, 3, both.numel() - 3);
+  return gives_apart ? std::tuple(head.clone(), tail.clone()) : std::tuple(head, tail);
+}
+
+/// Who else holds the memory of what "rondo_test::every_other" returns.
+at::Tensor held;
+
+at::Tensor every_other(const at::Tensor& x) {
+  held = x * 3;
+  return held.view({-1, 2}).select(1, 1);
+}
+
+/// What follows from both.
+at::Tensor of_parts(const at::Tensor& x) {
+  const auto [head, tail] = named("rondo_test::two_parts", "")
+                                .typed<std::tuple<at::Tensor, at::Tensor>(const at::Tensor&)>()
+                                .call(x);
+  return at::cat({head.sin(), tail.cos(), call("rondo_test::every_other", x).exp()});
+}
+
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(rondo_test, made) {
@@ -97,6 +128,10 @@ TORCH_LIBRARY_FRAGMENT(rondo_test, made) {
   made.def("plus_two.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)");
   made.impl("plus_two", torch::dispatch(kCpu, plus_two));
   made.impl("plus_two.out", torch::dispatch(kCpu, plus_two_out));
+  made.def("two_parts(Tensor x) -> (Tensor, Tensor)");
+  made.impl("two_parts", torch::dispatch(kCpu, two_parts));
+  made.def("every_other(Tensor x) -> Tensor");
+  made.impl("every_other", torch::dispatch(kCpu, every_other));
 }
 
 TEST_CASE("an out variant is found by its arguments, and only one that LibTorch computes with") {
@@ -139,6 +174,73 @@ TEST_CASE("memory of what an operator allocated itself is given back after its l
   for (int i = 0; i < 3; ++i) {
     const at::Tensor next = torch::rand({2, 1, 9, 9});
     CHECK(equal_bytes(plan.run({{"x", next}}, kAlwaysDue)[0], body(next)));
+  }
+}
+
+TEST_CASE("results of an operator that lie in one memory, or in somebody else's, are read whole") {
+  const at::Tensor x = torch::rand({4000});
+  PlannedExecutor plan(record(of_parts, x), TextLog(LogLevel::Error));
+  CHECK(count(plan.plan(), Lowering::Adopting) >= 2);
+  for (int i = 0; i < 3; ++i) {
+    const at::Tensor next = torch::rand({4000});
+    CHECK(equal_bytes(plan.run({{"x", next}}, kAlwaysDue)[0], of_parts(next)));
+  }
+  const auto make = [] {
+    StepProbe probe;
+    probe.batch = [](int step) { return Batch{{"x", random_batch(step, 200)["x"].flatten()}}; };
+    probe.body = [](Backend&, const Batch& batch) { return Outputs{{"y", of_parts(batch["x"])}}; };
+    return probe;
+  };
+  const auto eager = backend_of("eager");
+  const auto traced = backend_of("traced", "off");
+  CHECK(first_difference(run_probe(make, *eager, 6).bytes, run_probe(make, *traced, 6).bytes) ==
+        "");
+}
+
+TEST_CASE("results with less memory than when the step was captured are an error") {
+  const at::Tensor x = torch::rand({8});
+  PlannedExecutor plan(record(of_parts, x), TextLog(LogLevel::Error));
+  const Scoped<bool> apart(gives_apart, true);
+  CHECK_THROWS_AS(plan.run({{"x", x}}, kAlwaysDue), CaptureError);
+}
+
+TEST_CASE("a replay that fails says in which instruction, of what, and why") {
+  const at::Tensor x = torch::rand({8});
+  PlannedExecutor plan(record(of_parts, x), TextLog(LogLevel::Error));
+  const Scoped<bool> apart(gives_apart, true);
+  const std::string whole = error_text([&] { plan.run({{"x", x}}, kAlwaysDue); });
+  const std::string pieces = error_text([&] {
+    plan.start({{"x", x}}, kAlwaysDue);
+    plan.advance(Deadline::max());
+  });
+  for (const std::string& message : {whole, pieces}) {
+    CAPTURE(message);
+    for (const char* fact : {"%0", "rondo_test::two_parts", "forward", "12 bytes", "32 bytes"}) {
+      CHECK(message.find(fact) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("adopted memory is given back even where its last use is not due") {
+  const at::Tensor x = torch::rand({2, 1, 9, 9});
+  StepProgram program = record(
+      [](const at::Tensor& image) {
+        const at::Tensor y = at::conv_transpose2d(image, at::ones({1, 1, 3, 3}));
+        y.sum();
+        return y.exp();
+      },
+      x);
+  program.closures = {{0, {program.outputs[0].second}, Cadence()}};
+  program.outputs[0].second = find(program, "aten::sum").results[0].slots[0];
+  const SlotId adopted = find(program, "aten::convolution").results[0].slots[0];
+  PlannedExecutor plan(program, TextLog(LogLevel::Error));
+  for (const DueSet due : {kAlwaysDue, DueSet{1} << kDueClosures}) {
+    plan.run({{"x", x}}, due);
+    CHECK(plan.plan().memory->home(adopted) == Home::Adopted);
+    CHECK(plan.plan().memory->tensor(adopted).storage().data() == nullptr);
+    plan.start({{"x", x}}, due);
+    CHECK(plan.advance(Deadline::max()) != nullptr);
+    CHECK(plan.plan().memory->tensor(adopted).storage().data() == nullptr);
   }
 }
 
@@ -351,5 +453,19 @@ TEST_CASE("a result takes the place of an argument that nothing needs any more")
     const at::Tensor y = torch::rand({40, 50});
     CHECK(equal_bytes(executor.run({{"x", y}}, kAlwaysDue)[0], chain(y)));
     CHECK(equal_bytes(other.run({{"x", y}}, kAlwaysDue)[0], kept(y)));
+  }
+}
+
+TEST_CASE("a result is not written over an argument of another dtype") {
+  const auto body = [](const at::Tensor& x) {
+    const at::Tensor mask = x > 0;  // of as many bytes as the result
+    return at::masked_fill(x.narrow(0, 0, 100), mask.narrow(0, 0, 100), 7.0);
+  };
+  PlannedExecutor executor(record(body, torch::randn({400})), TextLog(LogLevel::Error));
+  CHECK(count(executor.plan(), Lowering::Own) >= 1);
+  CHECK(executor.plan().written_over == 0);
+  for (int i = 0; i < 3; ++i) {
+    const at::Tensor x = torch::randn({400});
+    CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
   }
 }

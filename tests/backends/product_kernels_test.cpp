@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/kernel_checks.h"
+#include "backends/plan/kernels/product_shape.h"
 #include "core/blas_library.h"
 #include "core/openblas_core.h"
 
@@ -17,6 +18,22 @@ TEST_SUITE_BEGIN("backends/product_kernels");
 
 using namespace rondo;
 using namespace rondo::test;
+
+TEST_CASE("matrices of more rows than BLAS can count are left to LibTorch") {
+  const auto matrix = [](int64_t rows, int64_t columns) {
+    Slot slot;
+    slot.sizes = {rows, columns};
+    slot.strides = {columns, 1};
+    return slot;
+  };
+  for (const bool fits : {true, false}) {
+    const int64_t rows = int64_t{std::numeric_limits<int>::max()} + (fits ? 0 : 1);
+    const Slot a = matrix(rows, 4);
+    const Slot b = matrix(4, 3);
+    const Slot result = matrix(rows, 3);
+    CHECK(product_of(&result, &a, &b).has_value() == fits);
+  }
+}
 
 TEST_CASE("matrix products in every order of their factors") {
   const auto batch = [](int step) {

@@ -107,6 +107,54 @@ TEST_CASE("closures run in order after every step that they are due after, captu
         std::vector<int>{0, 1, 2, 0, 0, 1});
 }
 
+TEST_CASE("what a closure writes into its copy of a tensor does not show in another one's") {
+  const auto make = [] {
+    StepProbe probe = plain();
+    probe.body = [body = probe.body](Backend& backend, const Batch& batch) {
+      Outputs outputs = body(backend, batch);
+      const at::Tensor loss = outputs["loss"].detach();
+      for (int i = 0; i < 2; ++i) {
+        const auto write = [](const std::vector<at::Tensor>& tensors) { tensors[0].add_(1); };
+        backend.defer({{loss.clone()}, write, kAlways});
+      }
+      return outputs;
+    };
+    return probe;
+  };
+  CHECK(traced_against_eager(make) == "");
+}
+
+TEST_CASE("a step in pieces asks once which closures are due, when it begins") {
+  const auto backend = backend_of("traced", "off");
+  StepProbe probe = plain();
+  const at::Tensor w = probe.state[0].second;
+  backend->set_state([&] { return probe.state; });
+  const StepBody body = [&](const Batch& batch) {
+    Outputs outputs = probe.body(*backend, batch);
+    backend->defer({{w.grad().norm()}, [](const std::vector<at::Tensor>&) {}, kLogSteps});
+    return outputs;
+  };
+  ClosureQueue queue;
+  int step = 0;
+  while (step < 2) {
+    backend->run({"train", {}, "fp32"}, random_batch(step++), body, IsDue(), queue);
+  }
+  for (const bool is_due : {false, true}) {
+    CAPTURE(is_due);
+    queue.clear();
+    bool is_due_now = is_due;
+    const IsDue asked = [&](const Cadence&) { return is_due_now; };
+    const Outputs* outputs = backend->start(
+        {"train", {}, "fp32"}, random_batch(step++), body, asked, queue, Deadline::min());
+    REQUIRE(outputs == nullptr);
+    is_due_now = !is_due;
+    while (outputs == nullptr) {
+      outputs = backend->resume(Deadline::min());
+    }
+    CHECK(queue.size() == (is_due ? 1 : 0));
+  }
+}
+
 TEST_CASE("the verification fires no closure and calls no host function a second time") {
   int calls = 0;
   std::vector<int> order;
@@ -349,6 +397,23 @@ TEST_CASE("state that moves to other memory starts the captures anew") {
   const auto make = [] {
     StepProbe probe = plain();
     probe.batch = batches_that_move(probe.state[0].second);
+    return probe;
+  };
+  CHECK(traced_against_eager(make, 12, 4) == "");
+}
+
+TEST_CASE("state that moves to another place in its storage starts the captures anew") {
+  const auto make = [] {
+    StepProbe probe = plain();
+    const at::Tensor w = probe.state[0].second;
+    const at::Tensor both = torch::randn({2, 6, 3});
+    w.set_data(both[0]);
+    probe.batch = [=](int step) {
+      if (step == 5) {
+        w.set_data(both[1]);
+      }
+      return random_batch(step);
+    };
     return probe;
   };
   CHECK(traced_against_eager(make, 12, 4) == "");

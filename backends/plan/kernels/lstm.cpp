@@ -5,6 +5,7 @@
 #include "backends/plan/kernels/kernels.h"
 #include "backends/plan/kernels/lstm_layer.h"
 #include "backends/program/arguments.h"
+#include "backends/recording/lstm_arguments.h"
 
 namespace rondo {
 
@@ -14,27 +15,6 @@ namespace {
 constexpr int kUlps = 256;
 
 using Arguments = std::vector<Argument>;
-
-// The operators' arguments and results: see recording/lstm_operators.h.
-namespace forward {
-
-enum : size_t { X, InputWeight, StateWeight, InputBias, StateBias, States, Cells };
-
-enum : size_t { Y, LastStates, LastCells, Kept };
-
-}  // namespace forward
-
-namespace backward {
-
-enum : size_t { Dy, DLastStates, DLastCells, X, InputWeight, StateWeight, States, Cells, Y, Kept };
-
-// Of the gradient down to a table, which is in the place of X, two more.
-constexpr size_t kNumbers = Kept + 1;
-constexpr size_t kPadding = kNumbers + 1;
-
-enum : size_t { Dx, DInputWeight, DStateWeight, DInputBias, DStateBias, DStates, DCells };
-
-}  // namespace backward
 
 /// None where the input is no batch of sequences, or the machine cannot run it.
 std::optional<LstmShape> shape_of(const Slot* x, const Slot* states) {
@@ -65,7 +45,7 @@ bool are_sequences(const Slot* slot, const LstmShape& shape) {
 
 std::optional<LstmShape> shape_of_forward(const StepProgram& program,
                                           const Instruction& instruction) {
-  using namespace forward;
+  using namespace lstm_forward;
   const Arguments& given = instruction.arguments;
   const Arguments& made = instruction.results;
   const auto shape = shape_of(slot_at(program, given, X), slot_at(program, given, States));
@@ -85,7 +65,7 @@ bool fits_backward(const StepProgram& program,
                    const Instruction& instruction,
                    const LstmShape& shape,
                    int64_t inputs) {
-  using namespace backward;
+  using namespace lstm_backward;
   const Arguments& given = instruction.arguments;
   const Arguments& made = instruction.results;
   const int64_t input_weight = shape.gates() * shape.inputs;
@@ -106,7 +86,7 @@ bool fits_backward(const StepProgram& program,
 
 std::optional<LstmShape> shape_of_backward(const StepProgram& program,
                                            const Instruction& instruction) {
-  using namespace backward;
+  using namespace lstm_backward;
   const Arguments& given = instruction.arguments;
   const auto shape = shape_of(slot_at(program, given, X), slot_at(program, given, States));
   const bool fits =
@@ -116,7 +96,7 @@ std::optional<LstmShape> shape_of_backward(const StepProgram& program,
 
 std::optional<LstmShape> shape_of_table_backward(const StepProgram& program,
                                                  const Instruction& instruction) {
-  using namespace backward;
+  using namespace lstm_backward;
   const Arguments& given = instruction.arguments;
   const Slot* const table = slot_at(program, given, X);
   const Slot* const numbers = slot_at(program, given, kNumbers);
@@ -156,7 +136,7 @@ class LstmKernel final : public Kernel {
       : layer_(shape), given_(instruction.arguments, memory), made_(instruction.results, memory) {}
 
   void run() override {
-    using namespace forward;
+    using namespace lstm_forward;
     layer_.run({given_[X],
                 given_[InputWeight],
                 given_[StateWeight],
@@ -201,7 +181,7 @@ class LstmBackwardKernel final : public Kernel {
         made_(instruction.results, memory) {}
 
   void run() override {
-    using namespace backward;
+    using namespace lstm_backward;
     LstmLayerGradient::Lookup lookup = table_.lookup;
     lookup.numbers = table_.numbers ? table_.numbers->as<int64_t>() : nullptr;
     layer_.run({{given_[Dy], step_of_dy_, sequence_of_dy_},
@@ -254,7 +234,7 @@ std::unique_ptr<Kernel> make_backward(const StepProgram& program,
                                       const Instruction& instruction,
                                       const PlanMemory& memory) {
   const LstmShape shape = *shape_of_backward(program, instruction);
-  const Slot* const dy = slot_at(program, instruction.arguments, backward::Dy);
+  const Slot* const dy = slot_at(program, instruction.arguments, lstm_backward::Dy);
   return std::make_unique<LstmBackwardKernel>(
       shape, dy, LstmBackwardKernel::Table(), instruction, memory);
 }
@@ -266,7 +246,7 @@ bool accepts_table_backward(const StepProgram& program, const Instruction& instr
 std::unique_ptr<Kernel> make_table_backward(const StepProgram& program,
                                             const Instruction& instruction,
                                             const PlanMemory& memory) {
-  using namespace backward;
+  using namespace lstm_backward;
   const std::vector<Argument>& given = instruction.arguments;
   const Slot& numbers = *slot_at(program, given, kNumbers);
   LstmBackwardKernel::Table table;

@@ -38,8 +38,9 @@ struct Operand2d {
 };
 
 std::optional<Operand2d> as_blas(const Matrix& matrix) {
-  const bool fits = matrix.row_stride <= std::numeric_limits<int>::max() &&
-                    matrix.column_stride <= std::numeric_limits<int>::max();
+  constexpr int64_t kMost = std::numeric_limits<int>::max();
+  const bool fits = matrix.rows <= kMost && matrix.columns <= kMost && matrix.row_stride <= kMost &&
+                    matrix.column_stride <= kMost;
   if (fits && matrix.row_stride == 1 && matrix.column_stride >= std::max<int64_t>(1, matrix.rows)) {
     return Operand2d{false, static_cast<int>(matrix.column_stride)};
   }
