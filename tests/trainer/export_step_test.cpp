@@ -5,6 +5,7 @@
 #include <torch/nn/modules/rnn.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -135,6 +136,12 @@ TEST_CASE("an exported step leaves the bits of the trainer's run, also through a
     train(step, data, 0, count / 2);
     const std::string half = (dir / "half.step").string();
     REQUIRE_MESSAGE(rondo_step_save(step, half.c_str()), rondo_step_error());
+    const StateList plans = read_checkpoint(path).at("plans").as_list();
+    CHECK(plans.size() == static_cast<size_t>(std::min<int64_t>(accumulation, 3)));
+    CHECK(read_checkpoint(half).at("plans").as_list().size() == plans.size());
+    for (const StateValue& plan : plans) {
+      CHECK(plan.as_string().find("aten::") != std::string::npos);
+    }
     rondo_step* again = rondo_step_open(half.c_str());
     REQUIRE_MESSAGE(again != nullptr, rondo_step_error());
     for (rondo_step* one : {step, again}) {
