@@ -309,7 +309,8 @@ TEST_CASE("T57: a validation that is made up for after a resume has the index of
     const size_t before = calls.size();
     fit(-1);
     REQUIRE(calls.size() == before + 1);
-    CHECK(calls.back() == std::pair<int64_t, bool>(frequency.unit() == TimeUnit::Update ? 2 : 0, true));
+    CHECK(calls.back() ==
+          std::pair<int64_t, bool>(frequency.unit() == TimeUnit::Update ? 2 : 0, true));
   }
 }
 
