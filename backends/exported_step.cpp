@@ -92,6 +92,44 @@ StateDict signature_of(const StepFile& file) {
   return {{"inputs", inputs}, {"outputs", outputs}};
 }
 
+/// One list of tables a program, one table a host call of it.
+std::vector<std::vector<ExportedSchedule>> schedules_from(
+    const StateList& saved, const std::vector<StepProgram>& programs) {
+  require(saved.size() == programs.size(),
+          fmt::format(
+              "it has schedules for {} programs, and {} programs", saved.size(), programs.size()));
+  std::vector<std::vector<ExportedSchedule>> schedules;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    std::vector<ExportedSchedule>& tables = schedules.emplace_back();
+    for (const StateValue& table : saved[i].as_list()) {
+      const at::Tensor& values = table.as_tensor();
+      require(values.scalar_type() == at::kDouble && values.dim() == 1 && values.numel() > 0,
+              fmt::format("schedule {} of program \"{}\" is no row of float64 numbers",
+                          tables.size(),
+                          programs[i].name));
+      const at::Tensor plain = values.contiguous();
+      tables.push_back({{plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()}});
+    }
+    require(tables.size() == programs[i].host_calls.size(),
+            fmt::format("program \"{}\" has {} schedules for {} host calls",
+                        programs[i].name,
+                        tables.size(),
+                        programs[i].host_calls.size()));
+  }
+  return schedules;
+}
+
+/// The texts in a list; none when there is no such list.
+std::vector<std::string> texts_in(const StateDict& saved, const char* list) {
+  std::vector<std::string> texts;
+  if (const StateValue* const found = saved.find(list)) {
+    for (const StateValue& text : found->as_list()) {
+      texts.push_back(text.as_string());
+    }
+  }
+  return texts;
+}
+
 }  // namespace
 
 StateDict to_state(const StepFile& file) {
@@ -154,45 +192,15 @@ StepFile step_file_from(const StateDict& saved) {
     file.cycle.push_back(index);
   }
   require(!file.cycle.empty(), "its cycle is empty");
-  for (const StateValue& of_program : saved.at("schedules").as_list()) {
-    std::vector<ExportedSchedule>& tables = file.schedules.emplace_back();
-    for (const StateValue& table : of_program.as_list()) {
-      const at::Tensor& values = table.as_tensor();
-      require(values.scalar_type() == at::kDouble && values.dim() == 1 && values.numel() > 0,
-              fmt::format("schedule {} of program {} is no row of float64 numbers",
-                          tables.size(),
-                          file.schedules.size() - 1));
-      const at::Tensor plain = values.contiguous();
-      tables.push_back({{plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()}});
-    }
-  }
-  require(file.schedules.size() == file.programs.size(),
-          fmt::format("it has schedules for {} programs, and {} programs",
-                      file.schedules.size(),
-                      file.programs.size()));
-  for (size_t i = 0; i < file.programs.size(); ++i) {
-    require(file.schedules[i].size() == file.programs[i].host_calls.size(),
-            fmt::format("program \"{}\" has {} schedules for {} host calls",
-                        file.programs[i].name,
-                        file.schedules[i].size(),
-                        file.programs[i].host_calls.size()));
-  }
+  file.schedules = schedules_from(saved.at("schedules").as_list(), file.programs);
   file.generator = saved.at("generator").as_tensor();
   file.batches = saved.at("batches").as_int();
   require(file.batches >= 0, fmt::format("it has run {} batches", file.batches));
   file.exact = saved.at("exact").as_bool();
   // Earlier files do not tell. The bytes are the same either way: no new version of the format.
-  if (const StateValue* const without = saved.find("without_passes")) {
-    for (const StateValue& name : without->as_list()) {
-      file.without_passes.push_back(name.as_string());
-    }
-  }
+  file.without_passes = texts_in(saved, "without_passes");
   file.manifest = saved.at("manifest").as_dict();
-  if (const StateValue* const plans = saved.find("plans")) {
-    for (const StateValue& plan : plans->as_list()) {
-      file.plans.push_back(plan.as_string());
-    }
-  }
+  file.plans = texts_in(saved, "plans");
   return file;
 }
 
