@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "callbacks/callback.h"
-#include "core/factory.h"
 #include "trainer/trainer_options.h"
 
 namespace rondo {

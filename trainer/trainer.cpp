@@ -177,8 +177,7 @@ void Trainer::load_checkpoint(const LoadFrom& from) {
   if (state_.backend->is_in_step()) {
     throw UsageError(
         "a checkpoint was to be loaded, by load_checkpoint, fit or validate, inside a step; do it "
-        "in "
-        "a host hook, and between two pieces of a step after FitRun::finish_step");
+        "in a host hook, and between two pieces of a step after FitRun::finish_step");
   }
   if (state_.plan != nullptr && !from.is_nothing()) {
     throw UsageError(

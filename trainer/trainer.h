@@ -69,7 +69,7 @@ class Trainer {
 
   /// The model's outputs for a whole loader, in eval mode and in order: rows of all batches joined,
   /// outputs without rows one a batch. Fires the hooks `on_predict_…`. Keeps the outputs in
-  /// `<artifact_dir>/predictions.pt` as well.
+  /// `<artifact_dir>/predictions.pt` as well. When a stop left batches out, there are none of both.
   /// \throws ShapeError  when the outputs of two batches do not fit together
   Outputs predict(const DataLoader& loader, const LoadFrom& from = {});
 
