@@ -59,6 +59,12 @@ Callback* CallbackMap::find(const std::string& name) const {
   return nullptr;
 }
 
+bool CallbackMap::contains(const Callback& callback) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.callback.get() == &callback;
+  });
+}
+
 const std::string& CallbackMap::name_of(const Callback& callback) const {
   for (const Entry& entry : entries_) {
     if (entry.callback.get() == &callback) {

@@ -38,6 +38,8 @@ class CallbackMap {
   /// The callback of this name, or null.
   Callback* find(const std::string& name) const;
 
+  bool contains(const Callback& callback) const;
+
   /// The name under which `callback` stands here.
   /// \throws UsageError  when it does not
   const std::string& name_of(const Callback& callback) const;

@@ -31,7 +31,7 @@ LogLevel level_of(const std::string& name) {
 
 void flush_at_end(Trainer& trainer, Cleanup& cleanup) {
   cleanup.push([&trainer](const std::exception_ptr&) {
-    trainer.flush_loggers();
+    trainer.metric_log().flush();
     trainer.log().flush();
   });
 }

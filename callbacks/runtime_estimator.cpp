@@ -43,7 +43,7 @@ void RuntimeEstimator::on_validate_start(Trainer& trainer,
                                          Model&,
                                          const DataLoader& loader,
                                          Loop&) {
-  label_ = trainer.scope_of(loader);
+  label_ = trainer.metric_log().scope_of(loader);
   validation_start_ = Clock::now();
 }
 

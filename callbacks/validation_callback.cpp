@@ -20,9 +20,19 @@ void ValidationCallback::run_validation(Trainer& trainer,
   }
   std::optional<NameScope> scope;
   if (!scope_.empty()) {
-    scope.emplace(trainer.name_scopes(), scope_);
+    scope.emplace(trainer.metric_log().scopes(), scope_);
   }
   validate(trainer);
+}
+
+std::vector<ValidationCallback*> validation_callbacks(const Trainer& trainer) {
+  std::vector<ValidationCallback*> found;
+  for (Callback* callback : trainer.heard_callbacks()) {
+    if (auto* validation = dynamic_cast<ValidationCallback*>(callback)) {
+      found.push_back(validation);
+    }
+  }
+  return found;
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "callbacks/callback.h"
 
@@ -31,5 +32,8 @@ class ValidationCallback : public Callback {
   std::string scope_;
   int64_t every_n_vals_;
 };
+
+/// Those that a Trainer calls; global ones last.
+std::vector<ValidationCallback*> validation_callbacks(const Trainer& trainer);
 
 }  // namespace rondo

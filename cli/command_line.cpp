@@ -99,7 +99,10 @@ void add_validate_all(CLI::App& root, CommandLine& line) {
       add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
   app.get_option("--checkpoint")
       ->description("Validate this checkpoint only; by default as the file says")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->check([](const std::string& path) {
+        return path == "none" ? "there is no \"none\" here: validate_all validates files" : "";
+      });
   add_count(app, "--since", line.since, "Leave out checkpoints of updates before this one", 0);
   add_count(app,
             "--every",

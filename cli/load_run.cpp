@@ -128,11 +128,8 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
     check_one_phase(line, root, "--checkpoint", checkpoint_key(line.command));
     const ConfigValue path(line.checkpoint, kCommandLine);
     set_in_sections(root, "ckpt_path", path, kLoading);
-    set_in_sections(  // it evaluates files, so that there is no "none" for it
-        root,
-        "ckpt_paths",
-        ConfigValue(ConfigArray{path}, kCommandLine),
-        {"validate_all"});
+    const ConfigValue paths(ConfigArray{path}, kCommandLine);
+    set_in_sections(root, "ckpt_paths", paths, {"validate_all"});
   }
   add_plugins(root, line.plugins);
   for (const std::filesystem::path& plugin : plugins_of(root)) {

@@ -161,7 +161,7 @@ TrainerOptions without_training(TrainerOptions options) {
 std::vector<std::string> validations_of(Trainer& trainer, const Loaders& loaders) {
   std::vector<std::string> scopes;
   for (const DataLoader& loader : loaders) {
-    scopes.push_back(trainer.scope_of(loader));
+    scopes.push_back(trainer.metric_log().scope_of(loader));
   }
   return scopes;
 }
@@ -238,7 +238,7 @@ int run_validate(const CommandLine& line, Registries& registries) {
     } else {
       table.rows.push_back(
           {trainer.state().last_checkpoint, trainer.state().global_step(), metrics});
-      std::cerr << headline(metrics, {trainer.scope_of(loader)}) << std::endl;
+      std::cerr << headline(metrics, {trainer.metric_log().scope_of(loader)}) << std::endl;
     }
     return PhaseEnd{signals.exit_code(), json_of(table, trainer, watch.seconds())};
   });

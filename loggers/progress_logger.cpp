@@ -96,14 +96,14 @@ void ProgressLogger::on_validate_batch_end(
 }
 
 void ProgressLogger::on_validate_end(Trainer& trainer, Model&, Loop&) {
-  std::string line = "| " + trainer.name_scope_path();
+  std::string line = "| " + trainer.metric_log().scope_path();
   line.back() = ':';
   if (samples_ == 0 || !trainer.is_log_step()) {  // older values may be there
     print(line + " no result", /*may_be_rewritten=*/false);
     return;
   }
   for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
-    const std::string scope = trainer.name_scope_path();
+    const std::string scope = trainer.metric_log().scope_path();
     if (item.first.compare(0, scope.size(), scope) == 0 &&
         item.first.find("val_loss") == std::string::npos) {
       line += fmt::format(" {} {:.5g}",

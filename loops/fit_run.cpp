@@ -64,7 +64,7 @@ void FitRun::enter(const LoadFrom& from) {
 void FitRun::make_plan() {
   const LoopOptions& options = loop_->options();
   if (options.eval_frequency.is_zero() &&
-      !(val_.empty() && trainer_.validation_callbacks().empty())) {
+      !(val_.empty() && validation_callbacks(trainer_).empty())) {
     trainer_.log().warning(
         "there is something to validate, but loop.eval_frequency is 0: it is never done");
   }

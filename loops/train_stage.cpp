@@ -54,7 +54,7 @@ template <class Run>
 const Outputs* TrainStage::run_step(const Run& run) {
   const State& state = trainer_.state();
   const StepKey key{"train", state.phase, trainer_.step_slots().precision->dtype()};
-  const bool logs = state.phase.is_last && trainer_.is_log_step_at(state.next);
+  const bool logs = state.phase.is_last && trainer_.metric_log().is_log_step_at(state.next);
   // Every batch of a group belongs to the update that the group makes.
   Timestamp group_end = state.next;
   group_end.update = state.timestamp.update + 1;
@@ -62,7 +62,7 @@ const Outputs* TrainStage::run_step(const Run& run) {
     return cadence.only_log_steps ? logs
                                   : state.falls_due(cadence.every, state.timestamp, group_end);
   };
-  trainer_.begin_step();
+  trainer_.metric_log().begin_step();
   return run(key, falls_due);
 }
 

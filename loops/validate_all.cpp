@@ -94,7 +94,8 @@ Metrics validate(Trainer& trainer,
                  const LoadFrom& from,
                  ValidationLoop* own) {
   Loop& loop = own != nullptr ? *own : validation_loop(trainer);
-  const std::string scope = trainer.name_scope_path() + trainer.scope_of(loader);
+  const std::string scope =
+      trainer.metric_log().scope_path() + trainer.metric_log().scope_of(loader);
   forget(trainer.state().last_metrics, scope);
   const bool is_whole = ValidateStage(trainer, loader, loop, to_evaluate(trainer, from)).run();
   return is_whole ? of_scopes(trainer.state().last_metrics, {scope}) : Metrics();
@@ -103,16 +104,16 @@ Metrics validate(Trainer& trainer,
 std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders) {
   std::vector<std::string> scopes;
   for (const DataLoader& loader : loaders) {
-    scopes.push_back(trainer.scope_of(loader));
+    scopes.push_back(trainer.metric_log().scope_of(loader));
   }
-  for (const ValidationCallback* callback : trainer.validation_callbacks()) {
+  for (const ValidationCallback* callback : validation_callbacks(trainer)) {
     scopes.push_back(callback->scope());
   }
   return scopes;
 }
 
 bool has_validations(const Trainer& trainer, const Loaders& loaders) {
-  return !loaders.empty() || !trainer.validation_callbacks().empty();
+  return !loaders.empty() || !validation_callbacks(trainer).empty();
 }
 
 ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders) {

@@ -29,7 +29,7 @@ std::optional<int64_t> batches_of_validation(Trainer& trainer,
         "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
         "give a number of batches",
         wanted->value(),
-        trainer.scope_of(loader)));
+        trainer.metric_log().scope_of(loader)));
   }
   return wanted->count();
 }
@@ -48,8 +48,8 @@ ValidateStage::ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& l
 ValidateStage::~ValidateStage() = default;
 
 void ValidateStage::begin() {
-  scope_.emplace(trainer_.name_scopes(), trainer_.scope_of(loader_));
-  if (!trainer_.owns(loop_)) {
+  scope_.emplace(trainer_.metric_log().scopes(), trainer_.metric_log().scope_of(loader_));
+  if (!trainer_.callbacks().contains(loop_)) {
     global_loop_.emplace(loop_);
   }
   fire_.allow();
@@ -103,7 +103,7 @@ const Outputs& ValidateStage::run_step(const Batch& batch) {
   const auto body = [this](const Batch& staged) {
     return validate_step(trainer_, staged, loop_.validation_hook());
   };
-  trainer_.begin_step();
+  trainer_.metric_log().begin_step();
   return executor_->run(key, batch, body, is_due);
 }
 
@@ -119,7 +119,7 @@ void ValidateStage::end() {
 
 void ValidateStage::tell_what_is_missing() const {
   const std::string pass = fmt::format("the pass over \"{}\" at update {}",
-                                       trainer_.scope_of(loader_),
+                                       trainer_.metric_log().scope_of(loader_),
                                        trainer_.state().global_step());
   if (!is_whole_) {
     const std::optional<int64_t> all = executor_->num_batches();

@@ -1,3 +1,5 @@
+#include "trainer/metric_log.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,9 +43,10 @@ void warn_of_lost_metrics(const TextLog& log, const IoError& error) {
 
 }  // namespace
 
-void Trainer::log_metrics(const Metrics& values, const LogOptions& options) {
-  if (!state_.backend->is_in_step()) {
-    log_now(values, scopes_.path(), options);
+void MetricLog::log(const Metrics& values, const LogOptions& options) {
+  Backend& backend = *trainer_.state().backend;
+  if (!backend.is_in_step()) {
+    log_now(values, scope_path(), options);
     return;
   }
   std::vector<at::Tensor> tensors = tensors_of(values);
@@ -51,73 +54,38 @@ void Trainer::log_metrics(const Metrics& values, const LogOptions& options) {
   const std::string inner = scopes_.path(step_scope_depth_);
   HostFunction log =
       [this, names = std::move(names), inner, options](const std::vector<at::Tensor>& now) {
-        log_now(with_tensors(names, now), scopes_.path() + inner, options);
+        log_now(with_tensors(names, now), scope_path() + inner, options);
       };
-  state_.backend->defer({std::move(tensors), std::move(log), {/*only_log_steps=*/true, 1}});
+  backend.defer({std::move(tensors), std::move(log), {/*only_log_steps=*/true, 1}});
 }
 
-void Trainer::log_now(const Metrics& values, const std::string& scope, const LogOptions& options) {
-  if (state_.executor != nullptr && !is_log_step()) {
-    return;
-  }
-  Metrics host;
-  for (const Metrics::Item& item : values.items()) {
-    host.set(scope + item.first, to_host(item.second));
-    state_.last_metrics.set(scope + item.first, to_host(item.second));
-  }
-  give_to_loggers(host, options.step.value_or(state_.global_step()), options.loggers);
+bool MetricLog::is_log_step() const {
+  const State& state = trainer_.state();
+  return state.is_training ? is_log_step_at(state.timestamp)
+                           : trainer_.step_slots().logging->is_log_batch(trainer_);
 }
 
-void Trainer::give_to_loggers(const Metrics& values,
-                              int64_t step,
-                              const std::vector<std::string>& names) {
-  const bool is_validation = state_.executor != nullptr && !state_.is_training;
-  if (loggers().empty() && !is_validation) {  // a validation returns what it logs
-    step_slots_.logging->tell_no_logger(*this);
-  }
-  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
-    const bool is_meant =
-        names.empty() || std::find(names.begin(), names.end(), entry.class_name) != names.end();
-    if (auto* logger = dynamic_cast<Logger*>(entry.callback.get()); logger != nullptr && is_meant) {
-      try {
-        logger->log(values, step);
-      } catch (const IoError& error) {
-        warn_of_lost_metrics(log_, error);
-      }
-    }
-  }
-  for (const std::string& name : names) {
-    std::vector<std::string> known;
-    for (const CallbackMap::Entry& entry : callbacks_.entries()) {
-      if (dynamic_cast<Logger*>(entry.callback.get()) != nullptr) {
-        known.push_back(entry.class_name);
-      }
-    }
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      log_.warning(
-          fmt::format("log_metrics: there is no logger \"{}\"{}", name, suggestion(name, known)));
-    }
-  }
+bool MetricLog::is_log_step_at(const Timestamp& after) const {
+  return trainer_.step_slots().logging->is_log_update(trainer_, after);
 }
 
-void Trainer::defer(std::vector<at::Tensor> tensors, HostFunction function, Time every) {
-  StepClosure closure{std::move(tensors), std::move(function), {false, every}};
-  if (state_.backend->is_in_step()) {
-    state_.backend->defer(std::move(closure));
-  } else if (state_.executor != nullptr) {
-    state_.executor->defer(std::move(closure));
-  } else {
-    closure.run(closure.tensors);
+std::string MetricLog::scope_of(const DataLoader& loader) {
+  if (!loader.label().empty()) {
+    return loader.label();
   }
+  const auto known = std::find_if(unlabelled_.begin(),
+                                  unlabelled_.end(),
+                                  [&](const DataLoader& other) { return other.is_same(loader); });
+  const auto number = known - unlabelled_.begin();
+  if (known == unlabelled_.end()) {
+    unlabelled_.push_back(loader);
+  }
+  return fmt::format("validate_{}", number);
 }
 
-void Trainer::host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function) {
-  state_.backend->host_call(std::move(name), std::move(tensors), std::move(function));
-}
-
-std::vector<Logger*> Trainer::loggers() const {
+std::vector<Logger*> MetricLog::loggers() const {
   std::vector<Logger*> found;
-  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
+  for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
     if (auto* logger = dynamic_cast<Logger*>(entry.callback.get())) {
       found.push_back(logger);
     }
@@ -125,12 +93,67 @@ std::vector<Logger*> Trainer::loggers() const {
   return found;
 }
 
-void Trainer::flush_loggers() {
+void MetricLog::flush() {
   for (Logger* logger : loggers()) {
     try {
       logger->flush();
     } catch (const IoError& error) {
-      warn_of_lost_metrics(log_, error);
+      warn_of_lost_metrics(trainer_.log(), error);
+    }
+  }
+}
+
+void MetricLog::log_now(const Metrics& values,
+                        const std::string& scope,
+                        const LogOptions& options) {
+  State& state = trainer_.state();
+  if (state.executor != nullptr && !is_log_step()) {
+    return;
+  }
+  Metrics host;
+  for (const Metrics::Item& item : values.items()) {
+    host.set(scope + item.first, to_host(item.second));
+    state.last_metrics.set(scope + item.first, to_host(item.second));
+  }
+  give_to_loggers(host, options.step.value_or(state.global_step()), options.loggers);
+}
+
+void MetricLog::give_to_loggers(const Metrics& host_values,
+                                int64_t step,
+                                const std::vector<std::string>& names) {
+  const State& state = trainer_.state();
+  const bool is_validation = state.executor != nullptr && !state.is_training;
+  if (loggers().empty() && !is_validation) {  // a validation returns what it logs
+    trainer_.step_slots().logging->tell_no_logger(trainer_);
+  }
+  for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
+    const bool is_meant =
+        names.empty() || std::find(names.begin(), names.end(), entry.class_name) != names.end();
+    if (auto* logger = dynamic_cast<Logger*>(entry.callback.get()); logger != nullptr && is_meant) {
+      try {
+        logger->log(host_values, step);
+      } catch (const IoError& error) {
+        warn_of_lost_metrics(trainer_.log(), error);
+      }
+    }
+  }
+  warn_of_unknown(names);
+}
+
+void MetricLog::warn_of_unknown(const std::vector<std::string>& names) const {
+  if (names.empty()) {
+    return;
+  }
+  std::vector<std::string> known;
+  for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
+    if (dynamic_cast<Logger*>(entry.callback.get()) != nullptr) {
+      known.push_back(entry.class_name);
+    }
+  }
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      trainer_.log().warning(
+          fmt::format("log_metrics: there is no logger \"{}\"{}", name, suggestion(name, known)));
     }
   }
 }

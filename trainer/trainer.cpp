@@ -8,13 +8,11 @@
 #include "callbacks/checkpoint_callback.h"
 #include "callbacks/dataloader_callback.h"
 #include "callbacks/early_exit_callback.h"
-#include "callbacks/global_callbacks.h"
 #include "callbacks/logging_callback.h"
 #include "callbacks/precision_callback.h"
 #include "callbacks/reproducibility_callback.h"
 #include "callbacks/schedulers_callback.h"
 #include "callbacks/sparsity_callback.h"
-#include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "loops/fit_run.h"
 #include "loops/predict.h"
@@ -48,7 +46,7 @@ void require_complete(const TrainerOptions& options) {
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, TextLog log)
-    : options_(std::move(options)), log_(std::move(log)) {
+    : options_(std::move(options)), log_(std::move(log)), hook_calls_(*this), metric_log_(*this) {
   require_complete(options_);
   build_callbacks();
   call(hooks::pre_setup);
@@ -191,137 +189,19 @@ bool Trainer::stops_now() {
   return stop_reason() != nullptr || step_slots_.early_exit->should_exit();
 }
 
-bool Trainer::owns(const Callback& callback) const {
-  const auto& entries = callbacks_.entries();
-  return std::any_of(entries.begin(), entries.end(), [&](const CallbackMap::Entry& entry) {
-    return entry.callback.get() == &callback;
-  });
-}
-
-bool Trainer::is_log_step() const {
-  return state_.is_training ? is_log_step_at(state_.timestamp)
-                            : step_slots_.logging->is_log_batch(*this);
-}
-
-bool Trainer::is_log_step_at(const Timestamp& after) const {
-  return step_slots_.logging->is_log_update(*this, after);
-}
-
-std::vector<ValidationCallback*> Trainer::validation_callbacks() const {
-  std::vector<ValidationCallback*> found;
-  const auto add = [&](Callback* callback) {
-    if (auto* validation = dynamic_cast<ValidationCallback*>(callback)) {
-      found.push_back(validation);
-    }
-  };
-  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
-    add(entry.callback.get());
-  }
-  for (Callback* callback : heard_globals()) {
-    add(callback);
-  }
-  return found;
-}
-
-std::string Trainer::scope_of(const DataLoader& loader) {
-  if (!loader.label().empty()) {
-    return loader.label();
-  }
-  const auto known = std::find_if(unlabelled_.begin(),
-                                  unlabelled_.end(),
-                                  [&](const DataLoader& other) { return other.is_same(loader); });
-  const auto number = known - unlabelled_.begin();
-  if (known == unlabelled_.end()) {
-    unlabelled_.push_back(loader);
-  }
-  return fmt::format("validate_{}", number);
-}
-
-std::vector<Callback*> Trainer::heard_globals() const {
-  std::vector<Callback*> globals = global_callbacks();
-  if (options_.leaves_out != nullptr) {
-    const auto is_left_out = [&](const Callback* callback) {
-      return options_.leaves_out(*callback);
-    };
-    globals.erase(std::remove_if(globals.begin(), globals.end(), is_left_out), globals.end());
-  }
-  return globals;
-}
-
-void Trainer::dispatch(const char* hook,
-                       HookSite site,
-                       bool BatchHooks::*in_batch,
-                       const std::function<void(Callback&)>& call) {
-  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
-    if (in_batch != nullptr && !(entry.batch_hooks.*in_batch)) {
-      continue;
-    }
-    if (site == HookSite::Step) {
-      state_.backend->set_location(entry.class_name, hook);
-    }
-    call_one(*entry.callback, entry.class_name, entry.origin, hook, call);
-  }
-  for (Callback* callback : heard_globals()) {
-    const std::string name = class_name(typeid(*callback));
-    if (site == HookSite::Step) {
-      state_.backend->set_location(name, hook);
-    }
-    call_one(*callback, name, "", hook, call);
-  }
-  if (site == HookSite::Step) {
-    state_.backend->set_location("", "");
+void Trainer::defer(std::vector<at::Tensor> tensors, HostFunction function, Time every) {
+  StepClosure closure{std::move(tensors), std::move(function), {false, every}};
+  if (state_.backend->is_in_step()) {
+    state_.backend->defer(std::move(closure));
+  } else if (state_.executor != nullptr) {
+    state_.executor->defer(std::move(closure));
+  } else {
+    closure.run(closure.tensors);
   }
 }
 
-void Trainer::call_one(Callback& callback,
-                       const std::string& class_name,
-                       const std::string& origin,
-                       const char* hook,
-                       const std::function<void(Callback&)>& call) {
-  try {
-    call(callback);
-  } catch (const CaptureError&) {
-    throw;
-  } catch (const NonFiniteLossError&) {
-    throw;
-  } catch (...) {
-    const std::string place = origin.empty() ? "" : " (" + origin + ")";
-    std::throw_with_nested(
-        HookError(fmt::format("error when calling {}.{}{}", class_name, hook, place)));
-  }
-}
-
-void Trainer::call(std::string_view hook, HookArgs& args) {
-  const std::string name(hook);
-  const bool is_optional =
-      std::find(optional_hooks_.begin(), optional_hooks_.end(), name) != optional_hooks_.end();
-  for (const CallbackMap::Entry& entry : callbacks_.entries()) {
-    bool is_handled = false;
-    const auto call_hook = [&](Callback& callback) {
-      is_handled = callback.on_custom(*this, hook, args);
-    };
-    call_one(*entry.callback, entry.class_name, entry.origin, name.c_str(), call_hook);
-    if (!is_handled && !is_optional) {
-      throw UsageError(fmt::format(
-          "{} does not implement the hook \"{}\"; allow_hook lets callbacks do without it",
-          entry.class_name,
-          hook));
-    }
-  }
-  for (Callback* callback : heard_globals()) {
-    callback->on_custom(*this, hook, args);
-  }
-}
-
-void Trainer::allow_hook(std::string hook) {
-  optional_hooks_.push_back(std::move(hook));
-}
-
-void Trainer::disallow_hook(const std::string& hook) {
-  const auto at = std::find(optional_hooks_.begin(), optional_hooks_.end(), hook);
-  if (at != optional_hooks_.end()) {
-    optional_hooks_.erase(at);
-  }
+void Trainer::host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function) {
+  state_.backend->host_call(std::move(name), std::move(tensors), std::move(function));
 }
 
 namespace detail {

@@ -14,7 +14,8 @@
 #include "callbacks/checkpoint_options.h"
 #include "callbacks/hooks.h"
 #include "core/log.h"
-#include "trainer/name_scopes.h"
+#include "trainer/hook_calls.h"
+#include "trainer/metric_log.h"
 #include "trainer/results.h"
 #include "trainer/state.h"
 #include "trainer/step_slots.h"
@@ -23,13 +24,6 @@
 namespace rondo {
 
 class FitRun;
-class ValidationCallback;
-
-/// How a metric is logged, where it differs from the usual.
-struct LogOptions {
-  std::optional<int64_t> step;       ///< instead of the global step
-  std::vector<std::string> loggers;  ///< names of the loggers that get it; none: all
-};
 
 /// Trains and evaluates a model. Owns everything of a run; callbacks in a fixed order do the work.
 /// One thread uses a Trainer at a time, but for `request_stop`. Two Trainers of one process do not
@@ -111,6 +105,9 @@ class Trainer {
   /// Forgets a request, so that the Trainer can run again; a fit does so at its end.
   void clear_stop() noexcept { stop_reason_.store(nullptr); }
 
+  /// True when the run has to end after this update: `request_stop`, or an early-exit function.
+  bool stops_now();
+
   /// Saves after the current update and goes on. From any thread or signal handler.
   void request_save() noexcept { save_requested_.store(true); }
 
@@ -125,7 +122,12 @@ class Trainer {
   /// Gives values to the loggers. Inside a step: with each replay, on log steps. Outside: now, when
   /// it is a log step or no loop runs; at the end of a validation always, unless a stop left
   /// batches out. Names get the scopes that are open.
-  void log_metrics(const Metrics& values, const LogOptions& options = {});
+  void log_metrics(const Metrics& values, const LogOptions& options = {}) {
+    metric_log_.log(values, options);
+  }
+
+  /// True where metrics are given to loggers: see `log_metrics`.
+  bool is_log_step() const { return metric_log_.is_log_step(); }
 
   /// Runs `function` after the current step with materialised tensors, in queue order; inside a
   /// step, after each replay of it. `function` must take its tensors as arguments: one that a
@@ -138,27 +140,35 @@ class Trainer {
   void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function);
 
   /// Opens a scope of metric names.
-  [[nodiscard]] NameScope name_scope(std::string name) { return {scopes_, std::move(name)}; }
+  [[nodiscard]] NameScope name_scope(std::string name) {
+    return {metric_log_.scopes(), std::move(name)};
+  }
 
-  NameScopes& name_scopes() { return scopes_; }
+  /// Names of metrics and the loggers, for what is not above.
+  MetricLog& metric_log() { return metric_log_; }
 
-  std::string name_scope_path() const { return scopes_.path(); }
+  const MetricLog& metric_log() const { return metric_log_; }
 
   /// Calls a hook of every callback, in order; one of a batch only of those that have it.
   /// \throws HookError  "error when calling X.hook", with the cause nested
   template <class... Params, class... Args>
   void call(const Hook<Params...>& hook, Args&&... args) {
     auto one = [&](Callback& callback) { (callback.*hook.method)(*this, args...); };
-    dispatch(hook.name, hook.site, hook.in_batch, std::ref(one));
+    hook_calls_.call(hook.name, hook.site, hook.in_batch, std::ref(one));
   }
 
-  /// Calls a hook of a user's own.
-  /// \throws UsageError  when a callback does not have it, unless it was made optional
-  void call(std::string_view hook, HookArgs& args);
+  /// Calls a hook of a user's own. \throws HookError  as above
+  /// \throws UsageError  when a callback of this Trainer's own does not have it, unless it was made
+  ///                     optional
+  void call(std::string_view hook, HookArgs& args) { hook_calls_.call_custom(hook, args); }
 
-  /// From here on, callbacks may lack this hook of a user's own.
-  void allow_hook(std::string hook);
-  void disallow_hook(const std::string& hook);
+  /// From here on, callbacks may lack this hook of a user's own; until as many `disallow_hook`s.
+  void allow_hook(std::string hook) { hook_calls_.allow(std::move(hook)); }
+
+  void disallow_hook(const std::string& hook) { hook_calls_.disallow(hook); }
+
+  /// Every callback that is called: this Trainer's own, in order, and global ones behind them.
+  std::vector<Callback*> heard_callbacks() const { return hook_calls_.heard(); }
 
   /// The first of this Trainer's own callbacks, in dispatch order, that is a T; null when there is
   /// none. Global ones are not looked at.
@@ -174,13 +184,6 @@ class Trainer {
   /// The callbacks of the slots that are asked in every batch.
   const StepSlots& step_slots() const { return step_slots_; }
 
-  std::vector<Logger*> loggers() const;
-
-  /// The callbacks with a validation of their own; global ones last.
-  std::vector<ValidationCallback*> validation_callbacks() const;
-
-  void flush_loggers();
-
   /// @}
 
   State& state() { return state_; }
@@ -191,52 +194,17 @@ class Trainer {
 
   const TextLog& log() const { return log_; }
 
-  /// Marks the open scopes as lying outside of the step that begins.
-  void begin_step() { step_scope_depth_ = scopes_.depth(); }
-
-  /// True when the run has to end after this update: `request_stop`, or an early-exit function.
-  bool stops_now();
-
-  /// True for a callback of this Trainer's own.
-  bool owns(const Callback& callback) const;
-
-  /// True where metrics are given to loggers: see `log_metrics`.
-  bool is_log_step() const;
-  /// The same for the batch of training that ends at `after`.
-  bool is_log_step_at(const Timestamp& after) const;
-
-  /// Scope of a loader's metrics: its label, else `validate_<k>`, the same for the Trainer's life.
-  std::string scope_of(const DataLoader& loader);
-
  private:
-  friend class FitRun;
-
   void build_callbacks();
   void find_step_slots();
-  std::vector<Callback*> heard_globals() const;
-  void dispatch(const char* hook,
-                HookSite site,
-                bool BatchHooks::*in_batch,
-                const std::function<void(Callback&)>& call_one);
-  void call_one(Callback& callback,
-                const std::string& class_name,
-                const std::string& origin,
-                const char* hook,
-                const std::function<void(Callback&)>& call);
-  void give_to_loggers(const Metrics& host_values,
-                       int64_t step,
-                       const std::vector<std::string>& names);
-  void log_now(const Metrics& values, const std::string& scope, const LogOptions& options);
 
   TrainerOptions options_;
   TextLog log_;
   State state_;
   CallbackMap callbacks_;
   StepSlots step_slots_;
-  NameScopes scopes_;
-  size_t step_scope_depth_ = 0;         // scopes that were open when the step began
-  std::vector<DataLoader> unlabelled_;  // loaders that got a number, in that order
-  std::vector<std::string> optional_hooks_;
+  HookCalls hook_calls_;
+  MetricLog metric_log_;
   std::atomic<const char*> stop_reason_{nullptr};
   std::atomic<bool> save_requested_{false};
 };

@@ -234,6 +234,7 @@ TEST_CASE("wrong use is answered with code 2 on standard error, naming what is w
       {{"inspect", "runs/a", "--replays=7"}, {"--replays", "--timeline"}},
       {{"plan", "a.toml", "--checkpoint=a.pt"}, {"rondo plan", "unknown option --checkpoint"}},
       {{"plan", "a.toml", "--checkpoint", "none"}, {"rondo plan", "unknown option --checkpoint"}},
+      {{"validate_all", "a.toml", "--checkpoint=none"}, {"--checkpoint", "validates files"}},
       {{"fit", "--jsno"}, {"--jsno", "did you mean \"--json\""}},
       {{"checkpoint"}, {"rondo checkpoint", "action", "average", "verify"}},
       {{"checkpoint", "inof", "a.pt"},

@@ -421,10 +421,10 @@ TEST_CASE("T20: global validation callbacks are found after the Trainer's own") 
   TrainerOptions options = tiny_options(dir / "run");
   options.callbacks = {use<ProbeCallback>(), use<Extra>(extra)};
   const Trainer trainer(options, quiet_log());
-  CHECK(trainer.validation_callbacks().size() == 1);
+  CHECK(validation_callbacks(trainer).size() == 1);
   Extra global(extra);
   const GlobalCallbackScope scope(global);
-  const auto all = trainer.validation_callbacks();
+  const auto all = validation_callbacks(trainer);
   REQUIRE(all.size() == 2);
   CHECK(all[1] == &global);
 }

@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <exception>
 #include <filesystem>
 #include <regex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,12 @@ struct Custom final : Callback {
     }
     ++*std::any_cast<int*>(args.at("count"));
     return true;
+  }
+};
+
+struct Failing final : Callback {
+  bool on_custom(Trainer&, std::string_view, HookArgs&) override {
+    throw std::runtime_error("no level");
   }
 };
 
@@ -169,6 +177,24 @@ TEST_CASE("T18: a hook of a user's own must be there, unless it was allowed to b
   trainer.allow_hook("on_level_up");
   trainer.call("on_level_up", args);
   CHECK(count == 1);
+  trainer.disallow_hook("on_level_up");
+  CHECK_THROWS_AS(trainer.call("on_level_up", args), UsageError);
+}
+
+TEST_CASE("T18: an error in a hook of a user's own names callback and hook, a global one's too") {
+  const TempDir dir;
+  Trainer trainer(tiny_options(dir / "run"), quiet_log());
+  trainer.allow_hook("on_level_up");
+  Failing callback;
+  const GlobalCallbackScope scope(callback);
+  HookArgs args;
+  try {
+    trainer.call("on_level_up", args);
+    FAIL("no error");
+  } catch (const HookError& error) {
+    CHECK(std::string(error.what()).find("Failing.on_level_up") != std::string::npos);
+    CHECK_THROWS_AS(std::rethrow_if_nested(error), std::runtime_error);
+  }
 }
 
 TEST_CASE("T19: callback<T> finds the first one of a type, or nothing") {

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/options.h"
+#include "core/registry.h"
+#include "trainer/core_callbacks.h"
+#include "trainer/section_reader.h"
+
+namespace rondo {
+
+// How the values of keys name components, beside what core/registry.h has.
+
+/// `{ name = "Mlp", sizes = [784, 10] }`: a component named beside its own keys.
+template <class Base>
+class NamedComponentOption {
+ public:
+  explicit NamedComponentOption(const Registry<Base>& registry) : registry_(&registry) {}
+
+  std::string name() const { return "a table with \"name\", the name of a " + registry_->family(); }
+
+  std::optional<Factory<Base>> read(const ConfigValue& value, FaultSink& faults) const {
+    const auto* table = value.get_if<ConfigTable>();
+    const ConfigValue* named = table != nullptr ? table->find("name") : nullptr;
+    const std::string* component = named != nullptr ? named->get_if<std::string>() : nullptr;
+    if (component == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    ConfigTable keys = *table;
+    keys.erase("name");
+    Factory<Base> factory = registry_->read_named(*component, named->position(), keys, faults);
+    return factory ? std::optional<Factory<Base>>(std::move(factory)) : std::nullopt;
+  }
+
+  ConfigValue write(const Factory<Base>& factory) const {
+    if (!factory) {
+      return ConfigValue();
+    }
+    const ConfigValue written = registry_->write(factory);
+    const ConfigEntry& component = written.get_if<ConfigTable>()->entries().front();
+    ConfigTable table;
+    table.set("name", ConfigValue(component.key));
+    if (const auto* keys = component.value.get_if<ConfigTable>()) {
+      for (const ConfigEntry& key : keys->entries()) {
+        table.set(key.key, key.value);
+      }
+    }
+    return ConfigValue(std::move(table));
+  }
+
+ private:
+  const Registry<Base>* registry_;
+};
+
+/// A list of components in which `Name = false` takes a default away; defaults that are neither
+/// named nor taken away follow the list.
+template <class Base>
+class ListWithDefaults {
+ public:
+  ListWithDefaults(const Registry<Base>& registry, std::vector<std::string> defaults)
+      : list_(registry), registry_(&registry), defaults_(std::move(defaults)) {}
+
+  std::string name() const { return list_.name(); }
+
+  std::optional<std::vector<Factory<Base>>> read(const ConfigValue& value,
+                                                 FaultSink& faults) const {
+    const auto* array = value.get_if<ConfigArray>();
+    if (array == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    std::vector<std::string> named;
+    ConfigArray wanted;
+    for (const ConfigValue& element : *array) {
+      const auto* table = element.get_if<ConfigTable>();
+      const bool is_single = table != nullptr && table->entries().size() == 1;
+      const bool* on = is_single ? table->entries().front().value.template get_if<bool>() : nullptr;
+      const auto* entry = is_single ? registry_->find(table->entries().front().key) : nullptr;
+      if (entry != nullptr) {
+        named.push_back(entry->name);
+      }
+      if (entry == nullptr || on == nullptr || *on) {
+        wanted.push_back(element);
+      }
+    }
+    for (const std::string& name : defaults_) {
+      if (std::find(named.begin(), named.end(), name) == named.end()) {
+        wanted.push_back(component(name, true));
+      }
+    }
+    return list_.read(ConfigValue(std::move(wanted), value.position()), faults);
+  }
+
+  /// Writes the defaults that are missing as taken away, so that reading it gives the same list.
+  ConfigValue write(const std::vector<Factory<Base>>& factories) const {
+    ConfigValue written = list_.write(factories);
+    for (const std::string& name : defaults_) {
+      const bool is_there =
+          std::any_of(factories.begin(), factories.end(), [&](const Factory<Base>& factory) {
+            return factory.name() == name;
+          });
+      if (!is_there) {
+        written.get_if<ConfigArray>()->push_back(component(name, false));
+      }
+    }
+    return written;
+  }
+
+ private:
+  static ConfigValue component(const std::string& name, bool is_on) {
+    ConfigTable table;
+    table.set(name, ConfigValue(is_on));
+    return ConfigValue(std::move(table));
+  }
+
+  ComponentListOption<Base> list_;
+  const Registry<Base>* registry_;
+  std::vector<std::string> defaults_;
+};
+
+/// `{ run_schedule = { MySchedule = { … } } }`: core callbacks that stand in for those of slots.
+class SlotsOption {
+ public:
+  using Slots = std::map<std::string, Factory<CoreCallback>>;
+
+  explicit SlotsOption(const Registry<CoreCallback>& registry) : registry_(&registry) {}
+
+  static std::string name() { return "a table of slots, each naming one core callback"; }
+
+  std::optional<Slots> read(const ConfigValue& value, FaultSink& faults) const {
+    const auto* table = value.get_if<ConfigTable>();
+    if (table == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    std::vector<std::string> known;
+    for (const CoreSlot& slot : core_slots()) {
+      known.emplace_back(slot.name);
+    }
+    refuse_unknown(*table, known, faults);
+    Slots slots;
+    for (const ConfigEntry& entry : table->entries()) {
+      FaultSink inside = faults.inside(entry.key);
+      slots[entry.key] = registry_->read_single(entry.value, inside);
+    }
+    return slots;
+  }
+
+  ConfigValue write(const Slots& slots) const {
+    ConfigTable table;
+    for (const auto& slot : slots) {
+      table.set(slot.first, registry_->write(slot.second));
+    }
+    return slots.empty() ? ConfigValue() : ConfigValue(std::move(table));
+  }
+
+ private:
+  const Registry<CoreCallback>* registry_;
+};
+
+}  // namespace rondo
