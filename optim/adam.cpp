@@ -70,33 +70,6 @@ AdamNumbers<T> rounded(const AdamUpdate& by) {
   return numbers;
 }
 
-template <class T>
-void update_flat(const AdamUpdate& by,
-                 const at::Tensor& param,
-                 const at::Tensor& grad,
-                 const at::Tensor& grad_scale,
-                 const AdamState& state) {
-  const AdamNumbers<T> numbers = rounded<T>(by);
-  const AdamTensors<T> all = {
-      param.data_ptr<T>(),
-      grad.data_ptr<T>(),
-      state.exp_avg.data_ptr<T>(),
-      state.exp_avg_sq.data_ptr<T>(),
-      state.max_exp_avg_sq.defined() ? state.max_exp_avg_sq.data_ptr<T>() : nullptr};
-  update_in_parts<T>(grad, grad_scale, [&](int64_t begin, int64_t end) {
-    adam_loop<T>(numbers,
-                 {all.param + begin,
-                  all.grad + begin,
-                  all.exp_avg + begin,
-                  all.exp_avg_sq + begin,
-                  all.max_exp_avg_sq == nullptr ? nullptr : all.max_exp_avg_sq + begin},
-                 end - begin,
-                 widest_instruction_set());
-  });
-  // A graph that still needs the old value must notice.
-  param.unsafeGetTensorImpl()->bump_version();
-}
-
 /// Any dtype, strides and device: as torch::optim::Adam and AdamW do it.
 void update_by_operators(const AdamUpdate& by,
                          const at::Tensor& param,
@@ -154,17 +127,23 @@ class AdamCall {
                     (lists_.max_exp_avg_sqs.empty() || lists_.max_exp_avg_sqs.size() == count),
                 "rondo::adam_: expected lists of one length");
     lists_.max_exp_avg_sqs.resize(count);
+    updates_.resize(count);
     for (size_t i = 0; i < count; ++i) {
-      is_flat_.push_back(is_flat(lists_.params[i],
-                                 {&lists_.grads[i],
-                                  &lists_.exp_avgs[i],
-                                  &lists_.exp_avg_sqs[i],
-                                  &lists_.max_exp_avg_sqs[i]}) &&
-                         is_number_like(grad_scale_, lists_.params[i]));
+      const at::Tensor& param = lists_.params[i];
+      if (!is_flat(param,
+                   {&lists_.grads[i],
+                    &lists_.exp_avgs[i],
+                    &lists_.exp_avg_sqs[i],
+                    &lists_.max_exp_avg_sqs[i]}) ||
+          !is_number_like(grad_scale_, param)) {
+        others_.push_back(i);
+      } else {
+        (param.scalar_type() == at::kFloat ? floats_ : doubles_).add(i, param.numel());
+      }
     }
   }
 
-  void operator()() const {
+  void operator()() {
     AdamUpdate by;
     by.lr = number_in(numbers_.lr);
     by.beta1 = number_in(numbers_.beta1);
@@ -174,29 +153,58 @@ class AdamCall {
     by.is_decoupled = is_decoupled_;
     for (size_t i = 0; i < lists_.params.size(); ++i) {
       by.set_step(++number_in(lists_.steps[i]));
-      update(by, i);
+      updates_[i] = by;
+    }
+    update_flat<float>(floats_);
+    update_flat<double>(doubles_);
+    for (const size_t i : others_) {
+      update_by_operators(updates_[i],
+                          lists_.params[i],
+                          lists_.grads[i],
+                          grad_scale_,
+                          {lists_.exp_avgs[i], lists_.exp_avg_sqs[i], lists_.max_exp_avg_sqs[i]});
     }
   }
 
  private:
-  void update(const AdamUpdate& by, size_t i) const {
-    const at::Tensor& param = lists_.params[i];
-    const at::Tensor& grad = lists_.grads[i];
-    const AdamState state = {lists_.exp_avgs[i], lists_.exp_avg_sqs[i], lists_.max_exp_avg_sqs[i]};
-    if (!is_flat_[i]) {
-      update_by_operators(by, param, grad, grad_scale_, state);
-    } else if (param.scalar_type() == at::kFloat) {
-      update_flat<float>(by, param, grad, grad_scale_, state);
-    } else {
-      update_flat<double>(by, param, grad, grad_scale_, state);
-    }
+  template <class T>
+  void update_flat(const UpdateParts& parts) const {
+    const T* const scale =
+        grad_scale_.defined() && !parts.empty() ? grad_scale_.data_ptr<T>() : nullptr;
+    parts.for_each([&](size_t i, int64_t begin, int64_t end) {
+      const AdamNumbers<T> numbers = rounded<T>(updates_[i]);
+      const at::Tensor& largest = lists_.max_exp_avg_sqs[i];
+      const AdamTensors<T> all = {lists_.params[i].data_ptr<T>(),
+                                  lists_.grads[i].data_ptr<T>(),
+                                  lists_.exp_avgs[i].data_ptr<T>(),
+                                  lists_.exp_avg_sqs[i].data_ptr<T>(),
+                                  largest.defined() ? largest.data_ptr<T>() : nullptr};
+      T* const grad = lists_.grads[i].data_ptr<T>();
+      scale_and_update<T>(grad, scale, begin, end, [&](int64_t from, int64_t to) {
+        adam_loop<T>(numbers,
+                     {all.param + from,
+                      all.grad + from,
+                      all.exp_avg + from,
+                      all.exp_avg_sq + from,
+                      all.max_exp_avg_sq == nullptr ? nullptr : all.max_exp_avg_sq + from},
+                     to - from,
+                     widest_instruction_set());
+      });
+    });
+    parts.for_each_tensor([&](size_t i) {
+      // A graph that still needs the old value must notice.
+      lists_.params[i].unsafeGetTensorImpl()->bump_version();
+    });
   }
 
   Lists lists_;
   NumberTensors numbers_;
   bool is_decoupled_;
   at::Tensor grad_scale_;
-  std::vector<bool> is_flat_;
+  UpdateParts floats_;
+  UpdateParts doubles_;
+  std::vector<size_t> others_;       // that are no flat arrays of float or double
+  std::vector<AdamUpdate> updates_;  // one a tensor; kept, so that an update allocates nothing
 };
 
 void adam_(at::TensorList params,

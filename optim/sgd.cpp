@@ -30,33 +30,18 @@ struct SgdUpdate {
   double dampening = 0.0;
   double weight_decay = 0.0;
   bool nesterov = false;
-  bool is_first = false;
 };
 
 template <class T>
-void update_flat(const SgdUpdate& by,
-                 const at::Tensor& param,
-                 const at::Tensor& grad,
-                 const at::Tensor& grad_scale,
-                 const at::Tensor& buffer) {
+SgdNumbers<T> rounded(const SgdUpdate& by) {
   SgdNumbers<T> numbers;
   numbers.minus_lr = static_cast<T>(-by.lr);
   numbers.weight_decay = static_cast<T>(by.weight_decay);
   numbers.momentum = static_cast<T>(by.momentum);
   numbers.one_minus_dampening = static_cast<T>(1 - by.dampening);
   numbers.is_nesterov = by.nesterov;
-  numbers.is_first = by.is_first;
-  const SgdTensors<T> all = {
-      param.data_ptr<T>(), grad.data_ptr<T>(), buffer.defined() ? buffer.data_ptr<T>() : nullptr};
-  update_in_parts<T>(grad, grad_scale, [&](int64_t begin, int64_t end) {
-    T* const part = all.buffer == nullptr ? nullptr : all.buffer + begin;
-    sgd_loop<T>(numbers,
-                {all.param + begin, all.grad + begin, part},
-                end - begin,
-                widest_instruction_set());
-  });
-  // A graph that still needs the old value must notice.
-  param.unsafeGetTensorImpl()->bump_version();
+  numbers.is_first = false;
+  return numbers;
 }
 
 /// Any dtype, strides and device: as torch::optim::SGD does it.
@@ -64,12 +49,13 @@ void update_by_operators(const SgdUpdate& by,
                          const at::Tensor& param,
                          const at::Tensor& grad,
                          const at::Tensor& grad_scale,
-                         const at::Tensor& buffer) {
+                         const at::Tensor& buffer,
+                         bool is_first) {
   const at::NoGradGuard no_grad;
   scale_by_operator(grad, grad_scale);
   at::Tensor step = by.weight_decay != 0 ? grad.add(param, by.weight_decay) : grad;
   if (buffer.defined()) {
-    if (by.is_first) {
+    if (is_first) {
       buffer.copy_(step);
     } else {
       buffer.mul_(by.momentum).add_(step, 1 - by.dampening);
@@ -109,19 +95,24 @@ class SgdCall {
                     (lists_.steps.empty() || lists_.steps.size() == count),
                 "rondo::sgd_: expected a momentum buffer and a step for each parameter, or none");
     lists_.momentum_buffers.resize(count);
+    is_first_.resize(count);
     for (size_t i = 0; i < count; ++i) {
-      is_flat_.push_back(
-          is_flat(lists_.params[i], {&lists_.grads[i], &lists_.momentum_buffers[i]}) &&
-          is_number_like(grad_scale_, lists_.params[i]));
+      const at::Tensor& param = lists_.params[i];
+      if (!is_flat(param, {&lists_.grads[i], &lists_.momentum_buffers[i]}) ||
+          !is_number_like(grad_scale_, param)) {
+        others_.push_back(i);
+      } else {
+        (param.scalar_type() == at::kFloat ? floats_ : doubles_).add(i, param.numel());
+      }
     }
   }
 
-  void operator()() const {
-    SgdUpdate by{number_in(numbers_.lr),
-                 number_in(numbers_.momentum),
-                 number_in(numbers_.dampening),
-                 number_in(numbers_.weight_decay),
-                 nesterov_};
+  void operator()() {
+    const SgdUpdate by{number_in(numbers_.lr),
+                       number_in(numbers_.momentum),
+                       number_in(numbers_.dampening),
+                       number_in(numbers_.weight_decay),
+                       nesterov_};
     const bool has_momentum = by.momentum != 0;
     if (has_momentum && lists_.steps.empty() && !lists_.params.empty()) {
       throw UsageError(
@@ -129,31 +120,53 @@ class SgdCall {
           "give it a momentum > 0 to begin with");
     }
     for (size_t i = 0; i < lists_.params.size(); ++i) {
-      by.is_first = has_momentum && number_in(lists_.steps[i])++ == 0;
-      update(by, i, has_momentum);
+      is_first_[i] = has_momentum && number_in(lists_.steps[i])++ == 0;
+    }
+    update_flat<float>(by, floats_);
+    update_flat<double>(by, doubles_);
+    for (const size_t i : others_) {
+      update_by_operators(by,
+                          lists_.params[i],
+                          lists_.grads[i],
+                          grad_scale_,
+                          has_momentum ? lists_.momentum_buffers[i] : at::Tensor(),
+                          is_first_[i]);
     }
   }
 
  private:
-  void update(const SgdUpdate& by, size_t i, bool has_momentum) const {
-    static const at::Tensor none;
-    const at::Tensor& param = lists_.params[i];
-    const at::Tensor& grad = lists_.grads[i];
-    const at::Tensor& buffer = has_momentum ? lists_.momentum_buffers[i] : none;
-    if (!is_flat_[i]) {
-      update_by_operators(by, param, grad, grad_scale_, buffer);
-    } else if (param.scalar_type() == at::kFloat) {
-      update_flat<float>(by, param, grad, grad_scale_, buffer);
-    } else {
-      update_flat<double>(by, param, grad, grad_scale_, buffer);
-    }
+  template <class T>
+  void update_flat(const SgdUpdate& by, const UpdateParts& parts) const {
+    const SgdNumbers<T> of_all = rounded<T>(by);
+    const T* const scale =
+        grad_scale_.defined() && !parts.empty() ? grad_scale_.data_ptr<T>() : nullptr;
+    parts.for_each([&](size_t i, int64_t begin, int64_t end) {
+      SgdNumbers<T> numbers = of_all;
+      numbers.is_first = is_first_[i];
+      T* const param = lists_.params[i].data_ptr<T>();
+      T* const grad = lists_.grads[i].data_ptr<T>();
+      T* const buffer = by.momentum != 0 ? lists_.momentum_buffers[i].data_ptr<T>() : nullptr;
+      scale_and_update<T>(grad, scale, begin, end, [&](int64_t from, int64_t to) {
+        sgd_loop<T>(numbers,
+                    {param + from, grad + from, buffer == nullptr ? nullptr : buffer + from},
+                    to - from,
+                    widest_instruction_set());
+      });
+    });
+    parts.for_each_tensor([&](size_t i) {
+      // A graph that still needs the old value must notice.
+      lists_.params[i].unsafeGetTensorImpl()->bump_version();
+    });
   }
 
   Lists lists_;
   NumberTensors numbers_;
   bool nesterov_;
   at::Tensor grad_scale_;
-  std::vector<bool> is_flat_;
+  UpdateParts floats_;
+  UpdateParts doubles_;
+  std::vector<size_t> others_;  // that are no flat arrays of float or double
+  std::vector<char> is_first_;  // of a momentum; kept, so that an update allocates nothing
 };
 
 void sgd_(at::TensorList params,

@@ -1,37 +1,81 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/parallel.h"
 #include "optim/internal/update_loops.h"
 
 namespace rondo::detail {
 
+/// Tensors whose elements are updated as if they lay in one row: shared out to LibTorch's threads
+/// together, so that a hundred small tensors are worth a thread as a large one is, and threads are
+/// woken once.
+class UpdateParts {
+ public:
+  /// \param index  of the tensor, for whoever updates it
+  void add(size_t index, int64_t elements) {
+    const int64_t first = tensors_.empty() ? 0 : tensors_.back().end;
+    tensors_.push_back({index, elements, first, first + (elements + kUnit - 1) / kUnit});
+  }
+
+  bool empty() const { return tensors_.empty(); }
+
+  template <class Visit>
+  void for_each_tensor(const Visit& visit) const {
+    for (const Tensor& tensor : tensors_) {
+      visit(tensor.index);
+    }
+  }
+
+  /// Calls `update(index, begin, end)` for parts of each tensor's elements, several at a time.
+  template <class Update>
+  void for_each(const Update& update) const {
+    const int64_t units = tensors_.empty() ? 0 : tensors_.back().end;
+    rondo::parallel_for(units, kElementsOfThread / kUnit, [&](int64_t begin, int64_t end) {
+      auto tensor = std::upper_bound(
+          tensors_.begin(), tensors_.end(), begin, [](int64_t unit, const Tensor& t) {
+            return unit < t.end;
+          });
+      for (; tensor != tensors_.end() && tensor->first < end; ++tensor) {
+        const int64_t from = (std::max(begin, tensor->first) - tensor->first) * kUnit;
+        const int64_t to = (std::min(end, tensor->end) - tensor->first) * kUnit;
+        update(tensor->index, from, std::min(to, tensor->elements));
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kUnit = 16;  // elements, a cache line of float: no two threads share one
+
+  struct Tensor {
+    size_t index;
+    int64_t elements;
+    int64_t first;  // unit, in the row of all
+    int64_t end;    // unit
+  };
+
+  std::vector<Tensor> tensors_;
+};
+
 /// Small enough that what is scaled is still in the innermost cache when the update reads it.
 inline constexpr int64_t kScaledAtOnce = 2048;
 
-/// Calls `update(begin, end)` for parts of a parameter's elements, on LibTorch's threads. Where
-/// there is a scale, a part of the gradient is multiplied by it just before it is used, in place.
-/// \param grad   T, flat
-/// \param scale  0-dim, T, on the CPU; undefined for none
+/// Calls `update(begin, end)` for parts of a gradient's elements, each of which is multiplied by a
+/// number just before, in place. \param scale  null for none: there is one part then
 template <class T, class Update>
-void update_in_parts(const at::Tensor& grad, const at::Tensor& scale, const Update& update) {
-  T* const elements = grad.data_ptr<T>();
-  const T* const factor = scale.defined() ? scale.data_ptr<T>() : nullptr;
-  rondo::parallel_for(grad.numel(), kElementsOfThread, [&](int64_t begin, int64_t end) {
-    if (factor == nullptr) {
-      update(begin, end);
-      return;
-    }
-    for (int64_t from = begin; from < end; from += kScaledAtOnce) {
-      const int64_t to = std::min(from + kScaledAtOnce, end);
-      scale_loop<T>(*factor, elements + from, to - from, widest_instruction_set());
-      update(from, to);
-    }
-  });
+void scale_and_update(T* grad, const T* scale, int64_t begin, int64_t end, const Update& update) {
+  if (scale == nullptr) {
+    update(begin, end);
+    return;
+  }
+  for (int64_t from = begin; from < end; from += kScaledAtOnce) {
+    const int64_t to = std::min(from + kScaledAtOnce, end);
+    scale_loop<T>(*scale, grad + from, to - from, widest_instruction_set());
+    update(from, to);
+  }
 }
 
 }  // namespace rondo::detail

@@ -126,9 +126,11 @@ TEST_CASE("a number that moves between updates is the one that counts, as in tor
   CHECK(different_from_torch(ours, theirs) == "");
 }
 
-TEST_CASE("a tensor that is shared out among threads is updated whole") {
-  const NamedTensors ours = parameters(1, at::kFloat, {{2 * kElementsOfThread + 3}});
-  const NamedTensors theirs = parameters(1, at::kFloat, {{2 * kElementsOfThread + 3}});
+TEST_CASE("tensors that are shared out among threads are updated whole") {
+  const std::vector<std::vector<int64_t>> shapes = {
+      {5}, {2 * kElementsOfThread + 3}, {300, 300}, {0}, {17}};
+  const NamedTensors ours = parameters(1, at::kFloat, shapes);
+  const NamedTensors theirs = parameters(1, at::kFloat, shapes);
   const WithThreads two(2);
   AdamW adam({1e-3});
   adam.attach(ours);
