@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "backends/program/arguments.h"
+#include "backends/program/program_checks.h"
 #include "core/error.h"
 
 namespace rondo {
@@ -237,10 +237,7 @@ class Reader {
     for (const StateValue& name : saved_.at("host_calls").as_list()) {
       program_.host_calls.push_back(name.as_string());
     }
-    require_made();
-    require_room();
-    require_sizes();
-    require_apart();
+    check_program(program_);
   }
 
   /// What is read, or checked, from here on: for messages.
@@ -349,120 +346,6 @@ class Reader {
     instruction.is_allocation = saved.contains("is_allocation");
     instruction.needs_grad_mode = saved.contains("needs_grad_mode");
     return instruction;
-  }
-
-  /// Nothing is read that neither is there from the beginning nor was made before.
-  void require_made() {
-    std::vector<bool> made(program_.slots.size());
-    for (size_t i = 0; i < made.size(); ++i) {
-      made[i] = program_.slots[i].kind != SlotKind::Produced;
-    }
-    const auto is_made = [&](SlotId slot) {
-      if (!made[static_cast<size_t>(slot)]) {
-        throw CheckpointError(fmt::format("tensor {} is used before it is made", slot));
-      }
-    };
-    for (size_t i = 0; i < program_.instructions.size(); ++i) {
-      look_at("instruction", i);
-      for_each_slot(program_.instructions[i].arguments, is_made);
-      for_each_slot(program_.instructions[i].results,
-                    [&](SlotId slot) { made[static_cast<size_t>(slot)] = true; });
-    }
-    for (size_t i = 0; i < program_.outputs.size(); ++i) {
-      look_at("output", i);
-      is_made(program_.outputs[i].second);
-    }
-  }
-
-  /// Gradients are as large as what they belong to, where LibTorch does not look and would write
-  /// beside its memory.
-  void require_sizes() {
-    static const std::set<std::string> kTrusting = {"aten::_log_softmax_backward_data",
-                                                    "aten::_softmax_backward_data",
-                                                    "aten::native_batch_norm_backward",
-                                                    "aten::native_layer_norm_backward"};
-    for (size_t i = 0; i < program_.instructions.size(); ++i) {
-      look_at("instruction", i);
-      const Instruction& instruction = program_.instructions[i];
-      if (kTrusting.count(operator_name(instruction.op)) > 0) {
-        const Slot* const gradient = slot_at(program_, instruction.arguments, 0);
-        const Slot* const other = slot_at(program_, instruction.arguments, 1);
-        require(gradient != nullptr && other != nullptr && gradient->sizes == other->sizes,
-                "a gradient of another size than its tensor");
-      }
-    }
-  }
-
-  /// A result that is no view has memory for each of its elements: LibTorch may write them row
-  /// after row, whatever its strides.
-  void require_apart() {
-    std::vector<bool> is_there(static_cast<size_t>(program_.storages));
-    const auto enter = [&](const Slot& slot) {
-      is_there[static_cast<size_t>(slot.storage)] = true;
-    };
-    for (const Slot& slot : program_.slots) {
-      if (slot.kind != SlotKind::Produced) {
-        enter(slot);
-      }
-    }
-    for (size_t i = 0; i < program_.instructions.size(); ++i) {
-      look_at("instruction", i);
-      for_each_slot(program_.instructions[i].results, [&](SlotId id) {
-        const Slot& slot = program_.slots[static_cast<size_t>(id)];
-        require(is_there[static_cast<size_t>(slot.storage)] || has_place_for_each(slot),
-                "elements of a result lie in one place");
-        enter(slot);
-      });
-    }
-  }
-
-  static bool has_place_for_each(const Slot& slot) {
-    const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
-    double bytes = static_cast<double>(item);  // there may be more than an int64_t counts
-    for (const int64_t size : slot.sizes) {
-      bytes *= static_cast<double>(size);
-    }
-    return bytes == 0.0 || static_cast<double>(extent_of(slot) - slot.offset * item) >= bytes;
-  }
-
-  /// Every view lies in memory that is there: that of the state, of a constant, or of an input.
-  void require_room() {
-    struct Room {
-      const at::Tensor* outside = nullptr;
-      bool is_input = false;
-      int64_t begin = 0;  // in bytes, as the program counts them
-      int64_t end = 0;
-    };
-
-    std::vector<Room> rooms(static_cast<size_t>(program_.storages));
-    for (size_t i = 0; i < program_.slots.size(); ++i) {
-      look_at("tensor", i);
-      const Slot& slot = program_.slots[i];
-      Room& room = rooms[static_cast<size_t>(slot.storage)];
-      const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
-      if (slot.kind == SlotKind::Input) {
-        require(!room.is_input && room.outside == nullptr,
-                "it lies in the memory of another input");
-        room = {nullptr, true, slot.offset * item, extent_of(slot)};
-      } else if (slot.value.defined()) {
-        require(
-            !room.is_input && (room.outside == nullptr || room.outside->is_alias_of(slot.value)),
-            "the program says it shares memory with a tensor that lies elsewhere");
-        const int64_t shift = (slot.value.storage_offset() - slot.offset) * item;
-        room.outside = &slot.value;
-        room.begin = -shift;
-        room.end = static_cast<int64_t>(slot.value.storage().nbytes()) - shift;
-      }
-    }
-    for (size_t i = 0; i < program_.slots.size(); ++i) {
-      look_at("tensor", i);
-      const Slot& slot = program_.slots[i];
-      const Room& room = rooms[static_cast<size_t>(slot.storage)];
-      const auto item = static_cast<int64_t>(c10::elementSize(slot.dtype));
-      const bool is_inside = slot.offset * item >= room.begin && extent_of(slot) <= room.end;
-      require((!room.is_input && room.outside == nullptr) || extent_of(slot) == 0 || is_inside,
-              "it reaches outside of its memory");
-    }
   }
 
   const StateDict& saved_;
