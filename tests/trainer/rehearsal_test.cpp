@@ -59,11 +59,11 @@ TEST_CASE("a rehearsal does not hear who would end the run, and notifies nobody"
   RunConfig run = glyphs_run(dir / "run");
   const RunMemory plain = memory_of(rehearse_all_steps(run).steps, run);
   TrainerOptions& init = run.init;
+  init.logging.log_steps = 1;
+  ThresholdStopper::Options stopper;
+  stopper.metric = "no such metric";
+  stopper.when = "update";
   SUBCASE("a stopper and a notification") {
-    ThresholdStopper::Options stopper;
-    stopper.metric = "no such metric";
-    stopper.when = "update";
-    init.logging.log_steps = 1;
     init.callbacks.push_back(use<ThresholdStopper>(stopper));
     init.callbacks.push_back(use<NotifyCommand>({"touch " + (dir / "notified").string()}));
   }
@@ -79,7 +79,7 @@ TEST_CASE("a rehearsal does not hear who would end the run, and notifies nobody"
     };
     init.callbacks.push_back(use<ProbeCallback>(probe));
   }
-  NotifyCommand global({"touch " + (dir / "notified").string()});
+  ThresholdStopper global(stopper);
   const GlobalCallbackScope scope(global);
   const RunMemory planned = memory_of(rehearse_all_steps(run).steps, run);
   CHECK(planned.of_state() == plain.of_state());
