@@ -130,16 +130,14 @@ class AdamCall {
     updates_.resize(count);
     for (size_t i = 0; i < count; ++i) {
       const at::Tensor& param = lists_.params[i];
-      if (!is_flat(param,
-                   {&lists_.grads[i],
-                    &lists_.exp_avgs[i],
-                    &lists_.exp_avg_sqs[i],
-                    &lists_.max_exp_avg_sqs[i]}) ||
-          !is_number_like(grad_scale_, param)) {
-        others_.push_back(i);
-      } else {
-        (param.scalar_type() == at::kFloat ? floats_ : doubles_).add(i, param.numel());
-      }
+      kinds_.add(i,
+                 param,
+                 is_flat(param,
+                         {&lists_.grads[i],
+                          &lists_.exp_avgs[i],
+                          &lists_.exp_avg_sqs[i],
+                          &lists_.max_exp_avg_sqs[i]}) &&
+                     is_number_like(grad_scale_, param));
     }
   }
 
@@ -155,9 +153,9 @@ class AdamCall {
       by.set_step(++number_in(lists_.steps[i]));
       updates_[i] = by;
     }
-    update_flat<float>(floats_);
-    update_flat<double>(doubles_);
-    for (const size_t i : others_) {
+    update<float>(kinds_.floats);
+    update<double>(kinds_.doubles);
+    for (const size_t i : kinds_.others) {
       update_by_operators(updates_[i],
                           lists_.params[i],
                           lists_.grads[i],
@@ -168,42 +166,24 @@ class AdamCall {
 
  private:
   template <class T>
-  void update_flat(const UpdateParts& parts) const {
-    const T* const scale =
-        grad_scale_.defined() && !parts.empty() ? grad_scale_.data_ptr<T>() : nullptr;
-    parts.for_each([&](size_t i, int64_t begin, int64_t end) {
-      const AdamNumbers<T> numbers = rounded<T>(updates_[i]);
+  void update(const UpdateParts& parts) const {
+    const auto update_part = [&](size_t i, int64_t from, int64_t to) {
       const at::Tensor& largest = lists_.max_exp_avg_sqs[i];
-      const AdamTensors<T> all = {lists_.params[i].data_ptr<T>(),
-                                  lists_.grads[i].data_ptr<T>(),
-                                  lists_.exp_avgs[i].data_ptr<T>(),
-                                  lists_.exp_avg_sqs[i].data_ptr<T>(),
-                                  largest.defined() ? largest.data_ptr<T>() : nullptr};
-      T* const grad = lists_.grads[i].data_ptr<T>();
-      scale_and_update<T>(grad, scale, begin, end, [&](int64_t from, int64_t to) {
-        adam_loop<T>(numbers,
-                     {all.param + from,
-                      all.grad + from,
-                      all.exp_avg + from,
-                      all.exp_avg_sq + from,
-                      all.max_exp_avg_sq == nullptr ? nullptr : all.max_exp_avg_sq + from},
-                     to - from,
-                     widest_instruction_set());
-      });
-    });
-    parts.for_each_tensor([&](size_t i) {
-      // A graph that still needs the old value must notice.
-      lists_.params[i].unsafeGetTensorImpl()->bump_version();
-    });
+      const AdamTensors<T> part = {lists_.params[i].data_ptr<T>() + from,
+                                   lists_.grads[i].data_ptr<T>() + from,
+                                   lists_.exp_avgs[i].data_ptr<T>() + from,
+                                   lists_.exp_avg_sqs[i].data_ptr<T>() + from,
+                                   largest.defined() ? largest.data_ptr<T>() + from : nullptr};
+      adam_loop<T>(rounded<T>(updates_[i]), part, to - from, widest_instruction_set());
+    };
+    update_flat<T>(parts, lists_.params, lists_.grads, grad_scale_, update_part);
   }
 
   Lists lists_;
   NumberTensors numbers_;
   bool is_decoupled_;
   at::Tensor grad_scale_;
-  UpdateParts floats_;
-  UpdateParts doubles_;
-  std::vector<size_t> others_;       // that are no flat arrays of float or double
+  UpdateKinds kinds_;
   std::vector<AdamUpdate> updates_;  // one a tensor; kept, so that an update allocates nothing
 };
 

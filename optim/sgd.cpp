@@ -98,12 +98,10 @@ class SgdCall {
     is_first_.resize(count);
     for (size_t i = 0; i < count; ++i) {
       const at::Tensor& param = lists_.params[i];
-      if (!is_flat(param, {&lists_.grads[i], &lists_.momentum_buffers[i]}) ||
-          !is_number_like(grad_scale_, param)) {
-        others_.push_back(i);
-      } else {
-        (param.scalar_type() == at::kFloat ? floats_ : doubles_).add(i, param.numel());
-      }
+      kinds_.add(i,
+                 param,
+                 is_flat(param, {&lists_.grads[i], &lists_.momentum_buffers[i]}) &&
+                     is_number_like(grad_scale_, param));
     }
   }
 
@@ -122,9 +120,9 @@ class SgdCall {
     for (size_t i = 0; i < lists_.params.size(); ++i) {
       is_first_[i] = has_momentum && number_in(lists_.steps[i])++ == 0;
     }
-    update_flat<float>(by, floats_);
-    update_flat<double>(by, doubles_);
-    for (const size_t i : others_) {
+    update<float>(by, kinds_.floats);
+    update<double>(by, kinds_.doubles);
+    for (const size_t i : kinds_.others) {
       update_by_operators(by,
                           lists_.params[i],
                           lists_.grads[i],
@@ -136,36 +134,25 @@ class SgdCall {
 
  private:
   template <class T>
-  void update_flat(const SgdUpdate& by, const UpdateParts& parts) const {
+  void update(const SgdUpdate& by, const UpdateParts& parts) const {
     const SgdNumbers<T> of_all = rounded<T>(by);
-    const T* const scale =
-        grad_scale_.defined() && !parts.empty() ? grad_scale_.data_ptr<T>() : nullptr;
-    parts.for_each([&](size_t i, int64_t begin, int64_t end) {
+    const auto update_part = [&](size_t i, int64_t from, int64_t to) {
       SgdNumbers<T> numbers = of_all;
       numbers.is_first = is_first_[i];
-      T* const param = lists_.params[i].data_ptr<T>();
-      T* const grad = lists_.grads[i].data_ptr<T>();
-      T* const buffer = by.momentum != 0 ? lists_.momentum_buffers[i].data_ptr<T>() : nullptr;
-      scale_and_update<T>(grad, scale, begin, end, [&](int64_t from, int64_t to) {
-        sgd_loop<T>(numbers,
-                    {param + from, grad + from, buffer == nullptr ? nullptr : buffer + from},
-                    to - from,
-                    widest_instruction_set());
-      });
-    });
-    parts.for_each_tensor([&](size_t i) {
-      // A graph that still needs the old value must notice.
-      lists_.params[i].unsafeGetTensorImpl()->bump_version();
-    });
+      const SgdTensors<T> part = {
+          lists_.params[i].data_ptr<T>() + from,
+          lists_.grads[i].data_ptr<T>() + from,
+          by.momentum != 0 ? lists_.momentum_buffers[i].data_ptr<T>() + from : nullptr};
+      sgd_loop<T>(numbers, part, to - from, widest_instruction_set());
+    };
+    update_flat<T>(parts, lists_.params, lists_.grads, grad_scale_, update_part);
   }
 
   Lists lists_;
   NumberTensors numbers_;
   bool nesterov_;
   at::Tensor grad_scale_;
-  UpdateParts floats_;
-  UpdateParts doubles_;
-  std::vector<size_t> others_;  // that are no flat arrays of float or double
+  UpdateKinds kinds_;
   std::vector<char> is_first_;  // of a momentum; kept, so that an update allocates nothing
 };
 

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "core/options.h"
 #include "core/registry.h"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -76,6 +78,46 @@ void scale_and_update(T* grad, const T* scale, int64_t begin, int64_t end, const
     scale_loop<T>(*scale, grad + from, to - from, widest_instruction_set());
     update(from, to);
   }
+}
+
+/// Which tensors of an operator's lists are walked as flat arrays, by dtype, and which are not.
+struct UpdateKinds {
+  UpdateParts floats;
+  UpdateParts doubles;
+  std::vector<size_t> others;
+
+  void add(size_t index, const at::Tensor& param, bool is_flat) {
+    if (!is_flat) {
+      others.push_back(index);
+    } else {
+      (param.scalar_type() == at::kFloat ? floats : doubles).add(index, param.numel());
+    }
+  }
+};
+
+/// Calls `update(index, begin, end)` for parts of each tensor's elements, several at a time, whose
+/// gradients have been scaled.
+/// \param params      which are updated; of those in `parts`, flat arrays of T like `grads`
+/// \param grad_scale  0-dim, T, on the CPU; undefined for none
+template <class T, class Update>
+void update_flat(const UpdateParts& parts,
+                 const std::vector<at::Tensor>& params,
+                 const std::vector<at::Tensor>& grads,
+                 const at::Tensor& grad_scale,
+                 const Update& update) {
+  if (parts.empty()) {
+    return;
+  }
+  const T* const scale = grad_scale.defined() ? grad_scale.data_ptr<T>() : nullptr;
+  parts.for_each([&](size_t i, int64_t begin, int64_t end) {
+    scale_and_update<T>(grads[i].data_ptr<T>(), scale, begin, end, [&](int64_t from, int64_t to) {
+      update(i, from, to);
+    });
+  });
+  parts.for_each_tensor([&](size_t i) {
+    // A graph that still needs the old value must notice.
+    params[i].unsafeGetTensorImpl()->bump_version();
+  });
 }
 
 }  // namespace rondo::detail
