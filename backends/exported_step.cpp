@@ -15,6 +15,7 @@
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/host_calls.h"
 #include "core/error.h"
+#include "core/flat_memory.h"
 
 namespace rondo {
 
@@ -119,6 +120,16 @@ std::vector<std::vector<ExportedSchedule>> schedules_from(
   return schedules;
 }
 
+/// As the optimizer lays a state out, where a file's pages would be copied one by one when they are
+/// first written to.
+void lay_out(const ProgramState& state) {
+  FlatMemory memory;
+  for (const auto& [name, tensor] : state) {
+    memory.move(tensor);
+  }
+  memory.allocate();
+}
+
 /// The texts in a list; none when there is no such list.
 std::vector<std::string> texts_in(const StateDict& saved, const char* list) {
   std::vector<std::string> texts;
@@ -181,6 +192,7 @@ StepFile step_file_from(const StateDict& saved) {
   for (const StateDict::Item& item : saved.at("state").as_dict().items()) {
     file.state.emplace(item.first, item.second.as_tensor());
   }
+  lay_out(file.state);
   for (const StateValue& program : saved.at("programs").as_list()) {
     file.programs.push_back(program_from(program.as_dict(), file.state));
   }

@@ -25,23 +25,29 @@
 #include "checkpoint/background_save.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/file_system.h"
+#include "optim/adam.h"
 
 namespace {
 
 using namespace rondo;
 using Clock = std::chrono::steady_clock;
 
-/// What a model with Adam has: three tensors for each parameter, all touched.
+/// What a model with Adam has, where they have it: three tensors for each parameter, all touched.
 StateDict make_state(int64_t megabytes, int64_t parameters) {
   const int64_t numel = megabytes * 1'000'000 / 4 / 3 / parameters;
+  NamedTensors weights;
+  for (int64_t i = 0; i < parameters; ++i) {
+    weights.emplace_back(fmt::format("layer{}.weight", i), torch::randn({numel}).requires_grad_());
+  }
+  Adam adam({});
+  adam.attach(weights);
   StateDict model;
   StateDict first;
   StateDict second;
-  for (int64_t i = 0; i < parameters; ++i) {
-    const std::string name = fmt::format("layer{}.weight", i);
-    model.set(name, torch::randn({numel}));
-    first.set(name, torch::randn({numel}));
-    second.set(name, torch::rand({numel}));
+  for (Parameter& parameter : adam.groups().front().params) {
+    model.set(parameter.name, parameter.value.detach());
+    first.set(parameter.name, parameter.state("exp_avg").normal_());
+    second.set(parameter.name, parameter.state("exp_avg_sq").uniform_());
   }
   return {{"model", std::move(model)}, {"first", std::move(first)}, {"second", std::move(second)}};
 }

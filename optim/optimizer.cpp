@@ -2,15 +2,14 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/flat_memory.h"
 #include "core/glob.h"
-#include "optim/internal/flat_views.h"
 
 namespace rondo {
 
@@ -53,6 +52,12 @@ NamedTensors trainable(const NamedTensors& parameters) {
   }
   const c10::Device device = chosen.front().second.device();
   for (const NamedTensor& parameter : chosen) {
+    if (parameter.second.layout() != at::kStrided) {
+      throw NotSupportedError(
+          fmt::format("parameter \"{}\" is {}; rondo's optimizers take dense ones",
+                      parameter.first,
+                      c10::str(parameter.second.layout())));
+    }
     if (parameter.second.device() != device) {
       throw NotSupportedError(
           fmt::format("parameter \"{}\" is on {}, \"{}\" on {}; expected one device",
@@ -143,15 +148,54 @@ ParamGroup Optimizer::make_group(const ParamGroupOptions& options) const {
   return ParamGroup(options.tag, std::move(numbers));
 }
 
-Parameter Optimizer::make_parameter(const NamedTensor& parameter) const {
-  NamedTensors states;
+std::vector<size_t> Optimizer::groups_of(const NamedTensors& parameters) const {
+  std::vector<size_t> groups;
+  std::vector<bool> is_used(group_options_.size() + 1, false);
+  for (const NamedTensor& parameter : parameters) {
+    const auto picks = [&](const ParamGroupOptions& o) { return matches(o, parameter.first); };
+    const auto first = std::find_if(group_options_.begin(), group_options_.end(), picks);
+    const bool is_default = first == group_options_.end();
+    groups.push_back(is_default ? 0 : static_cast<size_t>(first - group_options_.begin()) + 1);
+    is_used[groups.back()] = true;
+  }
+  for (size_t i = 0; i < group_options_.size(); ++i) {
+    if (!is_used[i + 1]) {
+      throw UsageError(fmt::format(
+          "params[{}]: [\"{}\"] picks no parameter that an earlier entry left; there are: {}",
+          i,
+          fmt::join(group_options_[i].params, "\", \""),
+          fmt::join(names_of(parameters), ", ")));
+    }
+  }
+  return groups;
+}
+
+std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters) const {
+  FlatMemory memory;
+  for (const NamedTensor& parameter : parameters) {
+    if (FlatMemory::may_move(parameter.second)) {
+      memory.move(parameter.second);
+    }
+  }
+  for (size_t i = 0; i < state_names_.size(); ++i) {
+    for (const NamedTensor& parameter : parameters) {
+      memory.add_like(parameter.second);
+    }
+  }
+  const std::vector<at::Tensor> tensors = memory.allocate();
+  std::vector<NamedTensors> states(parameters.size());
+  auto next = tensors.begin();
   for (const std::string& name : state_names_) {
-    states.emplace_back(name, at::zeros_like(parameter.second.detach()));
+    for (NamedTensors& of_parameter : states) {
+      of_parameter.emplace_back(name, next++->zero_());
+    }
   }
   for (const std::string& name : counters_) {
-    states.emplace_back(name, number_tensor(0.0));
+    for (NamedTensors& of_parameter : states) {
+      of_parameter.emplace_back(name, number_tensor(0.0));
+    }
   }
-  return Parameter(parameter.first, parameter.second, std::move(states));
+  return states;
 }
 
 void Optimizer::attach(const NamedTensors& parameters) {
@@ -159,25 +203,15 @@ void Optimizer::attach(const NamedTensors& parameters) {
     throw UsageError("the optimizer is attached to a model already");
   }
   NamedTensors chosen = trainable(parameters);
+  const std::vector<size_t> groups_of_chosen = groups_of(chosen);
   std::vector<ParamGroup> groups = {make_group({})};
   for (const ParamGroupOptions& options : group_options_) {
     groups.push_back(make_group(options));
   }
-  for (const NamedTensor& parameter : chosen) {
-    const auto picks = [&](const ParamGroupOptions& o) { return matches(o, parameter.first); };
-    const auto first = std::find_if(group_options_.begin(), group_options_.end(), picks);
-    const bool is_default = first == group_options_.end();
-    const auto group = is_default ? 0 : first - group_options_.begin() + 1;
-    groups[group].params.push_back(make_parameter(parameter));
-  }
-  for (size_t i = 0; i < group_options_.size(); ++i) {
-    if (groups[i + 1].params.empty()) {
-      throw UsageError(fmt::format(
-          "params[{}]: [\"{}\"] picks no parameter that an earlier entry left; there are: {}",
-          i,
-          fmt::join(group_options_[i].params, "\", \""),
-          fmt::join(names_of(chosen), ", ")));
-    }
+  std::vector<NamedTensors> states = make_states(chosen);
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    groups[groups_of_chosen[i]].params.emplace_back(
+        chosen[i].first, chosen[i].second, std::move(states[i]));
   }
   if (groups.front().params.empty()) {
     groups.erase(groups.begin());
@@ -208,12 +242,12 @@ void Optimizer::zero_grad() {
 void Optimizer::keep_grads() {
   const at::NoGradGuard no_grad;
   if (grad_memory_.empty()) {
-    std::vector<at::Tensor> values;
+    FlatMemory memory;
     for (const NamedTensor& parameter : parameters_) {
-      values.push_back(parameter.second);
+      memory.add_like(parameter.second);
     }
-    grad_memory_ = detail::flat_views_like(values);
-    kept_grads_.resize(values.size());
+    grad_memory_ = memory.allocate();
+    kept_grads_.resize(grad_memory_.size());
   }
   for (size_t i = 0; i < parameters_.size(); ++i) {
     check_dense(parameters_[i]);

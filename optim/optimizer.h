@@ -84,8 +84,13 @@ class Optimizer {
   /// Takes the parameters of a model, once, before anything else. Those that require no gradient
   /// are left out; a tensor that stands under two names is taken once, under the first. The
   /// parameters that no group picks form the first group, which is left out when there are none.
+  ///
+  /// The memory of parameters moves into one allocation, with what is kept for them behind
+  /// (docs/decisions/008): same elements, same tensors, also for views and detached aliases of
+  /// them; an address taken before is no longer theirs. What LibTorch's CPU allocator did not give
+  /// stays: memory that is lent, mapped or shared with another process.
   /// \throws UsageError  when a group gets no parameter, or there is nothing to train
-  /// \throws NotSupportedError  when they are on several devices
+  /// \throws NotSupportedError  when they are on several devices, or one is sparse
   void attach(const NamedTensors& parameters);
 
   /// Updates every group from the gradients; parameters without one are skipped.
@@ -137,7 +142,8 @@ class Optimizer {
 
  private:
   ParamGroup make_group(const ParamGroupOptions& options) const;
-  Parameter make_parameter(const NamedTensor& parameter) const;
+  std::vector<size_t> groups_of(const NamedTensors& parameters) const;
+  std::vector<NamedTensors> make_states(const NamedTensors& parameters) const;
 
   Numbers numbers_;
   std::vector<std::string> state_names_;
@@ -145,7 +151,7 @@ class Optimizer {
   std::vector<std::string> counters_;
   std::vector<ParamGroup> groups_;
   NamedTensors parameters_;              // of all groups, in the order of attach
-  std::vector<at::Tensor> grad_memory_;  // one a parameter, or none yet: views of one allocation
+  std::vector<at::Tensor> grad_memory_;  // one a parameter, or none yet: in one allocation
   std::vector<at::Tensor> kept_grads_;   // one a parameter: its view, undefined where none was kept
 };
 

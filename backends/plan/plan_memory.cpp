@@ -52,10 +52,7 @@ PlanMemory::PlanMemory(const StepProgram& program,
                        const std::vector<Home>& homes,
                        const std::vector<int64_t>& offsets,
                        int64_t arena_bytes)
-    : homes_(homes),
-      arena_bytes_(arena_bytes),
-      arena_(std::make_shared<c10::DataPtr>(
-          c10::GetCPUAllocator()->allocate(static_cast<size_t>(arena_bytes)))) {
+    : homes_(homes), arena_(arena_bytes) {
   const std::vector<int64_t> bytes = bytes_of_storages(program);
   storages_.resize(bytes.size());
   shifts_.resize(bytes.size(), 0);
@@ -82,11 +79,8 @@ PlanMemory::PlanMemory(const StepProgram& program,
 
 // Each storage holds the arena: a tensor that outlives the plan stays readable.
 void PlanMemory::place_in_arena(size_t storage, int64_t offset) {
-  using Holder = std::shared_ptr<c10::DataPtr>;
-  const auto drop = [](void* holder) { delete static_cast<Holder*>(holder); };
-  bases_[storage] = static_cast<char*>(arena_->get()) + offset;
-  storages_[storage].set_data_ptr_noswap(
-      c10::DataPtr(bases_[storage], new Holder(arena_), drop, c10::kCPU));
+  bases_[storage] = arena_.data() + offset;
+  storages_[storage].set_data_ptr_noswap(arena_.part(offset));
 }
 
 // A constant of a file is a copy: it begins elsewhere in its storage than what was recorded.
@@ -149,8 +143,8 @@ void PlanMemory::release(SlotId slot) {
 }
 
 void PlanMemory::fill(int byte) {
-  if (arena_bytes_ > 0) {
-    std::memset(arena_->get(), byte, static_cast<size_t>(arena_bytes_));
+  if (arena_bytes() > 0) {
+    std::memset(arena_.data(), byte, static_cast<size_t>(arena_bytes()));
   }
 }
 

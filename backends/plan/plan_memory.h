@@ -4,11 +4,11 @@
 #include <c10/core/Storage.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "backends/plan/kernel.h"
 #include "backends/program/step_program.h"
+#include "core/memory_block.h"
 
 namespace rondo {
 
@@ -61,7 +61,7 @@ class PlanMemory {
   /// Gives adopted memory back.
   void release(SlotId slot);
 
-  int64_t arena_bytes() const { return arena_bytes_; }
+  int64_t arena_bytes() const { return arena_.bytes(); }
 
   /// Fills the arena with bytes that are NaN as floating-point numbers.
   void poison() { fill(0xFF); }
@@ -82,8 +82,7 @@ class PlanMemory {
 
   std::vector<Home> homes_;    // one a storage
   std::vector<Place> places_;  // one a slot
-  int64_t arena_bytes_;
-  std::shared_ptr<c10::DataPtr> arena_;
+  MemoryBlock arena_;
   std::vector<c10::Storage> storages_;
   std::vector<int64_t>
       shifts_;                // bytes that a storage begins later here than where it was recorded

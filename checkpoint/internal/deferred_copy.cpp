@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "checkpoint/internal/stream_copy.h"
+#include "core/memory_block.h"
 
 namespace rondo::detail {
 
@@ -23,12 +24,11 @@ constexpr size_t kPiece = size_t{2} << 20;
 
 /// Two that are no further apart are made ready in one: what one allocation after the other leaves
 /// between them, and too little to hold another's large tensor.
-constexpr size_t kGap = size_t{64} << 10;
+constexpr ptrdiff_t kGap = ptrdiff_t{64} << 10;
 
-struct Range {
-  const char* begin = nullptr;
-  const char* end = nullptr;
-};
+/// Neighbours in a block, and its ends, that are no further apart are held together: there are
+/// small tensors between.
+constexpr ptrdiff_t kGapInBlock = ptrdiff_t{2} << 20;
 
 size_t until_multiple(const char* place, size_t unit) {
   return (unit - reinterpret_cast<uintptr_t>(place) % unit) % unit;
@@ -37,19 +37,24 @@ size_t until_multiple(const char* place, size_t unit) {
 /// False for memory that a user lent to a tensor, or that is shared or mapped: when that goes away
 /// nobody here would know.
 bool is_own_memory(const c10::Storage& storage) {
+  const c10::DataPtr& memory = storage.data_ptr();
   return storage.unsafeGetStorageImpl()->resizable() &&
-         storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
+         (memory.get_deleter() == c10::GetCPUAllocator()->raw_deleter() ||
+          MemoryBlock::extent_around(memory).begin != nullptr);
 }
 
-/// The pages that belong to a tensor alone; empty when there are none.
-Range whole_pages(const at::Tensor& tensor) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const auto* first = static_cast<const char*>(tensor.data_ptr());
-  const size_t head = until_multiple(first, page);
-  if (tensor.nbytes() < head + page) {
-    return {first, first};
-  }
-  return {first + head, first + head + (tensor.nbytes() - head) / page * page};
+size_t page_bytes() {
+  return static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// The first page that begins there or behind.
+const char* page_from(const char* place) {
+  return place + until_multiple(place, page_bytes());
+}
+
+/// Of the page that a place lies in.
+const char* page_of(const char* place) {
+  return place - reinterpret_cast<uintptr_t>(place) % page_bytes();
 }
 
 }  // namespace
@@ -65,57 +70,105 @@ bool DeferredCopy::suits(const at::Tensor& tensor) {
          is_own_memory(tensor.storage());
 }
 
-void DeferredCopy::expect(const std::vector<at::Tensor>& tensors) {
-  std::vector<Range> ranges;
-  for (const at::Tensor& tensor : tensors) {
-    if (suits(tensor)) {
-      ranges.push_back(whole_pages(tensor));
+void DeferredCopy::add(const at::Tensor& tensor, char* to) {
+  parts_.push_back({static_cast<const char*>(tensor.data_ptr()),
+                    to,
+                    tensor.nbytes(),
+                    MemoryBlock::extent_around(tensor.storage().data_ptr())});
+  storages_.push_back(tensor.storage());
+  storages_.back().unsafeGetStorageImpl()->set_resizable(false);
+}
+
+void DeferredCopy::hold() {
+  std::sort(parts_.begin(), parts_.end(), [](const Part& left, const Part& right) {
+    return left.from < right.from;
+  });
+  const std::vector<Region> regions = regions_of_parts();
+  if (pages_->is_available()) {
+    prepare(regions);
+  }
+  for (const Region& region : regions) {
+    if (!hold(region)) {
+      std::for_each(region.first, region.last, [](const Part& part) {
+        stream_copy(part.to, part.from, part.bytes);
+      });
     }
   }
-  std::sort(ranges.begin(), ranges.end(), [](const Range& left, const Range& right) {
-    return left.begin < right.begin;
-  });
-  for (auto range = ranges.begin(); range != ranges.end();) {
-    Range all = *range;
-    for (++range; range != ranges.end() && range->begin <= all.end + kGap; ++range) {
-      all.end = std::max(all.end, range->end);
+  since_held_.emplace();
+}
+
+std::vector<DeferredCopy::Region> DeferredCopy::regions_of_parts() const {
+  std::vector<Region> regions;
+  for (auto first = parts_.cbegin(); first != parts_.cend();) {
+    auto last = std::next(first);
+    while (last != parts_.cend() && are_neighbours(*std::prev(last), *last)) {
+      ++last;
     }
-    pages_->prepare(all.begin, static_cast<size_t>(all.end - all.begin));
+    const char* begin = first->from;
+    const char* end = std::prev(last)->end();
+    if (const MemoryBlock::Extent& block = first->block; block.begin != nullptr) {
+      begin = begin - block.begin <= kGapInBlock ? block.begin : begin;
+      end = block.end - end <= kGapInBlock ? block.end : end;
+    }
+    regions.push_back({first, last, page_from(begin), page_of(end)});
+    first = last;
+  }
+  return regions;
+}
+
+bool DeferredCopy::are_neighbours(const Part& part, const Part& next) {
+  return part.block.begin != nullptr && part.block.begin == next.block.begin &&
+         next.from - part.end() <= kGapInBlock;
+}
+
+// Asking the system once for many neighbours is faster.
+void DeferredCopy::prepare(const std::vector<Region>& regions) {
+  for (auto region = regions.begin(); region != regions.end();) {
+    const char* const begin = region->begin;
+    const char* end = region->end;
+    for (++region; region != regions.end() && region->begin - end <= kGap; ++region) {
+      end = std::max(end, region->end);
+    }
+    if (begin < end) {
+      pages_->prepare(begin, static_cast<size_t>(end - begin));
+    }
   }
 }
 
-bool DeferredCopy::add(const at::Tensor& tensor, char* to) {
-  const auto* from = static_cast<const char*>(tensor.data_ptr());
-  const Range held = whole_pages(tensor);
-  const auto head = static_cast<size_t>(held.begin - from);
-  const auto tail = static_cast<size_t>(held.end - from);
-  if (!pages_->is_available() || held.begin == held.end || head % kStreamAlignment != 0 ||
-      !pages_->hold(held.begin, tail - head)) {
+bool DeferredCopy::hold(const Region& region) {
+  if (!pages_->is_available() || region.begin >= region.end ||
+      !pages_->hold(region.begin, static_cast<size_t>(region.end - region.begin))) {
     return false;
   }
-  storages_.push_back(tensor.storage());
-  storages_.back().unsafeGetStorageImpl()->set_resizable(false);
-  for (size_t done = head; done < tail;) {
-    const size_t bytes = std::min(tail - done, until_multiple(from + done + 1, kPiece) + 1);
-    pieces_.push_back({from + done, to + done, bytes});
-    done += bytes;
+  for (const char* place = region.begin; place < region.end;) {
+    const size_t bytes =
+        std::min(static_cast<size_t>(region.end - place), until_multiple(place + 1, kPiece) + 1);
+    pieces_.push_back({place, bytes});
+    place += bytes;
   }
-  edges_.push_back({std::string(from, head), to});
-  edges_.push_back({std::string(from + tail, tensor.nbytes() - tail), to + tail});
-  since_held_.emplace();
+  keep_edge(region, region.first->from, region.begin);
+  keep_edge(region, region.end, std::prev(region.last)->end());
   return true;
+}
+
+// What of a region's tensors lies from begin to end, where it is not held.
+void DeferredCopy::keep_edge(const Region& region, const char* begin, const char* end) {
+  for (auto part = region.first; part != region.last; ++part) {
+    const char* const from = std::max(begin, part->from);
+    const char* const until = std::min(end, part->end());
+    if (from < until) {
+      edges_.push_back({std::string(from, until), part->to + (from - part->from)});
+    }
+  }
 }
 
 // Allocates nothing: who waits may have the allocator's lock.
 void DeferredCopy::finish() noexcept {
-  std::sort(pieces_.begin(), pieces_.end(), [](const Piece& left, const Piece& right) {
-    return left.from < right.from;
-  });
   double last_look = 0.0;
   for (size_t left = pieces_.size(); left > 0; --left) {
     note_writers();
     Piece& piece = next_piece();
-    stream_copy(piece.to, piece.from, piece.bytes);
+    copy(piece.from, piece.bytes);
     const double look = since_held_->seconds();
     note_writers();
     if (wanted_ > 0) {
@@ -127,6 +180,19 @@ void DeferredCopy::finish() noexcept {
   pages_.reset();
   for (const Edge& edge : edges_) {
     std::memcpy(edge.to, edge.bytes.data(), edge.bytes.size());
+  }
+}
+
+// What of the parts lies there.
+void DeferredCopy::copy(const char* from, size_t bytes) const noexcept {
+  const char* const end = from + bytes;
+  auto part = std::partition_point(
+      parts_.begin(), parts_.end(), [from](const Part& p) { return p.end() <= from; });
+  for (; part != parts_.end() && part->from < end; ++part) {
+    const char* const begin = std::max(from, part->from);
+    stream_copy(part->to + (begin - part->from),
+                begin,
+                static_cast<size_t>(std::min(end, part->end()) - begin));
   }
 }
 

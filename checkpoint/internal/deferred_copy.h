@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/internal/held_pages.h"
+#include "core/memory_block.h"
 #include "core/stopwatch.h"
 
 namespace rondo::detail {
@@ -26,17 +27,16 @@ class DeferredCopy {
   ~DeferredCopy();
 
   /// True for what may be deferred and is worth it: large, contiguous, on the CPU, in memory of
-  /// LibTorch's own.
+  /// LibTorch's own or in a MemoryBlock.
   static bool suits(const at::Tensor& tensor);
 
-  /// Tells which tensors are about to be added, which makes adding them faster. Others are passed
-  /// over.
-  void expect(const std::vector<at::Tensor>& tensors);
+  /// Adds a tensor that suits. \param to  room for the tensor's bytes
+  void add(const at::Tensor& tensor, char* to);
 
-  /// Takes over the copy of a tensor that suits. `finish` must follow soon: from now on its writers
-  /// wait. \param to  room for the tensor's bytes, aligned to kStreamAlignment
-  /// \return false when the system holds no pages, or not these: nothing happened then
-  bool add(const at::Tensor& tensor, char* to);
+  /// Begins: what was added is as it is now. `finish` must follow soon, since from now on writers
+  /// wait. What the system does not hold is copied at once. Neighbours in a MemoryBlock are held
+  /// together, with what lies between and around them: to hold a part of a large page splits it.
+  void hold();
 
   /// Makes the copies, those that somebody waits for first. Once, on any thread.
   void finish() noexcept;
@@ -46,9 +46,19 @@ class DeferredCopy {
   double waited_s() const { return waited_s_; }
 
  private:
-  struct Piece {
+  /// Of a tensor: all of it.
+  struct Part {
     const char* from = nullptr;
     char* to = nullptr;
+    size_t bytes = 0;
+    MemoryBlock::Extent block;  ///< that it lies in, or none
+
+    const char* end() const { return from + bytes; }
+  };
+
+  /// Of what is held.
+  struct Piece {
+    const char* from = nullptr;
     size_t bytes = 0;
     bool is_wanted = false;
     bool is_copied = false;
@@ -60,13 +70,28 @@ class DeferredCopy {
     char* to = nullptr;
   };
 
+  /// Whole pages that are held together for some of the parts.
+  struct Region {
+    std::vector<Part>::const_iterator first;
+    std::vector<Part>::const_iterator last;
+    const char* begin = nullptr;
+    const char* end = nullptr;  ///< not behind `begin` where there is no whole page
+  };
+
+  static bool are_neighbours(const Part& part, const Part& next);
+  std::vector<Region> regions_of_parts() const;
+  void prepare(const std::vector<Region>& regions);
+  bool hold(const Region& region);
+  void keep_edge(const Region& region, const char* begin, const char* end);
+  void copy(const char* from, size_t bytes) const noexcept;
   Piece& next_piece() noexcept;
   void note_writers() noexcept;
   void mark_copied(Piece& piece) noexcept;
 
   std::optional<HeldPages> pages_{std::in_place};  // until all is copied
   std::vector<c10::Storage> storages_;
-  std::vector<Piece> pieces_;  // by address, once `finish` began
+  std::vector<Part> parts_;    // by address, once `hold` was called
+  std::vector<Piece> pieces_;  // by address
   std::vector<Edge> edges_;
   std::optional<Stopwatch> since_held_;
   size_t copied_before_ = 0;  // pieces: all before this one are

@@ -1,9 +1,7 @@
 #include "checkpoint/internal/snapshot_memory.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,34 +13,24 @@ namespace rondo::detail {
 
 namespace {
 
-constexpr int64_t kAlignment = 64;  // of at::empty too, and a multiple of every element's size
+constexpr int64_t kAlignment = 64;  // of a block too, and a multiple of every element's size
 
 int64_t room_for(const at::Tensor& tensor) {
   return (static_cast<int64_t>(tensor.nbytes()) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-at::Tensor block_of(int64_t bytes) {
-  at::Tensor block = at::empty({bytes}, at::kByte);
-#ifdef MADV_HUGEPAGE
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(block.data_ptr()) + page - 1) / page * page;
-  const auto end =
-      (reinterpret_cast<uintptr_t>(block.data_ptr()) + static_cast<uintptr_t>(bytes)) / page * page;
-  if (begin < end) {
-    // Advice only: without it the first copy takes longer.
-    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-  }
-#endif
-  return block;
+/// uint8 [bytes], which holds the block.
+at::Tensor bytes_at(const MemoryBlock& block, int64_t offset, int64_t bytes) {
+  return at::from_blob(
+      block.data() + offset, {bytes}, [block](void*) {}, at::kByte);
 }
 
 /// \param to  bytes
 void copy(const at::Tensor& to, const at::Tensor& from, DeferredCopy& deferred) {
   auto* place = static_cast<char*>(to.data_ptr());
-  if (DeferredCopy::suits(from) && deferred.add(from, place)) {
-    return;
-  }
-  if (from.device().is_cpu() && from.is_contiguous()) {
+  if (DeferredCopy::suits(from)) {
+    deferred.add(from, place);
+  } else if (from.device().is_cpu() && from.is_contiguous()) {
     stream_copy(place, static_cast<const char*>(from.data_ptr()), from.nbytes());
   } else {
     to.view(from.scalar_type()).view(from.sizes()).copy_(from);
@@ -71,19 +59,19 @@ void SnapshotMemory::begin(std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& tensor : tensors) {
     bytes += room_for(tensor);
   }
-  if (!block_.defined() || block_.numel() < bytes) {
-    block_ = at::Tensor();  // first: there is never memory for two copies
-    block_ = block_of(bytes);
+  if (!block_ || block_->bytes() < bytes) {
+    block_.reset();  // first: there is never memory for two copies
+    block_.emplace(bytes);
   }
   auto deferred = std::make_unique<DeferredCopy>();
-  deferred->expect(tensors);
   int64_t offset = 0;
   for (at::Tensor* tensor : in_order_of_copies(tensors)) {
-    const at::Tensor place = block_.narrow(0, offset, static_cast<int64_t>(tensor->nbytes()));
+    const at::Tensor place = bytes_at(*block_, offset, static_cast<int64_t>(tensor->nbytes()));
     offset += room_for(*tensor);
     copy(place, *tensor, *deferred);
     *tensor = place;
   }
+  deferred->hold();
   deferred_ = std::move(deferred);
 }
 

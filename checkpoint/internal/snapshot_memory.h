@@ -3,16 +3,17 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "checkpoint/internal/deferred_copy.h"
+#include "core/memory_block.h"
 
 namespace rondo::detail {
 
-/// One block of memory for copies of many tensors, used again from copy to copy: it only grows. Its
-/// pages are large where the system has such, what is copied does not pass through the caches, and
-/// large tensors are copied behind their owner's back: all shorten the time that a training loop
-/// waits for a copy of its state.
+/// One block of memory for copies of many tensors, used again from copy to copy: it only grows.
+/// What is copied does not pass through the caches, and large tensors are copied behind their
+/// owner's back: all shorten the time that a training loop waits for a copy of its state.
 class SnapshotMemory {
  public:
   /// Replaces each tensor by the bytes of its copy, as it is now: uint8 [nbytes] on the CPU, in
@@ -27,7 +28,7 @@ class SnapshotMemory {
   void release() { deferred_.reset(); }
 
  private:
-  at::Tensor block_;  // uint8 [bytes]
+  std::optional<MemoryBlock> block_;
   std::unique_ptr<DeferredCopy> deferred_;
 };
 

@@ -4,6 +4,8 @@
 #include <emmintrin.h>
 #endif
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace rondo::detail {
@@ -12,6 +14,11 @@ void stream_copy(char* to, const char* from, size_t bytes) {
   size_t done = 0;
 #ifdef __SSE2__
   constexpr size_t kLine = 64;
+  const size_t until_line = (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine;
+  done = std::min(bytes, until_line);
+  if (done > 0) {
+    std::memcpy(to, from, done);
+  }
   for (; done + kLine <= bytes; done += kLine) {
     for (size_t part = done; part < done + kLine; part += sizeof(__m128i)) {
       const auto* source = reinterpret_cast<const __m128i*>(from + part);

@@ -4,10 +4,7 @@
 
 namespace rondo::detail {
 
-constexpr size_t kStreamAlignment = 16;
-
-/// Copies by stores that leave the caches to whoever computes. \param to  aligned to
-/// kStreamAlignment
+/// Copies by stores that leave the caches to whoever computes.
 void stream_copy(char* to, const char* from, size_t bytes);
 
 }  // namespace rondo::detail

@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "checkpoint/background_save.h"
+#include "core/memory_block.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -30,6 +32,37 @@ bool can_defer() {
     MESSAGE("skipped: this system holds no pages");
   }
   return can;
+}
+
+/// Tensors of so many numbers, one behind the other.
+std::vector<at::Tensor> in_one_block(const std::vector<int64_t>& sizes) {
+  int64_t bytes = 0;
+  std::vector<int64_t> offsets;
+  for (const int64_t size : sizes) {
+    offsets.push_back(bytes);
+    bytes += (size * 4 + 63) / 64 * 64;
+  }
+  const MemoryBlock block(bytes);
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const at::Tensor tensor = torch::empty({sizes[i]});
+    tensor.storage().set_data_ptr_noswap(block.part(offsets[i]));
+    tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+/// Of this process's memory, what lies in large pages.
+int64_t large_page_kilobytes() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string word; file >> word;) {
+    if (word == "AnonHugePages:") {
+      int64_t kilobytes = 0;
+      file >> kilobytes;
+      return kilobytes;
+    }
+  }
+  return 0;
 }
 
 /// Saves `state` in the background while `disturb` runs. \return what the file holds
@@ -76,6 +109,44 @@ TEST_CASE("a save holds the state of its moment, whoever writes, wherever and as
   }
 }
 
+TEST_CASE("neighbours in one block are held together, whatever lies between them") {
+  torch::manual_seed(7);
+  const std::vector<int64_t> sizes = {5, kLarge, 100, kLarge + 3, 3 * kLarge, 70'000, 1, kLarge};
+  const std::vector<at::Tensor> tensors = in_one_block(sizes);
+  for (const size_t left_out : {size_t{0}, size_t{4}}) {  // its place is in the file's gap
+    StateDict state;
+    StateDict expected;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      tensors[i].uniform_();
+      if (i != left_out) {
+        state.set("t" + std::to_string(i), tensors[i]);
+        expected.set("t" + std::to_string(i), tensors[i].clone());
+      }
+    }
+    const StateDict saved = saved_while(state, [&] {
+      for (const at::Tensor& tensor : tensors) {
+        tensor.neg_();
+      }
+    });
+    CHECK(first_difference(saved, expected).empty());
+  }
+}
+
+TEST_CASE("a save leaves large pages as large as they were") {
+  const std::vector<at::Tensor> tensors = in_one_block({100, kLarge, 3, 2 * kLarge, 300'000});
+  StateDict state;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].fill_(1);
+    state.set("t" + std::to_string(i), tensors[i]);
+  }
+  const int64_t before = large_page_kilobytes();
+  saved_while(state, [&] { tensors[1].fill_(2); });
+  if (before == 0) {
+    MESSAGE("skipped: this system gives no large pages");
+  }
+  CHECK(large_page_kilobytes() >= before);
+}
+
 TEST_CASE("memory that was never touched is saved as the zeros that it is") {
   const at::Tensor untouched = torch::empty({64 * kLarge}, torch::kByte);  // from the system
   const StateDict saved = saved_while({{"t", untouched}}, [&] { untouched.fill_(1); });
@@ -117,7 +188,8 @@ TEST_CASE("two savers of one state: the second copies at once") {
   const at::Tensor first = torch::empty_like(tensor);
   DeferredCopy one;
   CHECK(DeferredCopy::suits(tensor));
-  CHECK(one.add(tensor, static_cast<char*>(first.data_ptr())));
+  one.add(tensor, static_cast<char*>(first.data_ptr()));
+  one.hold();
   CHECK_FALSE(DeferredCopy::suits(tensor));
   one.finish();
   CHECK(torch::equal(first, tensor));
@@ -131,7 +203,8 @@ TEST_CASE("a copy that is given up lets writers go on") {
   const at::Tensor copy = torch::empty_like(tensor);
   {
     DeferredCopy given_up;
-    CHECK(given_up.add(tensor, static_cast<char*>(copy.data_ptr())));
+    given_up.add(tensor, static_cast<char*>(copy.data_ptr()));
+    given_up.hold();
   }
   tensor.fill_(1);
   CHECK(torch::equal(tensor, torch::ones({kLarge})));
@@ -162,7 +235,8 @@ TEST_CASE("it is known that a writer waited") {
   bool has_waited = false;
   for (int attempt = 0; attempt < 100 && !has_waited; ++attempt) {
     DeferredCopy deferred;
-    CHECK(deferred.add(tensor, static_cast<char*>(copy.data_ptr())));
+    deferred.add(tensor, static_cast<char*>(copy.data_ptr()));
+    deferred.hold();
     std::thread writer([&] { tensor.add_(1); });
     std::this_thread::sleep_for(
         std::chrono::milliseconds(attempt));  // it comes before the copy, then
