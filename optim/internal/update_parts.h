@@ -12,6 +12,10 @@
 
 namespace rondo::detail {
 
+/// Elements whose update is worth a thread: more than other work on them, since the next step has
+/// to fetch from that thread's cache what it updated.
+inline constexpr int64_t kUpdatedByThread = 4 * kElementsOfThread;
+
 /// Tensors whose elements are updated as if they lay in one row: shared out to LibTorch's threads
 /// together, so that a hundred small tensors are worth a thread as a large one is, and threads are
 /// woken once.
@@ -36,7 +40,7 @@ class UpdateParts {
   template <class Update>
   void for_each(const Update& update) const {
     const int64_t units = tensors_.empty() ? 0 : tensors_.back().end;
-    rondo::parallel_for(units, kElementsOfThread / kUnit, [&](int64_t begin, int64_t end) {
+    rondo::parallel_for(units, kUpdatedByThread / kUnit, [&](int64_t begin, int64_t end) {
       auto tensor = std::upper_bound(
           tensors_.begin(), tensors_.end(), begin, [](int64_t unit, const Tensor& t) {
             return unit < t.end;

@@ -1,5 +1,6 @@
 #include "backends/plan/kernels/gemm.h"
 
+#include <ATen/Parallel.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "backends/plan/kernels/blas.h"
 #include "backends/plan/kernels/panel_product.h"
 #include "backends/random_floats.h"
+#include "support/with_threads.h"
 
 TEST_SUITE_BEGIN("backends/gemm");
 
@@ -92,6 +94,30 @@ TEST_CASE("the exact product has BLAS's signs of zero where sums are too small f
       CHECK(std::memcmp(expected.data(), got.data(), got.size() * sizeof(float)) == 0);
     }
   }
+}
+
+TEST_CASE("with several threads the exact product has the bits that BLAS has with them") {
+  const test::WithThreads two(2);
+  for (GemmShape shape : shapes()) {
+    for (const int n : {18, 400}) {
+      shape.n = n;
+      shape.ldb = shape.transpose_b ? n : shape.k;
+      CAPTURE(shape.k);
+      CAPTURE(n);
+      const std::vector<float> expected = result_of(Gemm::by_blas(shape), shape);
+      CHECK(result_of(exact_gemm(shape), shape) == expected);
+      CHECK(at::get_num_threads() == 2);
+    }
+  }
+}
+
+TEST_CASE("a product on one thread alone leaves the others to whoever comes next") {
+  const test::WithThreads two(2);
+  const GemmShape shape = shape_of(33, 400, 384, false, false, 0.0F);
+  const std::vector<float> together = result_of(Gemm::by_blas(shape), shape);
+  const std::vector<float> alone = result_of(Gemm::by_blas(shape).alone(), shape);
+  CHECK(largest_difference(together, alone) < 1e-4);
+  CHECK(at::get_num_threads() == 2);
 }
 
 TEST_CASE("the fast product is the same number but for rounding, and touches nothing else") {

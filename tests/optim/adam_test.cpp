@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
-#include "core/parallel.h"
+#include "optim/internal/update_parts.h"
 #include "parameters.h"
 #include "support/with_threads.h"
 
@@ -128,7 +128,7 @@ TEST_CASE("a number that moves between updates is the one that counts, as in tor
 
 TEST_CASE("tensors that are shared out among threads are updated whole") {
   const std::vector<std::vector<int64_t>> shapes = {
-      {5}, {2 * kElementsOfThread + 3}, {300, 300}, {0}, {17}};
+      {5}, {2 * rondo::detail::kUpdatedByThread + 3}, {300, 300}, {0}, {17}};
   const NamedTensors ours = parameters(1, at::kFloat, shapes);
   const NamedTensors theirs = parameters(1, at::kFloat, shapes);
   const WithThreads two(2);

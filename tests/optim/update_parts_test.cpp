@@ -58,12 +58,12 @@ TEST_CASE("each element of a list is updated once, whatever its tensor's size") 
   CHECK(visits_of({}).each_once());
   CHECK(visits_of({0}).each_once());
   CHECK(visits_of({1, 0, 15, 16, 17, 0}).each_once());
-  CHECK(visits_of({kElementsOfThread + 5, 3}).each_once());
+  CHECK(visits_of({kUpdatedByThread + 5, 3}).each_once());
 }
 
 TEST_CASE("many tensors that are small by themselves are shared out together") {
   const WithThreads three(3);
-  const Visits visits = visits_of(std::vector<int64_t>(300, kElementsOfThread / 100 + 7));
+  const Visits visits = visits_of(std::vector<int64_t>(300, kUpdatedByThread / 100 + 7));
   CHECK(visits.each_once());
 #if !defined(__clang__)  // whose parallel_for keeps to one thread
   CHECK(visits.threads.size() == 3);

@@ -3,10 +3,10 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -15,6 +15,7 @@
 
 #include "backends/plan/kernels/blas.h"
 #include "backends/plan/kernels/panel_product.h"
+#include "core/parallel.h"
 #include "core/stopwatch.h"
 
 namespace rondo {
@@ -22,9 +23,9 @@ namespace rondo {
 namespace {
 
 // OpenBLAS cuts k into blocks of at most GEMM_Q, which differs from processor to processor, and the
-// last two into halves that are multiples of its kernel's height.
-// Source: interface and driver/level3/level3.c of OpenBLAS 0.3.
-std::vector<int> blocks_of_openblas(int k, int q) {
+// last two into halves: with one thread into multiples of its kernel's height.
+// Source: interface, driver/level3/level3.c and level3_thread.c of OpenBLAS 0.3.
+std::vector<int> blocks_of_openblas(int k, int q, bool has_threads) {
   constexpr int kHeight = 16;
   std::vector<int> blocks;
   while (k > 0) {
@@ -32,7 +33,7 @@ std::vector<int> blocks_of_openblas(int k, int q) {
     if (k >= 2 * q) {
       block = q;
     } else if (k > q) {
-      block = (k / 2 + kHeight - 1) / kHeight * kHeight;
+      block = has_threads ? (k + 1) / 2 : (k / 2 + kHeight - 1) / kHeight * kHeight;
     }
     blocks.push_back(block);
     k -= block;
@@ -48,7 +49,8 @@ std::vector<std::vector<int>> candidate_blocks(int k) {
     }
   };
   for (const int q : {320, 384, 448, 352, 512, 256, 240, 192}) {
-    add(blocks_of_openblas(k, q));
+    add(blocks_of_openblas(k, q, /*has_threads=*/false));
+    add(blocks_of_openblas(k, q, /*has_threads=*/true));
   }
   add(blocks_without_packing(k));
   return all;
@@ -101,22 +103,47 @@ class Probe {
            same_bytes(result_of(gemm, a_with_tiny_, b_with_tiny_), expected.with_tiny);
   }
 
-  // In turns, so that a slow moment of the machine is everyone's.
+  // In turns, so that a slow moment of the machine is everyone's, and as in a step: this thread has
+  // just written what is read, so that it is in no other thread's cache, and those are asleep. What
+  // waking them takes varies: the middle of several rounds counts.
   Gemm fastest_of(const std::vector<Gemm>& ways) const {
-    constexpr int kRounds = 7;
+    constexpr size_t kRounds = 7;
+    std::vector<float> a = a_;
+    std::vector<float> b = b_;
     std::vector<float> c = c_;
-    std::vector<double> least(ways.size(), std::numeric_limits<double>::max());
-    for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::array<double, kRounds>> seconds(ways.size());
+    for (size_t round = 0; round < kRounds; ++round) {
       for (size_t i = 0; i < ways.size(); ++i) {
+        std::copy(a_.begin(), a_.end(), a.begin());
+        std::copy(b_.begin(), b_.end(), b.begin());
+        std::copy(c_.begin(), c_.end(), c.begin());
+        if (!ways[i].is_alone()) {
+          let_threads_sleep();
+        }
         const Stopwatch watch;
-        ways[i].run(a_.data(), b_.data(), c.data());
-        least[i] = std::min(least[i], watch.seconds());
+        ways[i].run(a.data(), b.data(), c.data());
+        seconds[i][round] = watch.seconds();
       }
     }
-    return ways[static_cast<size_t>(std::min_element(least.begin(), least.end()) - least.begin())];
+    for (std::array<double, kRounds>& of_way : seconds) {
+      std::sort(of_way.begin(), of_way.end());
+    }
+    const auto is_faster = [](const auto& one, const auto& other) {
+      return one[kRounds / 2] < other[kRounds / 2];
+    };
+    const auto fastest = std::min_element(seconds.begin(), seconds.end(), is_faster);
+    return ways[static_cast<size_t>(fastest - seconds.begin())];
   }
 
  private:
+  // Waking them, and their cores where those have stopped, can take longer than a product.
+  static void let_threads_sleep() {
+    constexpr double kSeconds = 5e-4;
+    const Stopwatch watch;
+    while (at::get_num_threads() > 1 && watch.seconds() < kSeconds) {
+    }
+  }
+
   // Few: arithmetic with such numbers is slow.
   static constexpr int kTiny = 4;
   static constexpr float kScale = 5e-24F;
@@ -173,9 +200,16 @@ std::vector<Gemm> ways_of_panels(const GemmShape& shape, bool adds_to_zero) {
   return ways;
 }
 
-// BLAS alone needs no probe.
+std::vector<Gemm> alone(std::vector<Gemm> ways) {
+  std::transform(
+      ways.begin(), ways.end(), ways.begin(), [](const Gemm& gemm) { return gemm.alone(); });
+  return ways;
+}
+
+// BLAS by itself needs no probe.
 bool has_rivals(const GemmShape& shape) {
-  return blas::onednn_sgemm() != nullptr || !ways_of_panels(shape, /*adds_to_zero=*/true).empty();
+  return at::get_num_threads() > 1 || blas::onednn_sgemm() != nullptr ||
+         !ways_of_panels(shape, /*adds_to_zero=*/true).empty();
 }
 
 // The first of the ways that gives these bytes, or none.
@@ -195,9 +229,15 @@ Gemm fastest_like(const Gemm& reference, const GemmShape& shape, const Probe& pr
                                                  ways_of_onednn(shape, adds_to_zero),
                                                  ways_of_panels(shape, adds_to_zero)};
   std::vector<Gemm> equal = {reference};
-  for (const std::vector<Gemm>& ways : rivals) {
+  const auto add_first_of = [&](const std::vector<Gemm>& ways) {
     if (const std::optional<Gemm> way = way_to(expected, ways, probe)) {
       equal.push_back(*way);
+    }
+  };
+  for (const std::vector<Gemm>& ways : rivals) {
+    add_first_of(ways);
+    if (at::get_num_threads() > 1) {
+      add_first_of(alone(ways));
     }
   }
   return probe.fastest_of(equal);
@@ -217,7 +257,7 @@ std::optional<Gemm> find_panels(const GemmShape& shape, const Probe& probe) {
 Gemm reference_of_fast(const GemmShape& shape, const Probe& probe) {
   // Columns below which libraries pack more than pays.
   constexpr int kFewColumns = 256;
-  std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel);
+  std::vector<int> blocks = blocks_of_openblas(shape.k, kDeepestPanel, /*has_threads=*/false);
   if (shape.n <= kFewColumns && can_multiply_panels(shape, blocks)) {
     // With BLAS's bits, more can compete.
     return find_panels(shape, probe) ? Gemm::by_blas(shape)
@@ -255,6 +295,14 @@ auto remembered(const GemmShape& shape) {
 }  // namespace
 
 void Gemm::run(const float* a, const float* b, float* c) const {
+  if (!is_alone_) {
+    return run_as_it_is(a, b, c);
+  }
+  const OnThisThread scope;
+  run_as_it_is(a, b, c);
+}
+
+void Gemm::run_as_it_is(const float* a, const float* b, float* c) const {
   switch (by_) {
     case By::Blas:
       return run_blas(a, b, c);

@@ -23,6 +23,16 @@ class Gemm {
     return Gemm(By::Panels, shape, std::move(summation));
   }
 
+  /// The same on the calling thread alone, whatever threads the libraries have: waking one takes
+  /// longer than small products do.
+  Gemm alone() const {
+    Gemm gemm = *this;
+    gemm.is_alone_ = true;
+    return gemm;
+  }
+
+  bool is_alone() const { return is_alone_; }
+
   /// `a`, `b`, `c`: as the shape says; `c` may not overlap the others.
   void run(const float* a, const float* b, float* c) const;
 
@@ -35,18 +45,21 @@ class Gemm {
   Gemm(By by, const GemmShape& shape, Summation summation)
       : by_(by), shape_(shape), summation_(std::move(summation)) {}
 
+  void run_as_it_is(const float* a, const float* b, float* c) const;
   void run_blas(const float* a, const float* b, float* c) const;
   void run_onednn(const float* a, const float* b, float* c) const;
 
   By by_;
   GemmShape shape_;
   Summation summation_;
+  bool is_alone_ = false;
 };
 
 /// The fastest way that gives the bits of BLAS. All sum up an element's products in the order of k,
 /// the libraries in blocks of their own; given BLAS's blocks, rondo's product has the same bits,
 /// and often that of oneDNN. That is tried on random numbers and timed once a shape, then
-/// remembered. Must be called under the thread count under which the products run.
+/// remembered. Must be called under the thread count under which the products run, of which they
+/// use all or one.
 Gemm exact_gemm(const GemmShape& shape);
 
 /// The same with bits that need not be BLAS's, but follow from the shape and not from the clock, so
