@@ -120,8 +120,8 @@ std::vector<std::vector<ExportedSchedule>> schedules_from(
   return schedules;
 }
 
-/// As the optimizer lays a state out, where a file's pages would be copied one by one when they are
-/// first written to.
+/// Copies the state out of the mapped file into one block; otherwise the first write to each page
+/// would copy it.
 void lay_out(const ProgramState& state) {
   FlatMemory memory;
   for (const auto& [name, tensor] : state) {

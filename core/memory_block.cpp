@@ -1,5 +1,6 @@
 #include "core/memory_block.h"
 
+#include <c10/core/DeviceGuard.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -29,8 +30,8 @@ uintptr_t rounded_up(uintptr_t place) {
 }
 
 struct Mapping {
-  void* begin;
-  size_t bytes;
+  void* begin = nullptr;
+  size_t bytes = 0;
 };
 
 void unmap(void* context) {
@@ -45,16 +46,24 @@ size_t bytes_in_large_pages(size_t bytes) {
 
 /// Null where there are none.
 c10::DataPtr map_large_pages(size_t bytes) {
-  const size_t room = bytes + 2 * kLargePage;  // to begin and to end where a large page does
+  auto mapping = std::make_unique<Mapping>();
+  mapping->bytes = rounded_up(bytes);
+  const size_t room = mapping->bytes + kLargePage;  // to begin where a large page may
   void* const begin =
       ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (begin == MAP_FAILED) {
     return {};
   }
   const auto place = reinterpret_cast<uintptr_t>(begin);
-  char* const data = static_cast<char*>(begin) + (rounded_up(place) - place);
+  const size_t before = rounded_up(place) - place;
+  char* const data = static_cast<char*>(begin) + before;
+  if (before > 0) {
+    ::munmap(begin, before);
+  }
+  ::munmap(data + mapping->bytes, kLargePage - before);
   ::madvise(data, bytes_in_large_pages(bytes), MADV_HUGEPAGE);  // advice: its pages may stay small
-  return {data, new Mapping{begin, room}, unmap, c10::kCPU};
+  mapping->begin = data;
+  return {data, mapping.release(), unmap, c10::kCPU};
 }
 
 #else
@@ -79,6 +88,8 @@ MemoryBlock::MemoryBlock(int64_t bytes, c10::Device device) : bytes_(bytes) {
     taken = memory ? std::max(taken, large) : taken;
   }
   if (!memory) {
+    const c10::OptionalDeviceGuard guard(device.is_cpu() ? c10::nullopt
+                                                         : c10::make_optional(device));
     memory = c10::GetAllocator(device.type())->allocate(taken);
   }
   const auto* const begin = static_cast<const char*>(memory.get());

@@ -70,6 +70,17 @@ NamedTensors trainable(const NamedTensors& parameters) {
   return chosen;
 }
 
+/// In a block of their own: parameters may outlive what the optimizer keeps for them.
+void lay_out(const NamedTensors& parameters) {
+  FlatMemory memory;
+  for (const NamedTensor& parameter : parameters) {
+    if (FlatMemory::may_move(parameter.second)) {
+      memory.move(parameter.second);
+    }
+  }
+  memory.allocate();
+}
+
 bool matches(const ParamGroupOptions& group, const std::string& name) {
   return std::any_of(group.params.begin(), group.params.end(), [&](const std::string& glob) {
     return glob_match(glob, name);
@@ -172,11 +183,6 @@ std::vector<size_t> Optimizer::groups_of(const NamedTensors& parameters) const {
 
 std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters) const {
   FlatMemory memory;
-  for (const NamedTensor& parameter : parameters) {
-    if (FlatMemory::may_move(parameter.second)) {
-      memory.move(parameter.second);
-    }
-  }
   for (size_t i = 0; i < state_names_.size(); ++i) {
     for (const NamedTensor& parameter : parameters) {
       memory.add_like(parameter.second);
@@ -209,6 +215,7 @@ void Optimizer::attach(const NamedTensors& parameters) {
     groups.push_back(make_group(options));
   }
   std::vector<NamedTensors> states = make_states(chosen);
+  lay_out(chosen);
   for (size_t i = 0; i < chosen.size(); ++i) {
     groups[groups_of_chosen[i]].params.emplace_back(
         chosen[i].first, chosen[i].second, std::move(states[i]));

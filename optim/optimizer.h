@@ -85,10 +85,10 @@ class Optimizer {
   /// are left out; a tensor that stands under two names is taken once, under the first. The
   /// parameters that no group picks form the first group, which is left out when there are none.
   ///
-  /// The memory of parameters moves into one allocation, with what is kept for them behind
+  /// The memory of parameters moves into one allocation, and what is kept for them lies in another
   /// (docs/decisions/008): same elements, same tensors, also for views and detached aliases of
-  /// them; an address taken before is no longer theirs. What LibTorch's CPU allocator did not give
-  /// stays: memory that is lent, mapped or shared with another process.
+  /// them; at an address taken before there is nothing any more. What LibTorch's CPU allocator did
+  /// not give stays: memory that is lent, mapped or shared with another process.
   /// \throws UsageError  when a group gets no parameter, or there is nothing to train
   /// \throws NotSupportedError  when they are on several devices, or one is sparse
   void attach(const NamedTensors& parameters);
@@ -152,7 +152,7 @@ class Optimizer {
   std::vector<ParamGroup> groups_;
   NamedTensors parameters_;              // of all groups, in the order of attach
   std::vector<at::Tensor> grad_memory_;  // one a parameter, or none yet: in one allocation
-  std::vector<at::Tensor> kept_grads_;   // one a parameter: its view, undefined where none was kept
+  std::vector<at::Tensor> kept_grads_;   // one a parameter; undefined where none was kept
 };
 
 }  // namespace rondo

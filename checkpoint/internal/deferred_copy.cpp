@@ -60,8 +60,16 @@ const char* page_of(const char* place) {
 }  // namespace
 
 DeferredCopy::~DeferredCopy() {
-  for (const c10::Storage& storage : storages_) {
-    storage.unsafeGetStorageImpl()->set_resizable(true);
+  pages_.reset();  // first: whoever frees a tensor's memory may write to it
+  for (Part& part : parts_) {
+    let_go(part);
+  }
+}
+
+void DeferredCopy::let_go(Part& part) noexcept {
+  if (part.storage) {
+    part.storage.unsafeGetStorageImpl()->set_resizable(true);
+    part.storage = {};
   }
 }
 
@@ -74,9 +82,9 @@ void DeferredCopy::add(const at::Tensor& tensor, char* to) {
   parts_.push_back({static_cast<const char*>(tensor.data_ptr()),
                     to,
                     tensor.nbytes(),
-                    MemoryBlock::extent_around(tensor.storage().data_ptr())});
-  storages_.push_back(tensor.storage());
-  storages_.back().unsafeGetStorageImpl()->set_resizable(false);
+                    MemoryBlock::extent_around(tensor.storage().data_ptr()),
+                    tensor.storage()});
+  tensor.storage().unsafeGetStorageImpl()->set_resizable(false);
 }
 
 void DeferredCopy::hold() {
@@ -89,19 +97,20 @@ void DeferredCopy::hold() {
   }
   for (const Region& region : regions) {
     if (!hold(region)) {
-      std::for_each(region.first, region.last, [](const Part& part) {
+      std::for_each(region.first, region.last, [](Part& part) {
         stream_copy(part.to, part.from, part.bytes);
+        let_go(part);
       });
     }
   }
   since_held_.emplace();
 }
 
-std::vector<DeferredCopy::Region> DeferredCopy::regions_of_parts() const {
+std::vector<DeferredCopy::Region> DeferredCopy::regions_of_parts() {
   std::vector<Region> regions;
-  for (auto first = parts_.cbegin(); first != parts_.cend();) {
+  for (auto first = parts_.begin(); first != parts_.end();) {
     auto last = std::next(first);
-    while (last != parts_.cend() && are_neighbours(*std::prev(last), *last)) {
+    while (last != parts_.end() && are_neighbours(*std::prev(last), *last)) {
       ++last;
     }
     const char* begin = first->from;

@@ -52,6 +52,7 @@ class DeferredCopy {
     char* to = nullptr;
     size_t bytes = 0;
     MemoryBlock::Extent block;  ///< that it lies in, or none
+    c10::Storage storage;       ///< kept as it is; null once it was copied at once
 
     const char* end() const { return from + bytes; }
   };
@@ -72,14 +73,15 @@ class DeferredCopy {
 
   /// Whole pages that are held together for some of the parts.
   struct Region {
-    std::vector<Part>::const_iterator first;
-    std::vector<Part>::const_iterator last;
+    std::vector<Part>::iterator first;
+    std::vector<Part>::iterator last;
     const char* begin = nullptr;
     const char* end = nullptr;  ///< not behind `begin` where there is no whole page
   };
 
+  static void let_go(Part& part) noexcept;
   static bool are_neighbours(const Part& part, const Part& next);
-  std::vector<Region> regions_of_parts() const;
+  std::vector<Region> regions_of_parts();
   void prepare(const std::vector<Region>& regions);
   bool hold(const Region& region);
   void keep_edge(const Region& region, const char* begin, const char* end);
@@ -89,9 +91,8 @@ class DeferredCopy {
   void mark_copied(Piece& piece) noexcept;
 
   std::optional<HeldPages> pages_{std::in_place};  // until all is copied
-  std::vector<c10::Storage> storages_;
-  std::vector<Part> parts_;    // by address, once `hold` was called
-  std::vector<Piece> pieces_;  // by address
+  std::vector<Part> parts_;                        // by address, once `hold` was called
+  std::vector<Piece> pieces_;                      // by address
   std::vector<Edge> edges_;
   std::optional<Stopwatch> since_held_;
   size_t copied_before_ = 0;  // pieces: all before this one are

@@ -61,7 +61,7 @@ void SnapshotMemory::begin(std::vector<at::Tensor>& tensors) {
   }
   if (!block_ || block_->bytes() < bytes) {
     block_.reset();  // first: there is never memory for two copies
-    block_.emplace(bytes);
+    block_ = std::make_unique<MemoryBlock>(bytes);
   }
   auto deferred = std::make_unique<DeferredCopy>();
   int64_t offset = 0;

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "checkpoint/internal/deferred_copy.h"
@@ -28,7 +27,7 @@ class SnapshotMemory {
   void release() { deferred_.reset(); }
 
  private:
-  std::optional<MemoryBlock> block_;
+  std::unique_ptr<MemoryBlock> block_;
   std::unique_ptr<DeferredCopy> deferred_;
 };
 

@@ -195,6 +195,26 @@ TEST_CASE("two savers of one state: the second copies at once") {
   CHECK(torch::equal(first, tensor));
 }
 
+TEST_CASE("what is copied at once may be resized at once") {
+  if (!can_defer()) {
+    return;
+  }
+  const std::vector<at::Tensor> tensors = in_one_block({kLarge, kLarge / 4});
+  const at::Tensor first = torch::empty_like(tensors[0]);
+  const at::Tensor second = torch::empty_like(tensors[1]);
+  DeferredCopy one;
+  one.add(tensors[0], static_cast<char*>(first.data_ptr()));
+  one.hold();  // the whole block
+  DeferredCopy two;
+  two.add(tensors[1], static_cast<char*>(second.data_ptr()));
+  two.hold();
+  CHECK(torch::equal(second, tensors[1]));
+  CHECK(tensors[1].storage().unsafeGetStorageImpl()->resizable());
+  CHECK_FALSE(tensors[0].storage().unsafeGetStorageImpl()->resizable());
+  one.finish();
+  two.finish();
+}
+
 TEST_CASE("a copy that is given up lets writers go on") {
   if (!can_defer()) {
     return;

@@ -153,7 +153,7 @@ TEST_CASE("what requires no gradient is left out, and a tied tensor is taken onc
         std::vector<std::string>{"in.weight", "out.weight", "out.bias"});
 }
 
-TEST_CASE("parameters and what is kept for them lie in one block, seen by all that share them") {
+TEST_CASE("parameters lie in one block, seen by all that share them, their state in another") {
   const NamedTensors params = layers();
   std::vector<at::Tensor> values;
   for (const NamedTensor& parameter : params) {
@@ -163,11 +163,14 @@ TEST_CASE("parameters and what is kept for them lie in one block, seen by all th
   SignSgd optimizer({0.1, {{{"*.bias"}, "", {}}}});
   optimizer.attach(params);
   const char* const block = block_of(params[0].second);
+  const char* const block_of_state = block_of(optimizer.groups()[0].params[0].state("velocity"));
   CHECK(block != nullptr);
-  for (const ParamGroup& group : optimizer.groups()) {
-    for (const Parameter& parameter : group.params) {
+  CHECK(block_of_state != nullptr);
+  CHECK(block_of_state != block);
+  for (ParamGroup& group : optimizer.groups()) {
+    for (Parameter& parameter : group.params) {
       CHECK(block_of(parameter.value) == block);
-      CHECK(block_of(parameter.states()[0].second) == block);
+      CHECK(block_of(parameter.state("velocity")) == block_of_state);
     }
   }
   for (size_t i = 0; i < params.size(); ++i) {

@@ -117,9 +117,7 @@ class Probe {
         std::copy(a_.begin(), a_.end(), a.begin());
         std::copy(b_.begin(), b_.end(), b.begin());
         std::copy(c_.begin(), c_.end(), c.begin());
-        if (!ways[i].is_alone()) {
-          let_threads_sleep();
-        }
+        let_threads_sleep();
         const Stopwatch watch;
         ways[i].run(a.data(), b.data(), c.data());
         seconds[i][round] = watch.seconds();
@@ -138,7 +136,7 @@ class Probe {
  private:
   // Waking them, and their cores where those have stopped, can take longer than a product.
   static void let_threads_sleep() {
-    constexpr double kSeconds = 5e-4;
+    constexpr double kSeconds = 3e-4;
     const Stopwatch watch;
     while (at::get_num_threads() > 1 && watch.seconds() < kSeconds) {
     }
@@ -206,9 +204,20 @@ std::vector<Gemm> alone(std::vector<Gemm> ways) {
   return ways;
 }
 
+bool may_be_together(const GemmShape& shape) {
+  return !shape.is_part;
+}
+
+// Of larger products each thread has so much to do that waking it does not matter.
+bool may_be_alone(const GemmShape& shape) {
+  constexpr int64_t kLarge = 1 << 27;  // multiplications: a millisecond
+  return shape.is_part ||
+         (at::get_num_threads() > 1 && int64_t{shape.m} * shape.n * shape.k < kLarge);
+}
+
 // BLAS by itself needs no probe.
 bool has_rivals(const GemmShape& shape) {
-  return at::get_num_threads() > 1 || blas::onednn_sgemm() != nullptr ||
+  return may_be_alone(shape) || blas::onednn_sgemm() != nullptr ||
          !ways_of_panels(shape, /*adds_to_zero=*/true).empty();
 }
 
@@ -221,26 +230,30 @@ std::optional<Gemm> way_to(const Probe::Results& expected,
   return way != ways.end() ? std::optional<Gemm>(*way) : std::nullopt;
 }
 
-// Of all ways that give the bits of `reference`.
+// Of all ways that give the bits of `reference`. It may be that no part alone has them: then the
+// operator that the kernel stands for runs, or its bits are free.
 Gemm fastest_like(const Gemm& reference, const GemmShape& shape, const Probe& probe) {
   const Probe::Results expected = probe.results_of(reference);
   const bool adds_to_zero = expected.are_added_to_zero();
   const std::vector<std::vector<Gemm>> rivals = {{Gemm::by_blas(shape)},
                                                  ways_of_onednn(shape, adds_to_zero),
                                                  ways_of_panels(shape, adds_to_zero)};
-  std::vector<Gemm> equal = {reference};
+  std::vector<Gemm> equal;
   const auto add_first_of = [&](const std::vector<Gemm>& ways) {
     if (const std::optional<Gemm> way = way_to(expected, ways, probe)) {
       equal.push_back(*way);
     }
   };
-  for (const std::vector<Gemm>& ways : rivals) {
-    add_first_of(ways);
-    if (at::get_num_threads() > 1) {
+  if (may_be_together(shape)) {
+    equal.push_back(reference);
+    std::for_each(rivals.begin(), rivals.end(), add_first_of);
+  }
+  if (may_be_alone(shape)) {
+    for (const std::vector<Gemm>& ways : rivals) {
       add_first_of(alone(ways));
     }
   }
-  return probe.fastest_of(equal);
+  return equal.empty() ? reference.alone() : probe.fastest_of(equal);
 }
 
 Gemm find_exact(const GemmShape& shape, const Probe& probe) {

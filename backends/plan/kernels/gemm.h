@@ -31,8 +31,6 @@ class Gemm {
     return gemm;
   }
 
-  bool is_alone() const { return is_alone_; }
-
   /// `a`, `b`, `c`: as the shape says; `c` may not overlap the others.
   void run(const float* a, const float* b, float* c) const;
 

@@ -17,12 +17,13 @@ struct GemmShape {
   int ldb = 0;
   int ldc = 0;
   float beta = 0.0F;
+  bool is_part = false;  ///< computed beside others of its kind, each by one thread
 
   bool operator<(const GemmShape& other) const { return fields() < other.fields(); }
 
  private:
-  std::tuple<bool, bool, int, int, int, int, int, int, float> fields() const {
-    return {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, beta};
+  std::tuple<bool, bool, int, int, int, int, int, int, float, bool> fields() const {
+    return {transpose_a, transpose_b, m, n, k, lda, ldb, ldc, beta, is_part};
   }
 };
 

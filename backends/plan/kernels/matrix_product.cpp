@@ -220,10 +220,12 @@ std::unique_ptr<Kernel> make_bmm(const StepProgram& program,
     return BatchedProductKernel::Matrices{memory.operand(id_at(among, i)),
                                           slot_at(program, among, i)->strides[0]};
   };
-  const GemmShape shape = *bmm_product(program, instruction);
+  const int64_t count = slot_at(program, instruction.results, 0)->sizes[0];
+  GemmShape shape = *bmm_product(program, instruction);
+  shape.is_part = count > 1;
   return std::make_unique<BatchedProductKernel>(choose(shape),
                                                 BandedProduct::like_exact(shape),
-                                                slot_at(program, instruction.results, 0)->sizes[0],
+                                                count,
                                                 matrices(instruction.arguments, 0),
                                                 matrices(instruction.arguments, 1),
                                                 matrices(instruction.results, 0));

@@ -39,6 +39,7 @@ Tile tile_at(const GemmShape& whole, int i, int j, int side_m, int side_n) {
   shape.m = std::min(side_m, whole.m - i);
   shape.n = std::min(side_n, whole.n - j);
   shape.ldc = shape.m;
+  shape.is_part = shape.m < whole.m || shape.n < whole.n;
   return {exact_gemm(shape),
           int64_t{i} * (whole.transpose_a ? whole.lda : 1),
           int64_t{j} * (whole.transpose_b ? 1 : whole.ldb),
