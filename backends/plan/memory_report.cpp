@@ -162,7 +162,7 @@ StepMemory memory_of(const Plan& plan) {
       memory.late_trial = std::max(memory.late_trial, is_late ? trial : 0);
     }
   }
-  memory.arena = plan.memory->arena_bytes() + memory.of_kernels;
+  memory.arena = plan.memory->arena_bytes_taken() + memory.of_kernels;
   std::vector<bool> is_counted(plan.storages.size(), false);
   for (const Slot& slot : plan.program.slots) {
     const PlannedStorage& storage = plan.storages[storage_of(slot)];

@@ -63,6 +63,9 @@ class PlanMemory {
 
   int64_t arena_bytes() const { return arena_.bytes(); }
 
+  /// What the arena takes from the system: with the rest of its last large page.
+  int64_t arena_bytes_taken() const { return arena_.extent().end - arena_.extent().begin; }
+
   /// Fills the arena with bytes that are NaN as floating-point numbers.
   void poison() { fill(0xFF); }
 
