@@ -60,7 +60,7 @@ struct StepMemory {
   std::vector<NamedBytes> captured;  ///< state, by its name; memory that is shared counts once
   int64_t constants = 0;
   int64_t inputs = 0;      ///< one batch
-  int64_t arena = 0;       ///< results, and what kernels keep for themselves
+  int64_t arena = 0;       ///< results, to the end of their last page; what kernels keep
   int64_t of_kernels = 0;  ///< of the arena: the latter
   int64_t adopted = 0;     ///< at most at a time: results that operators allocate in each replay
   int64_t capture = 0;     ///< at most at a time while the step runs as written, besides the state

@@ -113,7 +113,7 @@ TEST_CASE("neighbours in one block are held together, whatever lies between them
   torch::manual_seed(7);
   const std::vector<int64_t> sizes = {5, kLarge, 100, kLarge + 3, 3 * kLarge, 70'000, 1, kLarge};
   const std::vector<at::Tensor> tensors = in_one_block(sizes);
-  for (const size_t left_out : {size_t{0}, size_t{4}}) {  // its place is in the file's gap
+  for (const size_t left_out : {size_t{0}, size_t{4}}) {  // held with its neighbours, but not saved
     StateDict state;
     StateDict expected;
     for (size_t i = 0; i < tensors.size(); ++i) {

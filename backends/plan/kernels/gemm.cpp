@@ -204,15 +204,16 @@ std::vector<Gemm> alone(std::vector<Gemm> ways) {
   return ways;
 }
 
+// With one thread both are the same, and no way needs to be told so.
 bool may_be_together(const GemmShape& shape) {
-  return !shape.is_part;
+  return !shape.is_part || at::get_num_threads() == 1;
 }
 
 // Of larger products each thread has so much to do that waking it does not matter.
 bool may_be_alone(const GemmShape& shape) {
   constexpr int64_t kLarge = 1 << 27;  // multiplications: a millisecond
-  return shape.is_part ||
-         (at::get_num_threads() > 1 && int64_t{shape.m} * shape.n * shape.k < kLarge);
+  const bool is_small = int64_t{shape.m} * shape.n * shape.k < kLarge;
+  return at::get_num_threads() > 1 && (shape.is_part || is_small);
 }
 
 // BLAS by itself needs no probe.
