@@ -112,6 +112,9 @@ void TracedBackend::end_step(TracedStep& step) {
   if (answers_ != nullptr) {
     history_->end_step(step.recorded());
   }
+  if (step.replays() > 0) {
+    heap_.reset();
+  }
   if (step.wants_arenas()) {
     int64_t bytes = 0;
     for (const Entry& entry : steps_) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "backends/body_requests.h"
 #include "backends/program/step_program.h"
 #include "backends/traced_options.h"
+#include "core/heap_without_holes.h"
 #include "core/log.h"
 
 namespace rondo {
@@ -95,6 +97,7 @@ class TracedBackend final : public Backend {
   std::vector<char>* answers_ = nullptr;  // where host calls' answers go; null: nowhere
   std::unique_ptr<StepHistory> history_;  // of training; null unless TracedOptions::explains
   int useless_generations_ = 0;           // in a row: captured something, replayed nothing
+  std::optional<HeapWithoutHoles> heap_{std::in_place};  // while a run is set up, to a first replay
 };
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "backends/checks/verification.h"
@@ -13,6 +14,7 @@
 #include "backends/program/program_diff.h"
 #include "backends/recording/capture.h"
 #include "core/error.h"
+#include "core/heap_without_holes.h"
 #include "core/stopwatch.h"
 
 namespace rondo {
@@ -86,8 +88,13 @@ const Outputs& TracedStep::run(const StepCall& call) {
   }
   has_tried_kernels_ = executor_->has_trials();
   due_ = due_closures(call);
+  const bool is_verified = options_.verify.covers(replays_since_capture_);
+  std::optional<HeapWithoutHoles> heap;
+  if (is_verified || has_tried_kernels_) {
+    heap.emplace();
+  }
   const std::vector<at::Tensor>* const results =
-      options_.verify.covers(replays_since_capture_) ? verified_replay(call) : &replay(call, due_);
+      is_verified ? verified_replay(call) : &replay(call, due_);
   if (results == nullptr) {
     is_ready_ = false;
     is_third_capture_ = true;
@@ -150,6 +157,7 @@ const Outputs& TracedStep::finish(const StepCall& call, const std::vector<at::Te
 }
 
 void TracedStep::capture(const StepCall& call) {
+  const HeapWithoutHoles heap;
   CapturedStep captured;
   {
     const Stopwatch watch(stats_.capture_s);

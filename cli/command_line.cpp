@@ -118,7 +118,7 @@ void add_plan(CLI::App& root, CommandLine& line) {
   app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
   app.add_option("--memory-limit",
                  line.memory_limit,
-                 "Exit with code 1 when the run needs more memory than this, such as 512MB or 2GiB")
+                 "Exit with code 1 when the process would need more memory, such as 512MB or 2GiB")
       ->type_name("SIZE");
 }
 

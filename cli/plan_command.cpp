@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <cctype>
@@ -139,7 +138,7 @@ std::string json_of(const StepReport& step) {
 }
 
 /// One line: the same bytes as `print` tells.
-std::string json_of(const std::vector<StepReport>& steps, const RunMemory& all, int64_t measured) {
+std::string json_of(const Rehearsal& rehearsal, const RunMemory& all) {
   Amounts whole = all.state;
   whole.insert({{"inputs", all.inputs},
                 {"ahead", all.ahead},
@@ -152,10 +151,11 @@ std::string json_of(const std::vector<StepReport>& steps, const RunMemory& all, 
                 {"unplanned", all.unplanned},
                 {"replays", all.of_replays()},
                 {"peak", all.peak},
-                {"measured", measured}});
+                {"process", rehearsal.before},
+                {"measured", rehearsal.grown_by}});
   std::vector<std::string> texts;
-  texts.reserve(steps.size());
-  for (const StepReport& step : steps) {
+  texts.reserve(rehearsal.steps.size());
+  for (const StepReport& step : rehearsal.steps) {
     texts.push_back(json_of(step));
   }
   return fmt::format("{{\"run\": {}, \"modules\": {}, \"steps\": [{}]}}",
@@ -167,8 +167,6 @@ std::string json_of(const std::vector<StepReport>& steps, const RunMemory& all, 
 }  // namespace
 
 int run_plan(const CommandLine& line, Registries& registries) {
-  // What is freed goes back to the system at once: holes in the heap would count as growth.
-  ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   const int64_t limit = line.memory_limit.empty() ? 0 : bytes_named(line.memory_limit);
   std::vector<RunConfig> phases = load_run(line, registries);
   if (phases.size() != 1) {
@@ -184,7 +182,7 @@ int run_plan(const CommandLine& line, Registries& registries) {
   const Rehearsal rehearsal = rehearse_all_steps(run);
   const RunMemory all = memory_of(rehearsal, run);
   if (line.json) {
-    std::cout << json_of(rehearsal.steps, all, rehearsal.grown_by) << std::endl;
+    std::cout << json_of(rehearsal, all) << std::endl;
   } else {
     print(run, rehearsal.steps, all);
   }
@@ -196,14 +194,12 @@ int run_plan(const CommandLine& line, Registries& registries) {
   if (limit == 0) {
     return 0;
   }
-  if (all.peak <= limit) {
-    std::cerr << fmt::format(
-        "fits: {} less than --memory-limit={}\n", megabytes(limit - all.peak), line.memory_limit);
-    return 0;
-  }
+  const int64_t process = rehearsal.before + all.peak;
   std::cerr << fmt::format(
-      "{} more than --memory-limit={}\n", megabytes(all.peak - limit), line.memory_limit);
-  return 1;
+      "{}: {} at most for the whole process, with program, libraries and data set\n",
+      process <= limit ? "fits" : "does not fit",
+      megabytes(process));
+  return process <= limit ? 0 : 1;
 }
 
 }  // namespace rondo

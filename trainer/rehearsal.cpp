@@ -214,6 +214,7 @@ Rehearsal train_for(const RunConfig& run,
     }
   }
   Rehearsal rehearsal{fit.backend().reports(),
+                      before,
                       peak_resident_bytes().value_or(0) - before,
                       run.fit->train,
                       run.fit->val};

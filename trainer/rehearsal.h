@@ -21,8 +21,8 @@ void set_length(LoopOptions& loop, int64_t updates);
 /// What a short training showed.
 struct Rehearsal {
   std::vector<StepReport> steps;
-  int64_t grown_by = 0;  ///< bytes from what was resident before, with the data set, to the
-                         ///< most that ever was
+  int64_t before = 0;    ///< bytes that were resident before, with the data set
+  int64_t grown_by = 0;  ///< bytes from there to the most that ever was
   DataLoader train;      ///< that it was trained on
   Loaders val;           ///< that it was validated on
 };
