@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -115,14 +116,26 @@ std::string step_in_code(const Trainer& trainer, const DataLoader& train) {
                      batch_of(train));
 }
 
+/// As Linux names it; "" where it does not.
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) {
+      return line.substr(line.find(':') + 2);
+    }
+  }
+  return "";
+}
+
 /// What the choice depends on, in one line.
 std::string circumstances(const Trainer& trainer, const DataLoader& train) {
   const TrainerOptions& options = trainer.options();
   const std::string step =
       options.config_text.empty() ? step_in_code(trainer, train) : step_in_config(options);
   const NumericEnvironment here = current_environment();
-  return fmt::format("{} cores, LibTorch {}, {}, {} {}, step {:016x}",
+  return fmt::format("{} cores, {}, LibTorch {}, {}, {} {}, step {:016x}",
                      available_cores(),
+                     processor(),
                      here.libtorch,
                      here.cpu_capability,
                      here.blas,
