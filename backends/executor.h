@@ -63,6 +63,10 @@ class Executor {
   /// How often the passes applied that change how it runs a program, not the program.
   virtual PassCounts applied() const { return {}; }
 
+  /// The operators that LibTorch runs into memory of its own in each run, which is taken over;
+  /// empty without a plan.
+  virtual OperatorCounts adopted_operators() const { return {}; }
+
   /// How the program is run, for people to read; "" when there is nothing to say.
   virtual std::string to_text() const { return ""; }
 };

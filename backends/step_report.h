@@ -12,6 +12,9 @@ namespace rondo {
 /// How often each pass applied, by its name; 0 where it was left out.
 using PassCounts = std::vector<std::pair<std::string, int64_t>>;
 
+/// How many instructions an operator has, by its name with its overload, sorted.
+using OperatorCounts = std::vector<std::pair<std::string, int64_t>>;
+
 /// What recording and replaying one step cost and gave.
 struct StepStats {
   int64_t operators_recorded = 0;
@@ -23,6 +26,9 @@ struct StepStats {
   double build_s = 0.0;        ///< clean-up, building what is run, and trying its kernels
   double verify_s = 0.0;       ///< comparisons with eager, a third capture beside one included
   int64_t replays = 0;
+
+  /// Those of a plan that LibTorch runs and whose results it allocates in each replay.
+  OperatorCounts adopted_operators;
 };
 
 /// What one instruction of a replayed step costs.

@@ -242,6 +242,7 @@ void TracedStep::build(CapturedStep captured, const StepCall& call) {
   has_tried_kernels_ = true;
   const PassCounts applied = executor_->applied();
   stats_.passes.insert(stats_.passes.end(), applied.begin(), applied.end());
+  stats_.adopted_operators = executor_->adopted_operators();
   stats_.arena_bytes = executor_->memory().arena;
   replays_since_capture_ = 0;
   is_ready_ = true;

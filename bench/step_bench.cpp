@@ -33,7 +33,13 @@ using bench::Settings;
 using bench::Workload;
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kWarmUp = 20;  // updates before the clock starts; captures are among them
+struct Rounds {
+  int64_t warm_up = 20;  // updates before the clock starts; captures are among them
+  int64_t steps = 400;   // of a round
+  int count = 5;
+
+  int64_t updates() const { return warm_up + steps * count; }
+};
 
 struct Entry {
   std::string peer;
@@ -46,14 +52,14 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void time_in_turns(std::vector<Entry>& entries, int64_t steps, int rounds) {
+void time_in_turns(std::vector<Entry>& entries, const Rounds& rounds) {
   for (Entry& entry : entries) {
-    entry.contender->train(kWarmUp);
+    entry.contender->train(rounds.warm_up);
   }
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds.count; ++round) {
     for (Entry& entry : entries) {
       const Clock::time_point start = Clock::now();
-      entry.contender->train(steps);
+      entry.contender->train(rounds.steps);
       entry.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
   }
@@ -79,8 +85,7 @@ int main(int argc, char** argv) {
   std::string name = "mlp";
   std::vector<std::string> backends = {"libtorch", "eager", "traced", "fit"};
   Settings settings;
-  int64_t steps = 400;
-  int rounds = 5;
+  Rounds rounds;
   bool json = true;
   CLI::App app("Times one training step.");
   app.add_option("--workload", name, "the step")->check(CLI::IsMember(bench::workload_names()));
@@ -95,8 +100,11 @@ int main(int argc, char** argv) {
   chosen->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
   app.add_option("--copies", settings.copies, "of the batch in memory, which steps go round")
       ->check(CLI::PositiveNumber);
-  app.add_option("--steps", steps, "updates of a round")->check(CLI::PositiveNumber);
-  app.add_option("--rounds", rounds, "of which the median counts")->check(CLI::PositiveNumber);
+  app.add_option("--warm-up", rounds.warm_up, "updates before the clock starts")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--steps", rounds.steps, "updates of a round")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", rounds.count, "of which the median counts")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--json", json, "one JSON object a line, which is the only form");
   CLI11_PARSE(app, argc, argv);
   const Workload& w = bench::workload(name);
@@ -111,12 +119,11 @@ int main(int argc, char** argv) {
   }
   std::vector<Entry> entries;
   for (const std::string& peer : backends) {
-    entries.push_back(
-        {peer, bench::make_contender(w, peer, settings, kWarmUp + steps * rounds), {}});
+    entries.push_back({peer, bench::make_contender(w, peer, settings, rounds.updates()), {}});
   }
-  time_in_turns(entries, steps, rounds);
+  time_in_turns(entries, rounds);
   for (const Entry& entry : entries) {
-    print(entry, w, median(entry.seconds) / static_cast<double>(steps));
+    print(entry, w, median(entry.seconds) / static_cast<double>(rounds.steps));
     fmt::print(stderr, "{}", entry.contender->timeline());
   }
   return 0;

@@ -1,8 +1,16 @@
 # step_bench prints a JSON line for each of its backends and nothing else, and all train to one loss.
+#
+#   cmake -D BENCH=step_bench -D WORKLOAD=tiny -D BACKENDS="libtorch traced" -D UPDATES="20 50 3"
+#         -P step_bench_test.cmake
+#
+# UPDATES: before the clock starts, of a round, rounds.
 
+separate_arguments(BACKENDS)
+separate_arguments(UPDATES)
+list(POP_FRONT UPDATES warm_up steps rounds)
 execute_process(
-  COMMAND ${BENCH} --workload=tiny --steps=50 --rounds=3
-          --backend libtorch eager traced traced-interpreter fit
+  COMMAND ${BENCH} --workload=${WORKLOAD} --warm-up=${warm_up} --steps=${steps} --rounds=${rounds}
+          --backend ${BACKENDS}
   OUTPUT_VARIABLE output
   COMMAND_ERROR_IS_FATAL ANY)
 string(STRIP "${output}" output)
@@ -21,11 +29,13 @@ foreach(line IN LISTS lines)
   list(APPEND losses ${loss})
 endforeach()
 
-if(NOT peers STREQUAL "libtorch;rondo-eager;rondo-traced;rondo-traced-interpreter;rondo-fit")
+list(TRANSFORM BACKENDS PREPEND "rondo-" OUTPUT_VARIABLE expected)
+string(REPLACE "rondo-libtorch" "libtorch" expected "${expected}")
+if(NOT peers STREQUAL expected)
   message(FATAL_ERROR "expected a line for each backend, got those of: ${peers}")
 endif()
 list(REMOVE_DUPLICATES losses)
 list(LENGTH losses different)
 if(NOT different EQUAL 1)
-  message(FATAL_ERROR "expected one final loss, got ${losses}")
+  message(FATAL_ERROR "${WORKLOAD}: expected one final loss, got ${losses}")
 endif()

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "backends/blas_advice.h"
 #include "backends/numeric_environment.h"
@@ -25,19 +28,25 @@ void append(CapturedState& all, const std::string& prefix, const NamedTensors& t
   }
 }
 
-std::string json_of(const StepStats& stats) {
-  std::string passes;
-  for (const auto& [pass, count] : stats.passes) {
-    passes += fmt::format("{}\"{}\": {}", passes.empty() ? "" : ", ", pass, count);
+/// Names of passes and operators hold nothing that JSON would have escaped.
+std::string json_of(const std::vector<std::pair<std::string, int64_t>>& counts) {
+  std::string members;
+  for (const auto& [name, count] : counts) {
+    members += fmt::format("{}\"{}\": {}", members.empty() ? "" : ", ", name, count);
   }
+  return "{" + members + "}";
+}
+
+std::string json_of(const StepStats& stats) {
   return fmt::format(
-      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"passes\": {{{}}}, "
-      "\"captured_bytes\": {}, "
+      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"passes\": {}, "
+      "\"adopted_operators\": {}, \"captured_bytes\": {}, "
       "\"arena_bytes\": {}, \"capture_s\": {:.6f}, "
       "\"build_s\": {:.6f}, \"verify_s\": {:.6f}, \"replays\": {}}}",
       stats.operators_recorded,
       stats.operators_replayed,
-      passes,
+      json_of(stats.passes),
+      json_of(stats.adopted_operators),
       stats.captured_bytes,
       stats.arena_bytes,
       stats.capture_s,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 
 #include "backends/generator_state.h"
 #include "backends/kernels_only.h"
@@ -52,6 +53,16 @@ PlannedExecutor::PlannedExecutor(StepProgram program,
 
 PassCounts PlannedExecutor::applied() const {
   return {{kChainsPass, plan_.chains}, {kInPlacePass, plan_.written_over}};
+}
+
+OperatorCounts PlannedExecutor::adopted_operators() const {
+  std::map<std::string, int64_t> counts;
+  for (const PlannedInstruction& planned : plan_.instructions) {
+    if (planned.lowering == Lowering::Adopting) {
+      ++counts[operator_name(plan_.program.instructions[planned.index].op)];
+    }
+  }
+  return {counts.begin(), counts.end()};
 }
 
 void PlannedExecutor::add_result(SlotId slot) {

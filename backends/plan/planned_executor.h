@@ -49,6 +49,8 @@ class PlannedExecutor final : public Executor {
 
   PassCounts applied() const override;
 
+  OperatorCounts adopted_operators() const override;
+
   std::string to_text() const override { return rondo::to_text(plan_); }
 
   const Plan& plan() const { return plan_; }

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,42 @@ TEST_SUITE_BEGIN("backends/own_kernels");
 
 using namespace rondo;
 using namespace rondo::test;
+
+namespace {
+
+/// Runs all kernels that may round differently for the one operator of `body`, whichever of its
+/// kernels a plan would choose: their results are as near to the operator's as their rows say.
+/// \param fill  gives the state other numbers
+/// \return how many there are
+int check_bounds(const Body& body,
+                 const CapturedState& state,
+                 const std::function<void(int)>& fill) {
+  const Recorded recorded(body, {}, state);
+  const Plan plan = make_plan(recorded.program);
+  REQUIRE(plan.instructions.size() == 1);
+  const Instruction& instruction = plan.program.instructions[plan.instructions[0].index];
+  const at::Tensor& got = plan.memory->tensor(plan.program.outputs[0].second);
+  int kernels = 0;
+  for (const OwnKernel& own : own_kernels()) {
+    if (own.ulps == 0 || operator_name(instruction.op) != own.op ||
+        !own.accepts(plan.program, instruction)) {
+      continue;
+    }
+    ++kernels;
+    const std::unique_ptr<Kernel> kernel = own.make(plan.program, instruction, *plan.memory);
+    for (int step = 0; step < 20; ++step) {
+      fill(step);
+      kernel->run();
+      const at::Tensor expected = body({})[0];
+      const double unit =
+          std::numeric_limits<float>::epsilon() * expected.abs().max().item<double>();
+      CHECK(got.sub(expected).abs().max().item<double>() <= own.ulps * unit);
+    }
+  }
+  return kernels;
+}
+
+}  // namespace
 
 TEST_CASE("sums of columns keep LibTorch's order, however many rows and columns there are") {
   for (const int64_t rows : {1, 3, 16, 33, 64, 257, 1030}) {
@@ -122,6 +160,35 @@ TEST_CASE("softmax over rows of any width, with infinities and NaN, and over oth
         return Batch{{"x", random({9, 4}, step)}};
       },
       1);
+}
+
+TEST_CASE("softmax over rows stays within its bound where it may round differently") {
+  for (const int64_t width : {1, 3, 8, 33, 130, 2048, 2049, 5003}) {
+    CAPTURE(width);
+    const at::Tensor x = at::zeros({5, width});
+    const at::Tensor logs = at::zeros({5, width});
+    const at::Tensor grad = at::zeros({5, width});
+    const CapturedState state = {{"x", x}, {"logs", logs}, {"grad", grad}};
+    const auto fill = [&](int step) {
+      x.copy_(random({5, width}, 2 * step) * 8);
+      logs.copy_(at::log_softmax(x, -1));
+      grad.copy_(random({5, width}, 2 * step + 1));
+    };
+    const auto kernels = [&](const Body& body) { return check_bounds(body, state, fill); };
+    const int forward =
+        kernels([=](const Batch&) { return std::vector{at::_log_softmax(x, -1, false)}; });
+    const int shares =
+        kernels([=](const Batch&) { return std::vector{at::_softmax(x, -1, false)}; });
+    const int backward = kernels([=](const Batch&) {
+      return std::vector{at::_log_softmax_backward_data(grad, logs, -1, at::kFloat)};
+    });
+    if (uses_all_kernels()) {
+      const bool is_wide = width > 2048;
+      CHECK(forward == 1);
+      CHECK(shares == (is_wide ? 0 : 1));
+      CHECK(backward == (is_wide ? 0 : 2));
+    }
+  }
 }
 
 TEST_CASE("a single row is summed up in LibTorch's order, not in one that mostly has its bits") {

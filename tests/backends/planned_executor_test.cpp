@@ -177,6 +177,15 @@ TEST_CASE("memory of what an operator allocated itself is given back after its l
   }
 }
 
+TEST_CASE("operators that allocate their results are counted by name") {
+  const auto body = [](const at::Tensor& x) {
+    const at::Tensor y = at::conv_transpose2d(x, x.narrow(0, 0, 1));
+    return at::conv_transpose2d(y, x.narrow(0, 1, 1)).mul(2).sin();
+  };
+  const PlannedExecutor plan(record(body, torch::rand({2, 1, 9, 9})), TextLog(LogLevel::Error));
+  CHECK(plan.adopted_operators() == OperatorCounts{{"aten::convolution", 2}});
+}
+
 TEST_CASE("results of an operator that lie in one memory, or in somebody else's, are read whole") {
   const at::Tensor x = torch::rand({4000});
   PlannedExecutor plan(record(of_parts, x), TextLog(LogLevel::Error));
