@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 
+#include "support/sanitizer.h"
+
 TEST_SUITE_BEGIN("core/heap_without_holes");
 
 using rondo::HeapWithoutHoles;
@@ -25,9 +27,10 @@ bool lies_outside() {
 }  // namespace
 
 TEST_CASE("large blocks lie outside of the heap within scopes, where a threshold is fixed") {
-#if defined(__SANITIZE_ADDRESS__)
-  MESSAGE("skipped: the sanitizer has a heap of its own");
-#else
+  if (rondo::test::kHasHeapOfSanitizer) {
+    MESSAGE("skipped: the sanitizer has a heap of its own");
+    return;
+  }
   REQUIRE(::mallopt(M_MMAP_THRESHOLD, 64 << 20) == 1);
   REQUIRE(::setenv("MALLOC_MMAP_THRESHOLD_", "67108864", /*overwrite=*/1) == 0);
   CHECK_FALSE(lies_outside());
@@ -48,7 +51,6 @@ TEST_CASE("large blocks lie outside of the heap within scopes, where a threshold
   REQUIRE(::unsetenv("MALLOC_MMAP_THRESHOLD_") == 0);
   const HeapWithoutHoles scope;
   CHECK_FALSE(lies_outside());
-#endif
 }
 
 TEST_SUITE_END();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "support/sanitizer.h"
 #include "trainer/rehearsal.h"
 #include "trainer/run_memory.h"
 
@@ -14,13 +15,12 @@ namespace rondo::test {
 /// What is freed goes back to the system at once, so that holes in the heap do not count. Not so
 /// under a sanitizer, which keeps what is freed.
 inline bool gives_memory_back() {
-#if defined(__SANITIZE_ADDRESS__)
-  MESSAGE("skipped: the sanitizer keeps what is freed");
-  return false;
-#else
+  if (kHasHeapOfSanitizer) {
+    MESSAGE("skipped: the sanitizer keeps what is freed");
+    return false;
+  }
   REQUIRE(::mallopt(M_MMAP_THRESHOLD, 128 * 1024) == 1);
   return true;
-#endif
 }
 
 inline void check_near(int64_t grown_by, const RunMemory& memory, int64_t unpredicted = 0) {
