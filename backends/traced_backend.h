@@ -97,7 +97,7 @@ class TracedBackend final : public Backend {
   std::vector<char>* answers_ = nullptr;  // where host calls' answers go; null: nowhere
   std::unique_ptr<StepHistory> history_;  // of training; null unless TracedOptions::explains
   int useless_generations_ = 0;           // in a row: captured something, replayed nothing
-  std::optional<HeapWithoutHoles> heap_{std::in_place};  // while a run is set up, to a first replay
+  std::optional<HeapWithoutHoles> heap_{std::in_place};  // from set-up to a first replay
 };
 
 }  // namespace rondo

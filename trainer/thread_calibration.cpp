@@ -121,7 +121,7 @@ std::string processor() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
     if (line.rfind("model name", 0) == 0) {
-      return line.substr(line.find(':') + 2);
+      return line.substr(std::min(line.find(':') + 2, line.size()));
     }
   }
   return "";
