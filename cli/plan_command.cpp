@@ -137,8 +137,14 @@ std::string json_of(const StepReport& step) {
       json_of(grouped(fullest, &InstructionBytes::module)));
 }
 
+/// The process that the run needs at most. What libraries take once, when they are first called,
+/// they may have given back before the second rehearsal.
+int64_t most_of_process(const Rehearsal& first, const Rehearsal& second, const RunMemory& all) {
+  return std::max({first.most_before, first.before + first.grown_by, second.before + all.peak});
+}
+
 /// One line: the same bytes as `print` tells.
-std::string json_of(const Rehearsal& rehearsal, const RunMemory& all) {
+std::string json_of(const Rehearsal& rehearsal, const RunMemory& all, int64_t most) {
   Amounts whole = all.state;
   whole.insert({{"inputs", all.inputs},
                 {"ahead", all.ahead},
@@ -151,7 +157,8 @@ std::string json_of(const Rehearsal& rehearsal, const RunMemory& all) {
                 {"unplanned", all.unplanned},
                 {"replays", all.of_replays()},
                 {"peak", all.peak},
-                {"process", rehearsal.before},
+                {"before", rehearsal.before},
+                {"process", most},
                 {"measured", rehearsal.grown_by}});
   std::vector<std::string> texts;
   texts.reserve(rehearsal.steps.size());
@@ -178,11 +185,12 @@ int run_plan(const CommandLine& line, Registries& registries) {
         "backend.executor = \"{}\" plans no memory: shown is what \"plan\" takes\n",
         std::exchange(run.init.backend.executor, "plan"));
   }
-  const int64_t grown_first = rehearse_all_steps(run).grown_by;  // also by what libraries keep
+  const Rehearsal first = rehearse_all_steps(run);  // grows by what libraries keep, too
   const Rehearsal rehearsal = rehearse_all_steps(run);
   const RunMemory all = memory_of(rehearsal, run);
+  const int64_t most = most_of_process(first, rehearsal, all);
   if (line.json) {
-    std::cout << json_of(rehearsal, all) << std::endl;
+    std::cout << json_of(rehearsal, all, most) << std::endl;
   } else {
     print(run, rehearsal.steps, all);
   }
@@ -190,16 +198,15 @@ int run_plan(const CommandLine& line, Registries& registries) {
       "measured: this process grew by {} for the steps, and before by {} for libraries; neither "
       "is the data set\n",
       megabytes(rehearsal.grown_by),
-      megabytes(std::max<int64_t>(grown_first - rehearsal.grown_by, 0)));
+      megabytes(std::max<int64_t>(first.grown_by - rehearsal.grown_by, 0)));
   if (limit == 0) {
     return 0;
   }
-  const int64_t process = rehearsal.before + all.peak;
   std::cerr << fmt::format(
       "{}: {} at most for the whole process, with program, libraries and data set\n",
-      process <= limit ? "fits" : "does not fit",
-      megabytes(process));
-  return process <= limit ? 0 : 1;
+      most <= limit ? "fits" : "does not fit",
+      megabytes(most));
+  return most <= limit ? 0 : 1;
 }
 
 }  // namespace rondo

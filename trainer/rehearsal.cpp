@@ -199,6 +199,7 @@ Rehearsal train_for(const RunConfig& run,
   for (const DataLoader& loader : run.fit->val) {
     loader.source();
   }
+  const int64_t most_before = peak_resident_bytes().value_or(0);
   begin_measuring_memory();
   const int64_t before = resident_bytes().value_or(0);
   ScratchFit fit(run.init, run.fit->train, run.fit->val, LoadFrom::nothing(), of_run);
@@ -214,6 +215,7 @@ Rehearsal train_for(const RunConfig& run,
     }
   }
   Rehearsal rehearsal{fit.backend().reports(),
+                      most_before,
                       before,
                       peak_resident_bytes().value_or(0) - before,
                       run.fit->train,

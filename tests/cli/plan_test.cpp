@@ -73,6 +73,7 @@ TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
     number(run, key);
   }
   CHECK(number(run, "peak") >= number(run, "replays"));
+  CHECK(number(run, "process") >= number(run, "before") + number(run, "peak"));
   CHECK(sum_of(table(plan, "modules")) == number(run, "model"));
   double arenas = 0.0;
   for (const ConfigValue& value : *plan.find("steps")->get_if<ConfigArray>()) {
@@ -129,3 +130,5 @@ TEST_CASE("what trains a run anew in another directory does so under the run's o
   }
   CHECK(at::get_num_threads() == threads);
 }
+
+TEST_SUITE_END();

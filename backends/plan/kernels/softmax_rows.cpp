@@ -338,17 +338,19 @@ std::vector<OwnKernel> kernels_of() {
 
 std::vector<OwnKernel> softmax_rows_kernels() {
   // The order of this LibTorch first: short rows may agree with the other one for a while.
-  std::vector<OwnKernel> first = kernels_of<EightLanes>();
-  std::vector<OwnKernel> second = kernels_of<SixteenLanes>();
+  std::vector<OwnKernel> all = kernels_of<EightLanes>();
+  std::vector<OwnKernel> others = kernels_of<SixteenLanes>();
   if (compat::sums_sixteen_lanes()) {
-    first.swap(second);
+    all.swap(others);
   }
-  first.insert(first.end(), second.begin(), second.end());
-  for (OwnKernel inexact : kernels_of<EightLanes>()) {
-    inexact.ulps = kUlps;
-    first.push_back(inexact);
+  // Inexact in the same order: in another one, sums that cancel out are further off than any bound.
+  std::vector<OwnKernel> inexact = all;
+  for (OwnKernel& own : inexact) {
+    own.ulps = kUlps;
   }
-  return first;
+  all.insert(all.end(), others.begin(), others.end());
+  all.insert(all.end(), inexact.begin(), inexact.end());
+  return all;
 }
 
 }  // namespace rondo
