@@ -50,3 +50,5 @@ TEST_CASE("blocks that never live together share their place") {
   CHECK(lay_out({{1000, 0, 2}, {1000, 2, 3}}).bytes == 2048);
   CHECK(lay_out({}).bytes == 0);
 }
+
+TEST_SUITE_END();

@@ -210,3 +210,5 @@ TEST_CASE("products that are small, or are added to something, have no bands") {
   added.beta = 1.0F;
   CHECK(!BandedProduct::like_exact(added));
 }
+
+TEST_SUITE_END();

@@ -258,3 +258,5 @@ TEST_CASE("sums in lanes, when they need not be exact, stay near") {
     }
   }
 }
+
+TEST_SUITE_END();

@@ -49,3 +49,5 @@ TEST_CASE("a library is judged by itself, not by an OpenBLAS that is loaded besi
   CHECK(blas_facts(nullptr).is_optimized);
   ::dlclose(library);
 }
+
+TEST_SUITE_END();

@@ -426,3 +426,5 @@ TEST_CASE("a plan follows the number of threads") {
     }
   }
 }
+
+TEST_SUITE_END();

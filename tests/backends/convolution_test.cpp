@@ -85,3 +85,5 @@ TEST_CASE("convolutions of any shape have the bytes of LibTorch's") {
     }
   }
 }
+
+TEST_SUITE_END();

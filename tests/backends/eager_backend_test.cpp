@@ -108,3 +108,5 @@ TEST_CASE("a body that throws leaves no step behind") {
   CHECK_THROWS_AS(backend->run({}, {}, broken, IsDue(), queue), std::runtime_error);
   CHECK_FALSE(backend->is_in_step());
 }
+
+TEST_SUITE_END();

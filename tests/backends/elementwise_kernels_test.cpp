@@ -215,3 +215,5 @@ TEST_CASE("large tensors, which several threads share") {
       pairs({900, 801}, {900, 801}),
       1);
 }
+
+TEST_SUITE_END();

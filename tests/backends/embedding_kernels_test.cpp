@@ -84,3 +84,5 @@ TEST_CASE("a row that an embedding lacks is an error that names its position") {
     CHECK_MESSAGE(error.find("position 1") != std::string::npos, error);
   }
 }
+
+TEST_SUITE_END();

@@ -125,3 +125,5 @@ TEST_CASE("what is wrong in a file is said with the program, the tensor and the 
   bad.set("instructions", instructions);
   says(bad, {"\"test\"", "instruction 0", "before it is made"});
 }
+
+TEST_SUITE_END();

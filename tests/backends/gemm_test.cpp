@@ -188,3 +188,5 @@ TEST_CASE("blocks of k add up to the product") {
     }
   }
 }
+
+TEST_SUITE_END();

@@ -114,3 +114,5 @@ TEST_CASE(
   CHECK(graph.outputs.size() == 1);
   CHECK(to_text(graph).find("aten::mul") != std::string::npos);
 }
+
+TEST_SUITE_END();

@@ -422,3 +422,5 @@ TEST_CASE("layers of other kinds stay LibTorch's") {
     check_left_alone(clean_up(recorded_layer(shape).program, {"lstm_layers"}).program);
   }
 }
+
+TEST_SUITE_END();

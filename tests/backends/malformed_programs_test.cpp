@@ -294,3 +294,5 @@ TEST_CASE("a layer of LSTM whose weights all agree, but cannot be cut into gates
     CHECK(is_refused(program, sequences()));
   }
 }
+
+TEST_SUITE_END();

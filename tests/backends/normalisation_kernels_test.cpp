@@ -103,3 +103,5 @@ TEST_CASE("the gradient of a layer norm over such rows, by one thread and by two
     }
   }
 }
+
+TEST_SUITE_END();

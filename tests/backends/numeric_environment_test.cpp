@@ -45,3 +45,5 @@ TEST_CASE("a difference names what differs and both values, and nothing else") {
   CHECK(text.find("Z80") != std::string::npos);
   CHECK(text.find("blas") == std::string::npos);
 }
+
+TEST_SUITE_END();

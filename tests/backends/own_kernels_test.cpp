@@ -484,3 +484,5 @@ TEST_CASE("kernels that may round differently stay within their bounds") {
   };
   check_close(body, batch, {{"mean", mean}, {"variance", variance}});
 }
+
+TEST_SUITE_END();

@@ -162,3 +162,5 @@ TEST_CASE("a block longer than what is packed, and factors of the target, are no
   product.shape.beta = 0.5F;
   CHECK(!can_multiply_panels(product.shape, {256, 257}));
 }
+
+TEST_SUITE_END();

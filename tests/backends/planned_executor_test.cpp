@@ -478,3 +478,5 @@ TEST_CASE("a result is not written over an argument of another dtype") {
     CHECK(equal_bytes(executor.run({{"x", x}}, kAlwaysDue)[0], body(x)));
   }
 }
+
+TEST_SUITE_END();

@@ -140,3 +140,5 @@ TEST_CASE("products that are added to a sum, of more terms than a library adds u
     }
   }
 }
+
+TEST_SUITE_END();

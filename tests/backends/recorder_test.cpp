@@ -198,3 +198,5 @@ TEST_CASE("the most memory of results: views of weights and batches are none of 
       {{"w", w}});
   CHECK(peak_of_results(program) == 4 * (2 * 1000 + 2 * 3));
 }
+
+TEST_SUITE_END();

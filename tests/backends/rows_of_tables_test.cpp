@@ -192,3 +192,5 @@ TEST_CASE("a pass adds up for each row of a table, where that is less work and n
     CHECK(added_up_for_rows(on_table) == 0);
   }
 }
+
+TEST_SUITE_END();

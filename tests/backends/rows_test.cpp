@@ -78,3 +78,5 @@ TEST_CASE("numbers, nothing, and what is written over itself") {
   CHECK_FALSE(common_rows({&nothing}));
   CHECK_FALSE(common_rows({&repeated}));
 }
+
+TEST_SUITE_END();

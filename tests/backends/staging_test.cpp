@@ -186,3 +186,5 @@ TEST_CASE("a batch that is the state itself is refused where the step writes it"
   };
   CHECK(capture_error(make).find("share memory") != std::string::npos);
 }
+
+TEST_SUITE_END();

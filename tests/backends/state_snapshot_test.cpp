@@ -67,3 +67,5 @@ TEST_CASE("undefined and empty tensors of the state are nothing to copy") {
   const StateSnapshot snapshot({{"grad", at::Tensor()}, {"empty", torch::empty({0})}}, {});
   CHECK(snapshot.first_difference() == "");
 }
+
+TEST_SUITE_END();

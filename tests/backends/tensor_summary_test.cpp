@@ -38,3 +38,5 @@ TEST_CASE("a label out of range shows") {
   CHECK(labels.range->max == 11.0);
   CHECK(labels.is_finite());
 }
+
+TEST_SUITE_END();

@@ -149,3 +149,5 @@ TEST_CASE("the memory of a plan is known by what it is for") {
   CHECK(memory.fullest[0].bytes == 40 * 40 * 4);
   CHECK(memory.capture == 40 * 40 * 4 + 4);  // the product and its sum; x.t() is x
 }
+
+TEST_SUITE_END();

@@ -597,3 +597,5 @@ TEST_CASE("a step that need not be exact ends near the exact one") {
     }
   }
 }
+
+TEST_SUITE_END();

@@ -135,3 +135,5 @@ TEST_CASE("a gradient handed to the host is that of the step that ran") {
           return probe;
         }) == "");
 }
+
+TEST_SUITE_END();

@@ -288,3 +288,5 @@ TEST_CASE("evaluation replays without touching the state") {
           return probe;
         }) == "");
 }
+
+TEST_SUITE_END();

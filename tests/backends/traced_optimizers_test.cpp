@@ -85,3 +85,5 @@ TEST_CASE(
   CHECK(traced_against_eager([] { return training(momentum(), 3); }, 18, 6) == "");
   CHECK(traced_against_eager([] { return training(adamw(), 3); }, 18, 6) == "");
 }
+
+TEST_SUITE_END();

@@ -321,3 +321,5 @@ TEST_CASE("what a step may do replays as it was written, bit for bit") {
     CHECK(traced_against_eager([&] { return descent(pattern.loss); }) == "");
   }
 }
+
+TEST_SUITE_END();

@@ -314,3 +314,5 @@ TEST_CASE("a tensor without value is refused as an output") {
             }),
             "\"loss\""));
 }
+
+TEST_SUITE_END();

@@ -259,3 +259,5 @@ TEST_CASE("what is drawn is all that is built in") {
   }
   CHECK(described("schedulers").size() >= 5);
 }
+
+TEST_SUITE_END();

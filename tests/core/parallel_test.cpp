@@ -107,3 +107,5 @@ TEST_CASE("items with many elements are worth a thread each") {
   CHECK(grain_of(kElementsOfThread / 4) == 4);
   CHECK(grain_of(0) == kElementsOfThread);
 }
+
+TEST_SUITE_END();

@@ -121,3 +121,5 @@ TEST_CASE("a consumer of any pace, and one that pauses, gets every batch") {
     }
   }
 }
+
+TEST_SUITE_END();

@@ -169,3 +169,5 @@ TEST_CASE("around a replayed step nothing is allocated, what LibTorch's operator
 }
 
 #endif
+
+TEST_SUITE_END();

@@ -242,3 +242,5 @@ TEST_CASE("a loss that goes bad ends a rehearsal that has planned everything") {
   bad = 1;
   CHECK_THROWS_AS(rehearse(run, 50), NonFiniteLossError);
 }
+
+TEST_SUITE_END();

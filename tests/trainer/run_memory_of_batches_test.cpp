@@ -142,3 +142,5 @@ TEST_CASE("the predicted peak is that of a training of the whole run") {
     check_near(rehearse(run, c.updates).grown_by, memory_of(steps, run));
   }
 }
+
+TEST_SUITE_END();

@@ -109,3 +109,5 @@ TEST_CASE("the predicted peak takes in what operators need inside") {
   const Rehearsal rehearsal = rehearse_all_steps(run);
   check_near(rehearse(run, 10).grown_by, memory_of(rehearsal, run));
 }
+
+TEST_SUITE_END();

@@ -131,3 +131,5 @@ TEST_CASE("replayed steps of the recipes ask the system for nothing, with the lo
 }
 
 #endif
+
+TEST_SUITE_END();

@@ -298,3 +298,5 @@ TEST_CASE("updates are timed from what the run has loaded") {
   CHECK(*std::min_element(begins.begin(), begins.end()) == 6);
   CHECK(begins.size() > 13);  // more than the run's own: some were timed
 }
+
+TEST_SUITE_END();

@@ -1,0 +1,125 @@
+#include <doctest/doctest.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/captured_steps.h"
+#include "backends/passes/passes.h"
+#include "optim/clip.h"
+#include "optim/operators.h"
+
+TEST_SUITE_BEGIN("backends/scaled_updates");
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+int64_t overloads(const StepProgram& program, const std::string& op) {
+  return std::count_if(program.instructions.begin(),
+                       program.instructions.end(),
+                       [&](const Instruction& i) { return operator_name(i.op) == op; });
+}
+
+// Updates as the optimizers' first ones, with numbers that the step makes.
+void update(const std::string& name,
+            const std::vector<at::Tensor>& params,
+            const std::vector<at::Tensor>& grads) {
+  register_optimizer_operators();
+  std::vector<at::Tensor> moments;
+  std::vector<at::Tensor> more_moments;
+  std::vector<at::Tensor> steps;
+  for (const at::Tensor& param : params) {
+    moments.push_back(torch::zeros_like(param));
+    more_moments.push_back(torch::zeros_like(param));
+    steps.push_back(torch::zeros({}, at::kDouble));
+  }
+  const auto number = [](double value) { return torch::full({}, value, at::kDouble); };
+  torch::jit::Stack stack;
+  if (name == "rondo::sgd_") {
+    torch::jit::push(stack, params, grads, moments, steps);
+    torch::jit::push(stack, number(0.1), number(0.9), number(0), number(0.01), true);
+  } else {
+    const std::vector<at::Tensor> no_maxima;
+    torch::jit::push(stack, params, grads, moments, more_moments, no_maxima, steps);
+    torch::jit::push(
+        stack, number(0.1), number(0.9), number(0.99), number(1e-8), number(0.01), true);
+  }
+  c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);
+}
+
+}  // namespace
+
+TEST_CASE("clipping's scale goes into the update that uses the gradients next") {
+  for (const char* name : {"rondo::sgd_", "rondo::adam_"}) {
+    CAPTURE(name);
+    CapturedSteps recorded([&](const at::Tensor& x, const at::Tensor& state) {
+      const at::Tensor other = torch::ones({8, 6});
+      const std::vector<at::Tensor> grads = {x.sum(0), x.sin()};
+      clip_by_norm_(grads, 0.5);
+      update(name, {state, other}, grads);
+      return other + grads[1];
+    });
+    const StepProgram passed = scale_gradients_in_updates(recorded.program);
+    CHECK(overloads(recorded.program, "aten::mul_.Tensor") == 2);
+    CHECK(overloads(passed, "aten::mul_.Tensor") == 0);
+    CHECK(overloads(passed, std::string(name) + ".scaled") == 1);
+    recorded.check_same(passed);
+  }
+}
+
+TEST_CASE("scaled gradients that something sees before the update are scaled where they were") {
+  using Between = std::function<void(const at::Tensor& grad, const at::Tensor& scale)>;
+  const auto check_kept = [](const at::ScalarType scale_dtype, const Between& between) {
+    CapturedSteps recorded([&](const at::Tensor& x, const at::Tensor& state) {
+      const at::Tensor grad = x.sum(0);
+      const at::Tensor scale = x.select(0, 1).select(0, 2).to(scale_dtype, false, /*copy=*/true);
+      grad.mul_(scale);
+      between(grad, scale);
+      update("rondo::sgd_", {state}, {grad});
+      return grad + scale;
+    });
+    const StepProgram passed = scale_gradients_in_updates(recorded.program);
+    CHECK(overloads(passed, "rondo::sgd_.scaled") == 0);
+    recorded.check_same(passed);
+  };
+  check_kept(at::kFloat,
+             [](const at::Tensor& grad, const at::Tensor& scale) { scale.add_(grad.norm()); });
+  check_kept(at::kFloat, [](const at::Tensor& grad, const at::Tensor&) { grad.clamp_(-1, 1); });
+  check_kept(at::kFloat, [](const at::Tensor&, const at::Tensor& scale) { scale.add_(1); });
+  check_kept(at::kDouble, [](const at::Tensor&, const at::Tensor&) {});
+}
+
+TEST_CASE("a gradient that two parameters share is scaled once") {
+  CapturedSteps recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor other = torch::ones({6});
+    const at::Tensor grad = x.sum(0);
+    grad.mul_(x.norm());
+    update("rondo::sgd_", {state, other}, {grad, grad});
+    return other;
+  });
+  const StepProgram passed = scale_gradients_in_updates(recorded.program);
+  CHECK(overloads(passed, "rondo::sgd_.scaled") == 0);
+  recorded.check_same(passed);
+}
+
+TEST_CASE("an update of which only some gradients are scaled, or by several numbers, is left") {
+  CapturedSteps recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const at::Tensor other = torch::ones({8, 6});
+    const std::vector<at::Tensor> grads = {x.sum(0), x.sin()};
+    grads[0].mul_(x.norm());
+    update("rondo::sgd_", {state, other}, grads);
+    grads[0].mul_(x.norm());
+    grads[1].mul_(x.sum());
+    update("rondo::sgd_", {state, other}, grads);
+    return other;
+  });
+  const StepProgram passed = scale_gradients_in_updates(recorded.program);
+  CHECK(overloads(passed, "rondo::sgd_.scaled") == 0);
+  recorded.check_same(passed);
+}
+
+TEST_SUITE_END();
