@@ -137,14 +137,14 @@ std::string json_of(const StepReport& step) {
       json_of(grouped(fullest, &InstructionBytes::module)));
 }
 
-/// The process that the run needs at most. What libraries take once, when they are first called,
-/// they may have given back before the second rehearsal.
-int64_t most_of_process(const Rehearsal& first, const Rehearsal& second, const RunMemory& all) {
-  return std::max({first.most_before, first.before + first.grown_by, second.before + all.peak});
+/// What the process of the run takes at most, with program, libraries and data set.
+/// \param first  of this process, which has grown by what libraries keep as well
+int64_t most_of_process(const Rehearsal& first, const RunConfig& run) {
+  return std::max(first.most_before, first.before + memory_of(first, run).peak);
 }
 
 /// One line: the same bytes as `print` tells.
-std::string json_of(const Rehearsal& rehearsal, const RunMemory& all, int64_t most) {
+std::string json_of(const Rehearsal& rehearsal, const RunMemory& all, int64_t process) {
   Amounts whole = all.state;
   whole.insert({{"inputs", all.inputs},
                 {"ahead", all.ahead},
@@ -157,8 +157,7 @@ std::string json_of(const Rehearsal& rehearsal, const RunMemory& all, int64_t mo
                 {"unplanned", all.unplanned},
                 {"replays", all.of_replays()},
                 {"peak", all.peak},
-                {"before", rehearsal.before},
-                {"process", most},
+                {"process", process},
                 {"measured", rehearsal.grown_by}});
   std::vector<std::string> texts;
   texts.reserve(rehearsal.steps.size());
@@ -185,12 +184,12 @@ int run_plan(const CommandLine& line, Registries& registries) {
         "backend.executor = \"{}\" plans no memory: shown is what \"plan\" takes\n",
         std::exchange(run.init.backend.executor, "plan"));
   }
-  const Rehearsal first = rehearse_all_steps(run);  // grows by what libraries keep, too
+  const Rehearsal first = rehearse_all_steps(run);
   const Rehearsal rehearsal = rehearse_all_steps(run);
   const RunMemory all = memory_of(rehearsal, run);
-  const int64_t most = most_of_process(first, rehearsal, all);
+  const int64_t process = most_of_process(first, run);
   if (line.json) {
-    std::cout << json_of(rehearsal, all, most) << std::endl;
+    std::cout << json_of(rehearsal, all, process) << std::endl;
   } else {
     print(run, rehearsal.steps, all);
   }
@@ -204,9 +203,9 @@ int run_plan(const CommandLine& line, Registries& registries) {
   }
   std::cerr << fmt::format(
       "{}: {} at most for the whole process, with program, libraries and data set\n",
-      most <= limit ? "fits" : "does not fit",
-      megabytes(most));
-  return most <= limit ? 0 : 1;
+      process <= limit ? "fits" : "does not fit",
+      megabytes(process));
+  return process <= limit ? 0 : 1;
 }
 
 }  // namespace rondo

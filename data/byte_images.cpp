@@ -1,7 +1,6 @@
 #include "data/byte_images.h"
 
-#include <ATen/ops/empty.h>
-
+#include "data/batch_memory.h"
 #include "data/internal/rows.h"
 
 namespace rondo {
@@ -16,8 +15,8 @@ PixelValues pixel_values(double mean, double std) {
 
 Batch ByteImages::gather(const std::vector<int64_t>& indices) const {
   const auto count = static_cast<int64_t>(indices.size());
-  at::Tensor image = at::empty({count, shape[0], shape[1], shape[2]}, at::kFloat);
-  at::Tensor label = at::empty({count}, at::kLong);
+  at::Tensor image = batch_tensor({count, shape[0], shape[1], shape[2]}, at::kFloat);
+  at::Tensor label = batch_tensor({count}, at::kLong);
   const int64_t plane = shape[1] * shape[2];
   auto* out = image.data_ptr<float>();
   auto* label_out = label.data_ptr<int64_t>();

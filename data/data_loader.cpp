@@ -19,6 +19,7 @@ namespace {
 std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
                                         const LoaderOptions& options,
                                         detail::PassEnd pass_end) {
+  stream = detail::in_batch_memory(std::move(stream));
   return options.prefetch == 0 ? std::move(stream)
                                : detail::prefetched(std::move(stream), options.prefetch, pass_end);
 }

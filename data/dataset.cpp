@@ -1,6 +1,5 @@
 #include "data/dataset.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "data/batch_memory.h"
 
 namespace rondo {
 
@@ -54,7 +54,7 @@ at::Tensor stack_tensors(const std::vector<at::Tensor>& tensors) {
   }
   std::vector<int64_t> shape = tensors.front().sizes().vec();
   shape.insert(shape.begin(), static_cast<int64_t>(tensors.size()));
-  at::Tensor stacked = at::empty(shape, tensors.front().options().requires_grad(false));
+  at::Tensor stacked = batch_tensor(shape, tensors.front().scalar_type());
   auto* out = static_cast<char*>(stacked.data_ptr());
   for (const at::Tensor& tensor : tensors) {
     if (tensor.nbytes() > 0) {

@@ -1,9 +1,8 @@
 #include "data/token_windows.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 
+#include "data/batch_memory.h"
 #include "data/internal/rows.h"
 
 namespace rondo {
@@ -17,8 +16,8 @@ template <class Token>
 Batch TokenWindows::gather_windows(const Token* sequence,
                                    const std::vector<int64_t>& indices) const {
   const auto count = static_cast<int64_t>(indices.size());
-  at::Tensor tokens = at::empty({count, context_}, at::kLong);
-  at::Tensor targets = at::empty({count, context_}, at::kLong);
+  at::Tensor tokens = batch_tensor({count, context_}, at::kLong);
+  at::Tensor targets = batch_tensor({count, context_}, at::kLong);
   auto* token = tokens.data_ptr<int64_t>();
   auto* target = targets.data_ptr<int64_t>();
   for (const int64_t index : indices) {

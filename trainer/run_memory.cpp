@@ -39,12 +39,6 @@ int64_t amount(const Amounts& amounts, const char* kind) {
   return found != amounts.end() ? found->second : 0;
 }
 
-/// How fast a step is.
-enum class Pace {
-  Replay,
-  Capture  ///< so slow that the loader has made all it can, and given back the used batches
-};
-
 /// The batches of a pass, in bytes and numbers.
 struct Batches {
   int64_t bytes = 0;       ///< of one
@@ -63,38 +57,18 @@ struct Batches {
     return passes * whole + (rest < pass ? rest * bytes : whole);
   }
 
-  /// The most bytes of so many places in a row, the first of which is `begin`, or each `stride`
-  /// after it, at most `end`.
-  int64_t most(int64_t places, int64_t begin, int64_t end, int64_t stride) const {
-    if (begin + places < pass) {
+  /// Bytes of the most that are there at once: a group, which is read whole, and what was made
+  /// since. That much stays (BatchMemory).
+  int64_t most() const {
+    const int64_t places = std::min(group, pass) + behind + ahead;
+    if (places < pass) {
       return places * bytes;
     }
     int64_t found = 0;
-    for (; begin <= end; begin += stride) {
+    for (int64_t begin = 0; begin <= pass; ++begin) {
       found = std::max(found, first(begin + places) - first(begin));
     }
     return found;
-  }
-
-  /// Bytes of the batches that are there while a step runs, its own included. A group is read
-  /// whole.
-  int64_t beside(const StepReport& step, Pace pace) const {
-    const GroupPhase& phase = step.phase;
-    const int64_t left = phase.is_first ? phase.size : phase.is_last ? 1 : phase.size - 1;
-    // Only the end of a pass has what is cut short.
-    const bool ends_pass = phase.size < group || step.memory.inputs < bytes;
-    const int64_t last = pass - left;
-    if (ahead == 0) {
-      return most(left + behind, ends_pass ? last : phase.size - left, last, group);
-    }
-    // A thread that makes batches gives the memory of used ones back when it makes the next ones.
-    const int64_t places = std::min(group, pass) + behind + ahead;
-    if (!ends_pass) {
-      return most(places, 0, pass, 1);
-    }
-    const int64_t own = goes_on ? pass + 1 + last : last;  // places repeat after a pass
-    const int64_t used = pace == Pace::Capture ? phase.size : std::min(places, pass + 1);
-    return most(places, std::max<int64_t>(own - used + 1, 0), own, 1);
   }
 };
 
@@ -125,35 +99,28 @@ std::vector<StepReport> steps_of(const DataLoader& loader, const std::vector<Ste
   return found;
 }
 
-/// The batches of a run while one of its steps runs.
+/// The batches of a run.
 class BatchesOfRun {
  public:
   BatchesOfRun(const RunConfig& run, const std::vector<StepReport>& steps) {
     std::vector<StepReport> training;
     std::copy_if(steps.begin(), steps.end(), std::back_inserter(training), is_of_training);
-    train_ = batches_of(run.fit->train, run.init.loop.grad_accum_steps, training);
-    train_.goes_on = dynamic_cast<const Dataset*>(&run.fit->train.source()) != nullptr;
-    for (const StepReport& step : training) {
-      most_of_training_ = std::max(most_of_training_, train_.beside(step, Pace::Replay));
-    }
+    Batches batches = batches_of(run.fit->train, run.init.loop.grad_accum_steps, training);
+    batches.goes_on = dynamic_cast<const Dataset*>(&run.fit->train.source()) != nullptr;
+    of_training_ = batches.most();
     for (const DataLoader& loader : run.fit->val) {
       add_validation(loader, steps_of(loader, steps));
     }
   }
 
-  int64_t most_of_training() const { return most_of_training_; }
+  int64_t of_training() const { return of_training_; }
 
-  int64_t most_of_validation() const { return most_of_validation_; }
+  /// Of the loader that has most.
+  int64_t of_validation() const { return of_validation_; }
 
-  /// A validation finds what the training has made ahead. Which loader its step belongs to is not
-  /// told.
-  int64_t beside(const StepReport& step, Pace pace) const {
-    if (is_of_training(step)) {
-      return train_.beside(step, pace);
-    }
-    const int64_t of_training =
-        train_.ahead == 0 ? train_.behind * train_.bytes : most_of_training_;
-    return of_training + most_of_validation_;
+  /// What is there while a step runs. Which loader the step of a validation belongs to is not told.
+  int64_t beside(const StepReport& step) const {
+    return is_of_training(step) ? of_training_ : of_training_ + of_validation_;
   }
 
  private:
@@ -164,14 +131,11 @@ class BatchesOfRun {
     Batches batches = batches_of(loader, 1, steps);
     batches.goes_on = false;
     batches.behind = 0;
-    for (const StepReport& step : steps) {
-      most_of_validation_ = std::max(most_of_validation_, batches.beside(step, Pace::Replay));
-    }
+    of_validation_ = std::max(of_validation_, batches.most());
   }
 
-  Batches train_;
-  int64_t most_of_training_ = 0;
-  int64_t most_of_validation_ = 0;
+  int64_t of_training_ = 0;
+  int64_t of_validation_ = 0;
 };
 
 // An arena takes memory from the last capture of its step on.
@@ -186,10 +150,9 @@ int64_t peak_of(const RunMemory& all,
   int64_t peak = base + most_batches + all.capture;
   for (const StepReport& step : steps) {
     const StepMemory& memory = step.memory;
-    const int64_t there = base + batches.beside(step, Pace::Replay);
+    const int64_t there = base + batches.beside(step);
     const int64_t until_ready = std::max(memory.capture, memory.arena + memory.trial);
-    peak = std::max(
-        peak, base + batches.beside(step, Pace::Capture) + memory.arenas_at_capture + until_ready);
+    peak = std::max(peak, base + batches.beside(step) + memory.arenas_at_capture + until_ready);
     if (all.is_verified) {  // beside a copy of state and batch, as a replay and then as written
       peak = std::max(peak,
                       there + memory.arenas_at_first + copy + memory.inputs +
@@ -236,8 +199,8 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
     all.capture = std::max(all.capture, step.memory.capture);
   }
   const BatchesOfRun batches(run, steps);
-  all.ahead = batches.most_of_training() - all.inputs;
-  all.validation = batches.most_of_validation();
+  all.ahead = batches.of_training() - all.inputs;
+  all.validation = batches.of_validation();
   for (const auto& [name, bytes] : captured) {
     const std::string kind = kind_of(name);
     all.state[kind] += bytes;

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "data/batch_memory.h"
 
 namespace rondo::detail {
 
@@ -166,7 +167,27 @@ class PassesStream final : public BatchStream {
   bool is_over_ = false;
 };
 
+class StreamInBatchMemory final : public BatchStream {
+ public:
+  explicit StreamInBatchMemory(std::unique_ptr<BatchStream> source) : source_(std::move(source)) {}
+
+  std::optional<Batch> next() override {
+    const BatchMemory::Scope scope(memory_);
+    return source_->next();
+  }
+
+  LoaderPosition position() const override { return source_->position(); }
+
+ private:
+  BatchMemory memory_;
+  const std::unique_ptr<BatchStream> source_;
+};
+
 }  // namespace
+
+std::unique_ptr<BatchStream> in_batch_memory(std::unique_ptr<BatchStream> source) {
+  return std::make_unique<StreamInBatchMemory>(std::move(source));
+}
 
 std::unique_ptr<BatchStream> passes(
     std::function<std::unique_ptr<BatchStream>(const LoaderPosition&)> pass_at,

@@ -43,6 +43,9 @@ std::unique_ptr<BatchStream> passes(
     std::function<std::unique_ptr<BatchStream>(const LoaderPosition&)> pass_at,
     const LoaderPosition& from);
 
+/// What `source` makes, with large tensors in one BatchMemory, from the first batch to the last.
+std::unique_ptr<BatchStream> in_batch_memory(std::unique_ptr<BatchStream> source);
+
 /// What a loader's thread does at the end of a pass.
 enum class PassEnd {
   Rest,  ///< it waits until something behind the end is asked for

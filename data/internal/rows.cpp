@@ -1,12 +1,12 @@
 #include "data/internal/rows.h"
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <cstring>
 #include <string>
 
 #include "core/error.h"
+#include "data/batch_memory.h"
 
 namespace rondo::detail {
 
@@ -20,7 +20,7 @@ at::Tensor gather_rows(const at::Tensor& rows, const std::vector<int64_t>& indic
   std::vector<int64_t> shape = rows.sizes().vec();
   const int64_t available = shape[0];
   shape[0] = static_cast<int64_t>(indices.size());
-  at::Tensor gathered = at::empty(shape, rows.options());
+  at::Tensor gathered = batch_tensor(shape, rows.scalar_type());
   const size_t row_bytes = available == 0 ? 0 : rows.nbytes() / static_cast<size_t>(available);
   const auto* from = static_cast<const char*>(rows.data_ptr());
   auto* to = static_cast<char*>(gathered.data_ptr());
