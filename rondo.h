@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/summary.h"
 #include "core/time.h"
+#include "data/batch_memory.h"
 #include "data/data_loader.h"
 #include "data/datasets.h"
 #include "loggers/loggers.h"

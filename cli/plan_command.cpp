@@ -46,6 +46,10 @@ Amounts grouped(const std::vector<InstructionBytes>& results, std::string Instru
   return groups;
 }
 
+bool saves_in_background(const RunConfig& run) {
+  return run.init.checkpoint.async && !run.init.checkpoint.steps.is_zero();
+}
+
 void print(const RunConfig& run, const std::vector<StepReport>& steps, const RunMemory& all) {
   for (const StepReport& step : steps) {
     std::cout << fmt::format("step {}: {} operators, arena {}, of it {} that kernels keep\n",
@@ -78,7 +82,7 @@ void print(const RunConfig& run, const std::vector<StepReport>& steps, const Run
       megabytes(all.peak),
       megabytes(all.unplanned));
   std::cout << "not predicted: the data set, what libraries keep, validations of callbacks";
-  if (run.init.checkpoint.async && !run.init.checkpoint.steps.is_zero()) {
+  if (saves_in_background(run)) {
     std::cout << ", the copy of the state while a save in the background writes it";
   }
   if (all.history > 0) {
@@ -137,10 +141,16 @@ std::string json_of(const StepReport& step) {
       json_of(grouped(fullest, &InstructionBytes::module)));
 }
 
-/// What the process of the run takes at most, with program, libraries and data set.
-/// \param first  of this process, which has grown by what libraries keep as well
-int64_t most_of_process(const Rehearsal& first, const RunConfig& run) {
+/// What the process of the run takes, with program, libraries and data set.
+/// \param first  the first rehearsal in this process: its growth takes in what libraries keep
+int64_t process_of(const Rehearsal& first, const RunConfig& run) {
   return std::max(first.most_before, first.before + memory_of(first, run).peak);
+}
+
+/// What a save and the history may add to it.
+int64_t most_beside(const RunMemory& all, const RunConfig& run) {
+  return (saves_in_background(run) ? all.of_state() : 0) +
+         (all.history > 0 ? most_kept_batches(all) : 0);
 }
 
 /// One line: the same bytes as `print` tells.
@@ -187,7 +197,7 @@ int run_plan(const CommandLine& line, Registries& registries) {
   const Rehearsal first = rehearse_all_steps(run);
   const Rehearsal rehearsal = rehearse_all_steps(run);
   const RunMemory all = memory_of(rehearsal, run);
-  const int64_t process = most_of_process(first, run);
+  const int64_t process = process_of(first, run);
   if (line.json) {
     std::cout << json_of(rehearsal, all, process) << std::endl;
   } else {
@@ -201,11 +211,13 @@ int run_plan(const CommandLine& line, Registries& registries) {
   if (limit == 0) {
     return 0;
   }
+  const int64_t most = process + most_beside(all, run);
   std::cerr << fmt::format(
-      "{}: {} at most for the whole process, with program, libraries and data set\n",
-      process <= limit ? "fits" : "does not fit",
-      megabytes(process));
-  return process <= limit ? 0 : 1;
+      "{}: {} at most for the whole process, with program, libraries, data set, the copy of a save "
+      "and kept batches\n",
+      most <= limit ? "fits" : "does not fit",
+      megabytes(most));
+  return most <= limit ? 0 : 1;
 }
 
 }  // namespace rondo

@@ -7,17 +7,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <numeric>
 #include <utility>
-#include <vector>
 
-#if defined(__has_include)
-#if __has_include(<sanitizer/asan_interface.h>)
+#if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
-#endif
-#endif
-#ifndef ASAN_POISON_MEMORY_REGION
+#else
 #define ASAN_POISON_MEMORY_REGION(begin, bytes) ((void)(begin), (void)(bytes))
 #define ASAN_UNPOISON_MEMORY_REGION(begin, bytes) ((void)(begin), (void)(bytes))
 #endif
@@ -28,40 +25,44 @@ namespace {
 
 constexpr size_t kLarge = size_t{128} << 10;  // bytes; glibc begins to map blocks there by itself
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kRedzone = 4096;  // bytes behind a tensor that nobody may touch
+#else
+constexpr size_t kRedzone = 0;
+#endif
+
 /// Pages of the system's.
 class Mapping {
  public:
-  Mapping() = default;
-
   /// Empty when there is not so much memory.
   explicit Mapping(size_t bytes) {
-    void* const begin =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const begin = ::mmap(
+        nullptr, bytes + kRedzone, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (begin != MAP_FAILED) {
       begin_ = begin;
       bytes_ = bytes;
     }
   }
 
-  Mapping(Mapping&& other) noexcept
-      : begin_(std::exchange(other.begin_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-  Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(begin_, other.begin_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
 
   ~Mapping() {
     if (begin_ != nullptr) {
-      ASAN_UNPOISON_MEMORY_REGION(begin_, bytes_);
-      ::munmap(begin_, bytes_);
+      lend(bytes_ + kRedzone);
+      ::munmap(begin_, bytes_ + kRedzone);
     }
   }
 
   void* begin() const { return begin_; }
 
   size_t bytes() const { return bytes_; }
+
+  /// For a sanitizer, which sees who goes beyond, or uses what was given back.
+  void lend(size_t bytes) const {
+    ASAN_POISON_MEMORY_REGION(begin_, bytes_ + kRedzone);
+    ASAN_UNPOISON_MEMORY_REGION(begin_, bytes);
+  }
 
  private:
   void* begin_ = nullptr;
@@ -74,68 +75,73 @@ thread_local BatchMemory* memory_of_thread = nullptr;
 
 class BatchMemory::Blocks {
  public:
-  /// Empty when there is not so much memory.
-  Mapping take(size_t bytes) {
+  /// One, or none when there is not so much memory.
+  std::list<Mapping> take(size_t bytes) {
     const std::lock_guard lock(mutex_);
-    Mapping block = take_unused(bytes);
-    if (block.begin() == nullptr) {
-      most_in_use_ = std::max(most_in_use_, in_use_ + bytes);
-      make_room(bytes);
-      block = Mapping(bytes);
+    std::list<Mapping> block = take_unused(bytes);
+    if (block.empty()) {
+      keep_unused(std::max(most_in_use_, in_use_ + bytes) - in_use_ - bytes);
+      block.emplace_back(bytes);
+      if (block.front().begin() == nullptr) {
+        keep_unused(0);
+        block.clear();
+        block.emplace_back(bytes);
+      }
     }
-    in_use_ += block.bytes();
+    if (block.front().begin() == nullptr) {
+      return {};
+    }
+    in_use_ += block.front().bytes();
+    most_in_use_ = std::max(most_in_use_, in_use_);
+    block.front().lend(bytes);
     return block;
   }
 
-  void give_back(Mapping block) {
+  /// \param block  one; never throws, as a list of one is hooked into another
+  void give_back(std::list<Mapping> block) {
     const std::lock_guard lock(mutex_);
-    in_use_ -= block.bytes();
+    in_use_ -= block.front().bytes();
     if (!is_closed_) {
-      ASAN_POISON_MEMORY_REGION(block.begin(), block.bytes());
-      unused_bytes_ += block.bytes();
-      unused_.push_back(std::move(block));
+      block.front().lend(0);
+      unused_bytes_ += block.front().bytes();
+      unused_.splice(unused_.end(), block);
     }
   }
 
   void close() {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
-    unused_.clear();
+    keep_unused(0);
   }
 
  private:
-  /// The smallest that is large enough, unless it is so large that it would better be another's.
-  Mapping take_unused(size_t bytes) {
+  /// The smallest that is large enough. One that is much larger is left to another tensor.
+  std::list<Mapping> take_unused(size_t bytes) {
     auto found = unused_.end();
     for (auto block = unused_.begin(); block != unused_.end(); ++block) {
-      const bool fits = block->bytes() >= bytes && block->bytes() <= bytes + bytes / 4;
+      const bool fits = block->bytes() >= bytes && block->bytes() <= bytes + bytes / 16;
       if (fits && (found == unused_.end() || block->bytes() < found->bytes())) {
         found = block;
       }
     }
-    if (found == unused_.end()) {
-      return {};
+    std::list<Mapping> block;
+    if (found != unused_.end()) {
+      unused_bytes_ -= found->bytes();
+      block.splice(block.end(), unused_, found);
     }
-    Mapping block = std::move(*found);
-    unused_.erase(found);
-    unused_bytes_ -= block.bytes();
-    ASAN_UNPOISON_MEMORY_REGION(block.begin(), block.bytes());
     return block;
   }
 
-  /// Gives the oldest unused blocks to the system, until so many bytes more are no more in all than
-  /// were in use at once.
-  void make_room(size_t bytes) {
-    auto oldest = unused_.begin();
-    while (oldest != unused_.end() && in_use_ + unused_bytes_ + bytes > most_in_use_) {
-      unused_bytes_ -= oldest->bytes();
-      ++oldest;
+  /// Gives the oldest unused blocks to the system until there are no more than `most` bytes.
+  void keep_unused(size_t most) {
+    while (unused_bytes_ > most) {
+      unused_bytes_ -= unused_.front().bytes();
+      unused_.pop_front();
     }
-    unused_.erase(unused_.begin(), oldest);
   }
 
   std::mutex mutex_;  // guards what follows
-  std::vector<Mapping> unused_;
+  std::list<Mapping> unused_;
   size_t unused_bytes_ = 0;
   size_t in_use_ = 0;
   size_t most_in_use_ = 0;
@@ -156,11 +162,9 @@ BatchMemory::Scope::~Scope() {
 }
 
 at::Tensor batch_tensor(c10::IntArrayRef sizes, c10::ScalarType dtype) {
-  using Blocks = BatchMemory::Blocks;
-
   struct Lent {
-    std::shared_ptr<Blocks> blocks;
-    Mapping block;
+    std::shared_ptr<BatchMemory::Blocks> from;
+    std::list<Mapping> block = {};
   };
 
   const auto count = static_cast<size_t>(
@@ -169,15 +173,15 @@ at::Tensor batch_tensor(c10::IntArrayRef sizes, c10::ScalarType dtype) {
   if (memory_of_thread == nullptr || bytes < kLarge) {
     return at::empty(sizes, dtype);
   }
-  const std::shared_ptr<Blocks>& blocks = memory_of_thread->blocks_;
-  auto lent = std::make_unique<Lent>(Lent{blocks, blocks->take(bytes)});
-  void* const begin = lent->block.begin();
-  if (begin == nullptr) {
+  auto lent = std::make_unique<Lent>(Lent{memory_of_thread->blocks_});
+  lent->block = lent->from->take(bytes);
+  if (lent->block.empty()) {
     return at::empty(sizes, dtype);  // which says how much it is
   }
+  void* const begin = lent->block.front().begin();
   const auto give_back = [](void* context) {
     const std::unique_ptr<Lent> back(static_cast<Lent*>(context));
-    back->blocks->give_back(std::move(back->block));
+    back->from->give_back(std::move(back->block));
   };
   c10::DataPtr memory(begin, lent.release(), give_back, c10::kCPU);
   c10::Storage storage(c10::Storage::use_byte_size_t(),

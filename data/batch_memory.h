@@ -12,8 +12,8 @@ namespace rondo {
 /// heap, and the memory of used batches is that of the next ones. In the heap batches of several
 /// sizes leave holes, and the launcher has the heap keep them.
 ///
-/// There is never more than batches had at once. What is not in use goes with the object; tensors
-/// may outlive it. Tensors may be dropped on any thread.
+/// It never has more memory than batches took at once, give or take a sixteenth, and keeps that
+/// much until it is destroyed. Tensors may outlive it, and may be dropped on any thread.
 class BatchMemory {
  public:
   /// While it lives, `batch_tensor` takes memory from `memory` on this thread.
@@ -42,7 +42,9 @@ class BatchMemory {
 };
 
 /// An uninitialised tensor on the CPU for a batch, in the memory of the loader that asks for the
-/// batch on this thread: for a `Dataset::get_batch` of one's own. Without a loader as at::empty.
+/// batch on this thread: for a `Dataset::get_batch` of one's own. A small one, and one that no
+/// loader asks for, is as of at::empty.
+/// \throws c10::Error  when there is not so much memory
 at::Tensor batch_tensor(c10::IntArrayRef sizes, c10::ScalarType dtype);
 
 }  // namespace rondo

@@ -19,8 +19,9 @@ struct LoaderOptions {
   bool drop_last = false;  ///< leave a short last batch out
   std::optional<uint64_t> shuffle_seed = {};  ///< of the order; the run's seed when absent
   /// Batches made ahead by a thread; 0: made when asked for. Absent: 8, and as many of small ones
-  /// as 1 MiB holds, up to 64. The thread frees what was consumed when it makes the next batch.
-  /// In training they may be those of the next epoch, where the data set is reached by index.
+  /// as 1 MiB holds, up to 64. The thread takes back what was consumed when it makes the next
+  /// batch. In training they may be those of the next epoch, where the data set is reached by
+  /// index.
   std::optional<int64_t> prefetch = {};
 };
 

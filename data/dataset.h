@@ -35,7 +35,8 @@ class Dataset : public DataSource {
   virtual Sample get(int64_t index) const = 0;
 
   /// The samples of `indices` as one batch: each tensor stacked along a new first dimension.
-  /// Override it where many samples at once are cheaper, with tensors that `batch_tensor` makes.
+  /// Override it where many samples at once are cheaper, with tensors that `batch_tensor`
+  /// makes (data/batch_memory.h).
   /// \throws DataError  naming the index and nesting what `get` threw
   virtual Batch get_batch(const std::vector<int64_t>& indices) const;
 };

@@ -57,8 +57,9 @@ struct Batches {
     return passes * whole + (rest < pass ? rest * bytes : whole);
   }
 
-  /// Bytes of the most that are there at once: a group, which is read whole, and what was made
-  /// since. That much stays (BatchMemory).
+  /// Bytes of the most that are there at once: a group, which is read whole, what is read behind
+  /// it, and what was made ahead. That much stays (BatchMemory); what a data set allocates by
+  /// itself may not.
   int64_t most() const {
     const int64_t places = std::min(group, pass) + behind + ahead;
     if (places < pass) {

@@ -34,8 +34,8 @@ size_t until_multiple(const char* place, size_t unit) {
   return (unit - reinterpret_cast<uintptr_t>(place) % unit) % unit;
 }
 
-/// False for memory that a user lent to a tensor, or that is shared or mapped: when that goes away
-/// nobody here would know.
+/// False for memory that a user or a loader lent to a tensor, or that is shared or mapped: when
+/// that goes away nobody here would know.
 bool is_own_memory(const c10::Storage& storage) {
   const c10::DataPtr& memory = storage.data_ptr();
   return storage.unsafeGetStorageImpl()->resizable() &&

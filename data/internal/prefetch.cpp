@@ -31,7 +31,8 @@ size_t depth_for(const Batch& batch) {
 
 /// Tensors of batches that the consumer may still use. Whoever drops a tensor last gives its memory
 /// back, which is slow where another thread allocated it, and asks the system to do something when
-/// it is large: that is to be the thread that makes batches, not the one that trains.
+/// it is large and a data set's own: that is to be the thread that makes batches, not the one that
+/// trains.
 class LentTensors {
  public:
   void add(const Batch& batch) {

@@ -33,12 +33,11 @@ const Overrides kConvolutions = {
     "trainer.fit.train_dataloader={ dataset = \"Glyphs\", size = 640, batch_size = 64 }",
     "trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = 400, batch_size = 200 }"};
 
-// So do batches of several sizes. As many as there may be at once are of one size in any case.
+// So do batches of several sizes.
 const Overrides kLargeBatches = {
     "trainer.init.loop={ max_steps = 30, eval_frequency = 10 }",
-    "trainer.fit.train_dataloader={ dataset = \"Glyphs\", size = 12600, batch_size = 2500, "
-    "prefetch = 2 }",
-    "trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = 3100, batch_size = 3000 }"};
+    "trainer.fit.train_dataloader={ dataset = \"Glyphs\", size = 10100, batch_size = 5000 }",
+    "trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = 5050, batch_size = 5000 }"};
 
 struct Ended {
   std::string out;
@@ -71,13 +70,20 @@ TEST_CASE("the process that a plan foretells is the one that a fit becomes") {
     MESSAGE("skipped: the sanitizer keeps what is freed");
     return;
   }
-  for (const Overrides& overrides : {kConvolutions, kLargeBatches}) {
-    CAPTURE(overrides.back());
+
+  struct Case {
+    Overrides overrides;
+    double tolerance;
+  };
+
+  for (const Case& c : {Case{kConvolutions, 0.02},     // of code, each touches another part
+                        Case{kLargeBatches, 0.05}}) {  // a loader may be late by a batch
+    CAPTURE(c.overrides.back());
     const TempDir dir;
-    const ConfigTable plan = table_of(json_in(run_as_user(dir, "plan", overrides).out));
+    const ConfigTable plan = table_of(json_in(run_as_user(dir, "plan", c.overrides).out));
     const double foretold = number(table(plan, "run"), "process");
-    const auto taken = static_cast<double>(run_as_user(dir, "fit", overrides).peak_bytes);
-    CHECK(taken == doctest::Approx(foretold).epsilon(0.02));  // of code, each touches another part
+    const auto taken = static_cast<double>(run_as_user(dir, "fit", c.overrides).peak_bytes);
+    CHECK(taken == doctest::Approx(foretold).epsilon(c.tolerance));
   }
 }
 

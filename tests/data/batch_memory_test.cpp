@@ -14,10 +14,12 @@
 #include "core/process_memory.h"
 #include "data/data_loader.h"
 #include "data/tensor_dataset.h"
+#include "support/sanitizer.h"
 
 TEST_SUITE_BEGIN("data/batch_memory");
 
 using namespace rondo;
+using rondo::test::kHasHeapOfSanitizer;
 
 namespace {
 
@@ -58,13 +60,17 @@ TEST_CASE("a smaller one has it, too, unless much of it would lie idle") {
   const auto* const place = static_cast<const char*>(tensor_in(memory, kFloats).data_ptr());
   CHECK(tensor_in(memory, kFloats - 10).data_ptr() == place);
   const at::Tensor small = tensor_in(memory, kFloats / 4);
-  CHECK_FALSE(is_mapped(place + 4 * kFloats - 1));
+  CHECK_FALSE(is_mapped(place + 2 * kFloats));  // the new one may lie at either end
 }
 
 TEST_CASE("there is never more than was in use at once") {
+  if (kHasHeapOfSanitizer) {
+    MESSAGE("skipped: a sanitizer's account of the memory takes some, too");
+    return;
+  }
   constexpr int64_t kMany = 16 * kFloats;
   constexpr int64_t kBytes = 4 * kMany;
-  for (const int64_t other : {kMany / 2, 5 * kMany / 4 + kFloats, 2 * kMany}) {
+  for (const int64_t other : {kMany / 2, 5 * kMany / 4, 2 * kMany}) {
     CAPTURE(other);
     BatchMemory memory;
     const int64_t before = resident_bytes().value_or(0);
