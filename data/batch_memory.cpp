@@ -31,7 +31,7 @@ constexpr size_t kRedzone = 4096;  // bytes behind a tensor that nobody may touc
 constexpr size_t kRedzone = 0;
 #endif
 
-/// Pages of the system's.
+/// Pages of the system's. A MemoryBlock would round a tensor up to its large pages.
 class Mapping {
  public:
   /// Empty when there is not so much memory.
