@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 #include <torch/autograd.h>
-#include <torch/nn/functional.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -16,7 +15,6 @@ TEST_SUITE_BEGIN("backends/traced_refusals");
 
 using namespace rondo;
 using namespace rondo::test;
-namespace F = torch::nn::functional;
 
 namespace {
 
@@ -28,16 +26,9 @@ std::string error_of(const ProbeLoss& loss) {
   return capture_error([&] { return descent(loss); });
 }
 
-at::Tensor plain_loss(const at::Tensor& x,
-                      const at::Tensor& label,
-                      const at::Tensor& w,
-                      const at::Tensor& b) {
-  return F::cross_entropy(torch::addmm(b, x, w), label);
-}
-
 // The plain step, with something done in a hook before the loss.
 StepProbe in_hook(const std::function<void(Backend&, const at::Tensor& x)>& hook) {
-  StepProbe probe = descent(plain_loss);
+  StepProbe probe = plain_descent();
   const auto body = probe.body;
   probe.body = [=](Backend& backend, const Batch& batch) {
     backend.set_location("Meddler", "on_before_forward");
@@ -219,14 +210,14 @@ TEST_CASE("an operator more or less in every other step shows when captures are 
 TEST_CASE(
     "state that is made in the first step costs a third capture, but not beside a verified "
     "replay") {
-  const auto make = [] { return with_momentum(descent(plain_loss)); };
+  const auto make = [] { return with_momentum(plain_descent()); };
   CHECK(traced_against_eager(make, 8, 2) == "");
   CHECK(run_probe(make, *backend_of("traced", "off"), 8).replays() == 5);
 }
 
 TEST_CASE("a third capture is made by itself where memory does not hold a copy of the state") {
   const auto make = [](bool is_short) {
-    StepProbe probe = with_momentum(descent(plain_loss));
+    StepProbe probe = with_momentum(plain_descent());
     const auto step = std::make_shared<int>(-1);
     probe.batch = [=](int next) {
       *step = next;

@@ -115,6 +115,17 @@ StepProbe descent(const ProbeLoss& loss) {
   return probe;
 }
 
+at::Tensor plain_loss(const at::Tensor& x,
+                      const at::Tensor& label,
+                      const at::Tensor& w,
+                      const at::Tensor& b) {
+  return torch::cross_entropy_loss(torch::addmm(b, x, w), label);
+}
+
+StepProbe plain_descent() {
+  return descent(plain_loss);
+}
+
 StepProbe with_momentum(StepProbe probe) {
   const auto momentum = std::make_shared<at::Tensor>();
   const at::Tensor w = probe.state[0].second;

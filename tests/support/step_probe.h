@@ -58,6 +58,15 @@ using ProbeLoss = std::function<at::Tensor(
 
 StepProbe descent(const ProbeLoss& loss);
 
+/// Cross entropy of a linear layer.
+at::Tensor plain_loss(const at::Tensor& x,
+                      const at::Tensor& label,
+                      const at::Tensor& w,
+                      const at::Tensor& b);
+
+/// The descent with that loss.
+StepProbe plain_descent();
+
 /// The same step, whose first run also makes a momentum of the first weight, which later ones use.
 StepProbe with_momentum(StepProbe probe);
 
