@@ -258,7 +258,7 @@ Rehearsal rehearse_all_steps(RunConfig run) {
 UpdateTime time_updates(const TimedFit& timed) {
   constexpr int kBeforeTimed = 8;  // captures, verification, trials of kernels
   constexpr size_t kFewest = 3;
-  constexpr double kBudget = 0.5;  // seconds
+  constexpr double kBudget = 0.25;  // seconds
   std::vector<double> seconds;
   UpdateTime result;
   try {

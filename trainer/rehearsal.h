@@ -62,8 +62,9 @@ struct UpdateTime {
   std::string trouble;  ///< what ended the training early; "" when nothing did
 };
 
-/// Trains for about half a second in the same way, also beyond the run's end: fewer updates of a
-/// small step tell nothing. Whatever goes wrong in it ends it, with the times that it has by then.
+/// Trains for about a quarter of a second in the same way, also beyond the run's end: fewer updates
+/// of a small step tell nothing. Whatever goes wrong in it ends it, with the times that it has by
+/// then.
 UpdateTime time_updates(const TimedFit& fit);
 
 }  // namespace rondo

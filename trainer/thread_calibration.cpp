@@ -18,6 +18,7 @@
 #include "core/file_system.h"
 #include "core/json.h"
 #include "core/report_file.h"
+#include "core/stopwatch.h"
 #include "data/dataset.h"
 #include "models/model_state.h"
 #include "trainer/rehearsal.h"
@@ -35,8 +36,14 @@ constexpr std::string_view kLabel = "{\"threads\": ";  // how a record begins
 // share of that: of a step that more threads do nothing for (20 us, 28 calibrations on a quiet
 // machine) the times under 1 and 2 threads were 0 to 2.4 % apart.
 constexpr double kWorthIt = 0.97;
-constexpr double kHopeless = 1.25;  // times the fastest: is not timed again
-constexpr int kRounds = 3;
+
+// Times the fastest: is not timed again. A busy moment of the machine may well be half a round.
+constexpr double kHopelessAtFirst = 2;
+constexpr double kHopeless = 1.25;
+constexpr int kFewestRounds = 3;
+constexpr int kMostRounds = 6;
+constexpr double kEnough = 2;  // seconds for each number of threads
+
 constexpr double kNotTimed = std::numeric_limits<double>::infinity();
 
 struct Timing {
@@ -154,14 +161,14 @@ std::vector<Timing> candidates() {
 }
 
 /// Those that may yet turn out to be the fastest.
-std::vector<Timing*> contenders(std::vector<Timing>& timings) {
+std::vector<Timing*> contenders(std::vector<Timing>& timings, double hopeless) {
   double fastest = kNotTimed;
   for (const Timing& timing : timings) {
     fastest = std::min(fastest, timing.seconds);
   }
   std::vector<Timing*> left;
   for (Timing& timing : timings) {
-    if (timing.seconds <= kHopeless * fastest) {
+    if (timing.seconds <= hopeless * fastest) {
       left.push_back(&timing);
     }
   }
@@ -172,8 +179,14 @@ std::vector<Timing*> contenders(std::vector<Timing>& timings) {
 /// \return what went wrong; "" when nothing did
 std::string time_in_turns(TimedFit fit, std::vector<Timing>& timings) {
   std::string trouble;
-  std::vector<Timing*> timed = contenders(timings);
-  for (int round = 0; round < kRounds && trouble.empty(); ++round) {
+  std::vector<Timing*> timed = contenders(timings, kHopelessAtFirst);
+  const Stopwatch all;
+  const auto goes_on = [&](int round) {
+    const bool is_short = all.seconds() < kEnough * static_cast<double>(timed.size());
+    return trouble.empty() && timed.size() > 1 &&
+           (round < kFewestRounds || (round < kMostRounds && is_short));
+  };
+  for (int round = 0; round == 0 || goes_on(round); ++round) {
     for (Timing* const timing : timed) {
       fit.options.backend.threads = timing->threads;
       const UpdateTime time = time_updates(fit);
@@ -183,10 +196,7 @@ std::string time_in_turns(TimedFit fit, std::vector<Timing>& timings) {
         return trouble;
       }
     }
-    timed = contenders(timings);
-    if (timed.size() == 1) {
-      break;
-    }
+    timed = contenders(timings, round == 0 ? kHopelessAtFirst : kHopeless);
   }
   return trouble;
 }
