@@ -16,7 +16,7 @@ using namespace rondo;
 using namespace rondo::test;
 
 TEST_CASE("the predicted peak of convolutions, with batches made ahead, and without the data set") {
-  if (!gives_memory_back()) {
+  if (!has_launched_heap()) {
     return;
   }
   const std::string loader = "trainer.fit.train_dataloader.";
@@ -38,14 +38,13 @@ TEST_CASE("the predicted peak of convolutions, with batches made ahead, and with
                                       loader + "batch_size=" + c.batch_size,
                                       loader + "prefetch=" + c.prefetch,
                                       "trainer.init.backend.verify=" + c.verify});
-    rehearse_all_steps(run);
-    const Rehearsal rehearsal = rehearse_all_steps(run);
+    const Rehearsal rehearsal = rehearse_again(run);
     check_peak(rehearsal, run);
   }
 }
 
 TEST_CASE("the predicted peak of a run whose validations take more than its training") {
-  if (!gives_memory_back()) {
+  if (!has_launched_heap()) {
     return;
   }
 
@@ -68,8 +67,7 @@ TEST_CASE("the predicted peak of a run whose validations take more than its trai
                    {"trainer.init.backend.verify=" + c.verify,
                     "trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = " + c.size +
                         ", batch_size = " + c.batch_size + ", prefetch = " + c.prefetch + " }"});
-    rehearse_all_steps(run);
-    const Rehearsal rehearsal = rehearse_all_steps(run);
+    const Rehearsal rehearsal = rehearse_again(run);
     check_peak(rehearsal, run);
     CHECK(memory_of(rehearsal.steps, run).validation >= 2048 * (784 * 4 + 8));
   }
@@ -84,12 +82,12 @@ TEST_CASE("batches of a validation are those of the loader that takes most") {
        "= "
        "2048, prefetch = 4 }, { label = \"b\", dataset = \"Glyphs\", size = 160, batch_size = 16, "
        "prefetch = 8 }]"});
-  const RunMemory memory = memory_of(rehearse_all_steps(run).steps, run);
+  const RunMemory memory = memory_of(rehearse_again(run).steps, run);
   CHECK(memory.validation == 4096 * (784 * 4 + 8));
 }
 
 TEST_CASE("the predicted peak of groups whose batches are what takes memory") {
-  if (!gives_memory_back()) {
+  if (!has_launched_heap()) {
     return;
   }
   constexpr int64_t kBatch = 2048 * (784 * 4 + 8);
@@ -102,8 +100,7 @@ TEST_CASE("the predicted peak of groups whose batches are what takes memory") {
                    {"trainer.init.loop.grad_accum_steps=3",
                     "trainer.fit.train_dataloader.batch_size=2048",
                     "trainer.fit.train_dataloader.size=" + std::to_string(2048 * batches)});
-    rehearse_all_steps(run);
-    const Rehearsal rehearsal = rehearse_all_steps(run);
+    const Rehearsal rehearsal = rehearse_again(run);
     const RunMemory memory = memory_of(rehearsal.steps, run);
     CHECK(memory.inputs == kBatch);
     CHECK(memory.ahead == (batches == 8 ? 3 : 1) * kBatch);
@@ -112,7 +109,7 @@ TEST_CASE("the predicted peak of groups whose batches are what takes memory") {
 }
 
 TEST_CASE("the predicted peak is that of a training of the whole run") {
-  if (!gives_memory_back()) {
+  if (!has_launched_heap()) {
     return;
   }
 
@@ -138,7 +135,7 @@ TEST_CASE("the predicted peak is that of a training of the whole run") {
                     "trainer.init.backend.verify=off",
                     "trainer.fit.train_dataloader={ dataset = \"Glyphs\", size = " + c.size +
                         ", batch_size = " + c.batch_size + ", prefetch = " + c.prefetch + " }"});
-    const std::vector<StepReport> steps = rehearse_all_steps(run).steps;
+    const std::vector<StepReport> steps = rehearse_again(run).steps;
     check_near(rehearse(run, c.updates).grown_by, memory_of(steps, run));
   }
 }

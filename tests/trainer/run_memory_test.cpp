@@ -32,13 +32,12 @@ int64_t inside_operators(const RunConfig& run) {
 }  // namespace
 
 TEST_CASE("the memory that a plan predicts is what training takes") {
-  if (!gives_memory_back()) {
+  if (!has_launched_heap()) {
     return;
   }
   const TempDir dir;
   const RunConfig run = glyphs_run(dir / "run", "[784, 2048, 2048, 10]");
-  rehearse_all_steps(run);  // libraries keep memory of their own from their first use
-  const Rehearsal rehearsal = rehearse_all_steps(run);
+  const Rehearsal rehearsal = rehearse_again(run);
   const RunMemory memory = memory_of(rehearsal.steps, run);
   const int64_t parameters = 4 * (784 * 2048 + 2048 + 2048 * 2048 + 2048 + 2048 * 10 + 10);
   CHECK(memory.state.at("model") == parameters);
@@ -50,7 +49,7 @@ TEST_CASE("the memory that a plan predicts is what training takes") {
 }
 
 TEST_CASE("the predicted peak is that of the moment that needs most, whatever the run does") {
-  if (!gives_memory_back()) {
+  if (!has_launched_heap()) {
     return;
   }
   const std::string init = "trainer.init.";
@@ -89,14 +88,13 @@ TEST_CASE("the predicted peak is that of the moment that needs most, whatever th
     CAPTURE(what);
     const TempDir dir;
     const RunConfig run = glyphs_run(dir / "run", "[784, 2000, 2000, 10]", overrides);
-    rehearse_all_steps(run);
-    const Rehearsal rehearsal = rehearse_all_steps(run);
+    const Rehearsal rehearsal = rehearse_again(run);
     check_peak(rehearsal, run, inside_operators(run));
   }
 }
 
 TEST_CASE("the predicted peak takes in what operators need inside") {
-  if (!gives_memory_back()) {
+  if (!has_launched_heap()) {
     return;
   }
   const TempDir dir;
@@ -105,8 +103,7 @@ TEST_CASE("the predicted peak takes in what operators need inside") {
                                    {"trainer.init.loop.max_steps=99",
                                     "trainer.init.backend.verify=off",
                                     "trainer.init.precision.dtype=bf16"});
-  rehearse_all_steps(run);
-  const Rehearsal rehearsal = rehearse_all_steps(run);
+  const Rehearsal rehearsal = rehearse_again(run);
   check_near(rehearse(run, 10).grown_by, memory_of(rehearsal, run));
 }
 
