@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +17,9 @@
 #include "core/file_system.h"
 #include "core/json.h"
 #include "core/report_file.h"
-#include "core/stopwatch.h"
 #include "data/dataset.h"
 #include "models/model_state.h"
+#include "trainer/fastest_threads.h"
 #include "trainer/rehearsal.h"
 #include "trainer/trainer.h"
 
@@ -31,25 +30,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kLabel = "{\"threads\": ";  // how a record begins
-
-// Of the time under fewer threads. The choice is to lie within 5 % of the best, and noise takes its
-// share of that: of a step that more threads do nothing for (20 us, 28 calibrations on a quiet
-// machine) the times under 1 and 2 threads were 0 to 2.4 % apart.
-constexpr double kWorthIt = 0.97;
-
-// Times the fastest: is not timed again. A busy moment of the machine may well be half a round.
-constexpr double kHopelessAtFirst = 2;
-constexpr double kHopeless = 1.25;
-constexpr int kFewestRounds = 3;
-constexpr int kMostRounds = 6;
-constexpr double kEnough = 2;  // seconds for each number of threads
-
-constexpr double kNotTimed = std::numeric_limits<double>::infinity();
-
-struct Timing {
-  int threads;
-  double seconds = kNotTimed;  // of an update, in the fastest round
-};
 
 fs::path record_in(const fs::path& model_dir) {
   return model_dir / "threads.json";
@@ -150,64 +130,23 @@ std::string circumstances(const Trainer& trainer, const DataLoader& train) {
                      std::hash<std::string>()(step));
 }
 
-std::vector<Timing> candidates() {
+std::vector<int> candidates() {
   const int cores = available_cores();
-  std::vector<Timing> all;
+  std::vector<int> numbers;
   for (int threads = 1; threads < cores; threads *= 2) {
-    all.push_back({threads});
+    numbers.push_back(threads);
   }
-  all.push_back({cores});
-  return all;
-}
-
-/// Those that may yet turn out to be the fastest.
-std::vector<Timing*> contenders(std::vector<Timing>& timings, double hopeless) {
-  double fastest = kNotTimed;
-  for (const Timing& timing : timings) {
-    fastest = std::min(fastest, timing.seconds);
-  }
-  std::vector<Timing*> left;
-  for (Timing& timing : timings) {
-    if (timing.seconds <= hopeless * fastest) {
-      left.push_back(&timing);
-    }
-  }
-  return left;
-}
-
-/// Times them in turns: a machine that slows down or speeds up meanwhile does so for all of them.
-/// \return what went wrong; "" when nothing did
-std::string time_in_turns(TimedFit fit, std::vector<Timing>& timings) {
-  std::string trouble;
-  std::vector<Timing*> timed = contenders(timings, kHopelessAtFirst);
-  const Stopwatch all;
-  const auto goes_on = [&](int round) {
-    const bool is_short = all.seconds() < kEnough * static_cast<double>(timed.size());
-    return trouble.empty() && timed.size() > 1 &&
-           (round < kFewestRounds || (round < kMostRounds && is_short));
-  };
-  for (int round = 0; round == 0 || goes_on(round); ++round) {
-    for (Timing* const timing : timed) {
-      fit.options.backend.threads = timing->threads;
-      const UpdateTime time = time_updates(fit);
-      timing->seconds = std::min(timing->seconds, time.median_s.value_or(kNotTimed));
-      trouble = time.trouble.empty() ? trouble : time.trouble;
-      if (fit.gives_up()) {
-        return trouble;
-      }
-    }
-    timed = contenders(timings, round == 0 ? kHopelessAtFirst : kHopeless);
-  }
-  return trouble;
+  numbers.push_back(cores);
+  return numbers;
 }
 
 void write_record(const Trainer& trainer,
                   int threads,
                   const std::string& circumstances,
-                  const std::vector<Timing>& timings) {
+                  const std::vector<ThreadTiming>& timings) {
   std::string times;
-  for (const Timing& timing : timings) {
-    if (timing.seconds < kNotTimed) {
+  for (const ThreadTiming& timing : timings) {
+    if (timing.is_timed()) {
       times += fmt::format(
           "{}\"{}\": {:.1f}", times.empty() ? "" : ", ", timing.threads, timing.seconds * 1e6);
     }
@@ -268,27 +207,27 @@ void note_threads(const Trainer& trainer, int threads) {
 std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& train) {
   const auto is_stopped = [&trainer] { return trainer.stop_reason() != nullptr; };
   TimedFit fit{trainer.options(), train, beginning_of(trainer), is_stopped};
-  std::vector<Timing> timings = candidates();
-  const std::string trouble = time_in_turns(fit, timings);
+  const auto time = [&fit](int threads) {
+    fit.options.backend.threads = threads;
+    return time_updates(fit);
+  };
+  const ThreadTimings timings = time_in_turns(candidates(), {time, is_stopped});
   if (is_stopped()) {
     return std::nullopt;
   }
-  Timing best = timings.front();
-  for (const Timing& timing : timings) {
-    best = timing.seconds < best.seconds * kWorthIt ? timing : best;
-  }
-  if (best.seconds == kNotTimed) {
+  const ThreadTiming best = timings.best();
+  if (!best.is_timed()) {
     trainer.log().warning(fmt::format(
         "threads: no update could be timed, 1 is taken; backend.threads = N takes another ({})",
-        trouble));
+        timings.trouble));
     return 1;
   }
-  write_record(trainer, best.threads, circumstances(trainer, train), timings);
+  write_record(trainer, best.threads, circumstances(trainer, train), timings.all);
   trainer.log().info(fmt::format("threads: {} ({:.0f} us an update, {:.0f} us with {})",
                                  best.threads,
                                  best.seconds * 1e6,
-                                 timings.front().seconds * 1e6,
-                                 timings.front().threads));
+                                 timings.all.front().seconds * 1e6,
+                                 timings.all.front().threads));
   return best.threads;
 }
 

@@ -25,10 +25,9 @@ void note_threads(const Trainer& trainer, int threads);
 
 /// Trains a few updates under 1, 2, 4 … threads, up to the cores that the process may use, each
 /// from what the run has loaded and in a directory that is gone afterwards, and records the fastest
-/// in `<model_dir>/threads.json`. Those that come near the fastest are timed three to six times, in
-/// turns, as the machine may be busy for some seconds. More threads must gain 3 % to be taken.
-/// Never fails the run: what goes wrong ends the training under one number of threads, and when no
-/// update could be timed 1 is taken, with a warning, and nothing recorded.
+/// (`time_in_turns`) in `<model_dir>/threads.json`. Never fails the run: what goes wrong ends the
+/// training under one number of threads, and when no update could be timed 1 is taken, with a
+/// warning, and nothing recorded.
 /// \return nothing when the run was asked to stop
 std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& train);
 
