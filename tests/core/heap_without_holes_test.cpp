@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "support/launched_heap.h"
 
@@ -17,12 +18,40 @@ namespace {
 
 constexpr size_t kLarge = 1 << 20;
 
+struct Free {
+  void operator()(void* block) const { std::free(block); }
+};
+
+using Block = std::unique_ptr<void, Free>;
+
 /// Whether a large block lies outside of the heap now, which keeps no room for it at its end.
 bool lies_outside() {
   ::malloc_trim(0);
   const size_t before = ::mallinfo2().hblks;
-  const std::unique_ptr<void, decltype(&std::free)> block(std::malloc(kLarge), std::free);
+  const Block block(std::malloc(kLarge));
   return ::mallinfo2().hblks > before;
+}
+
+/// What a thread's cache of small blocks has, and more: it is empty while they are kept.
+std::vector<Block> all_small_blocks() {
+  std::vector<Block> blocks;
+  for (size_t bytes = 24; bytes <= 1032; bytes += 16) {
+    for (int i = 0; i < 20; ++i) {
+      blocks.emplace_back(std::malloc(bytes));
+    }
+  }
+  return blocks;
+}
+
+/// By how much the heap grows when so many aligned blocks are taken, one after the other.
+size_t growth_for_aligned_blocks(int count) {
+  const size_t before = ::mallinfo2().arena;
+  for (int i = 0; i < count; ++i) {
+    void* block = nullptr;
+    REQUIRE(::posix_memalign(&block, 128, kLarge) == 0);
+    const Block lent(block);
+  }
+  return ::mallinfo2().arena - before;
 }
 
 }  // namespace
@@ -49,6 +78,15 @@ TEST_CASE("large blocks lie outside of the heap within scopes, where a threshold
   REQUIRE(::unsetenv("MALLOC_MMAP_THRESHOLD_") == 0);
   const HeapWithoutHoles scope;
   CHECK_FALSE(lies_outside());
+}
+
+TEST_CASE("behind a scope aligned blocks lie in one place, one after the other") {
+  if (!rondo::test::has_launched_heap()) {
+    return;
+  }
+  const std::vector<Block> kept = all_small_blocks();
+  { const HeapWithoutHoles scope; }
+  CHECK(growth_for_aligned_blocks(60) < 3 * kLarge);
 }
 
 TEST_SUITE_END();

@@ -82,7 +82,7 @@ TEST_CASE("batches of a validation are those of the loader that takes most") {
        "= "
        "2048, prefetch = 4 }, { label = \"b\", dataset = \"Glyphs\", size = 160, batch_size = 16, "
        "prefetch = 8 }]"});
-  const RunMemory memory = memory_of(rehearse_again(run).steps, run);
+  const RunMemory memory = memory_of(rehearse_all_steps(run).steps, run);
   CHECK(memory.validation == 4096 * (784 * 4 + 8));
 }
 
@@ -135,7 +135,8 @@ TEST_CASE("the predicted peak is that of a training of the whole run") {
                     "trainer.init.backend.verify=off",
                     "trainer.fit.train_dataloader={ dataset = \"Glyphs\", size = " + c.size +
                         ", batch_size = " + c.batch_size + ", prefetch = " + c.prefetch + " }"});
-    const std::vector<StepReport> steps = rehearse_again(run).steps;
+    const std::vector<StepReport> steps = rehearse_all_steps(run).steps;
+    const FilledHeap heap;
     check_near(rehearse(run, c.updates).grown_by, memory_of(steps, run));
   }
 }

@@ -104,6 +104,7 @@ TEST_CASE("the predicted peak takes in what operators need inside") {
                                     "trainer.init.backend.verify=off",
                                     "trainer.init.precision.dtype=bf16"});
   const Rehearsal rehearsal = rehearse_again(run);
+  const FilledHeap heap;
   check_near(rehearse(run, 10).grown_by, memory_of(rehearsal, run));
 }
 
