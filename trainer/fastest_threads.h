@@ -9,6 +9,7 @@
 
 namespace rondo {
 
+/// How long an update takes under a number of threads.
 struct ThreadTiming {
   int threads = 1;
   double seconds = std::numeric_limits<double>::infinity();  ///< of an update; infinite: not timed

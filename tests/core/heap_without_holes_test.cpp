@@ -4,7 +4,6 @@
 #include <malloc.h>
 
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,28 +12,23 @@
 TEST_SUITE_BEGIN("core/heap_without_holes");
 
 using rondo::HeapWithoutHoles;
+using rondo::test::HeapBlock;
 
 namespace {
 
 constexpr size_t kLarge = 1 << 20;
 
-struct Free {
-  void operator()(void* block) const { std::free(block); }
-};
-
-using Block = std::unique_ptr<void, Free>;
-
 /// Whether a large block lies outside of the heap now, which keeps no room for it at its end.
 bool lies_outside() {
   ::malloc_trim(0);
   const size_t before = ::mallinfo2().hblks;
-  const Block block(std::malloc(kLarge));
+  const HeapBlock block(std::malloc(kLarge));
   return ::mallinfo2().hblks > before;
 }
 
 /// What a thread's cache of small blocks has, and more: it is empty while they are kept.
-std::vector<Block> all_small_blocks() {
-  std::vector<Block> blocks;
+std::vector<HeapBlock> all_small_blocks() {
+  std::vector<HeapBlock> blocks;
   for (size_t bytes = 24; bytes <= 1032; bytes += 16) {
     for (int i = 0; i < 20; ++i) {
       blocks.emplace_back(std::malloc(bytes));
@@ -49,7 +43,7 @@ size_t growth_for_aligned_blocks(int count) {
   for (int i = 0; i < count; ++i) {
     void* block = nullptr;
     REQUIRE(::posix_memalign(&block, 128, kLarge) == 0);
-    const Block lent(block);
+    const HeapBlock lent(block);
   }
   return ::mallinfo2().arena - before;
 }
@@ -84,7 +78,7 @@ TEST_CASE("behind a scope aligned blocks lie in one place, one after the other")
   if (!rondo::test::has_launched_heap()) {
     return;
   }
-  const std::vector<Block> kept = all_small_blocks();
+  const std::vector<HeapBlock> kept = all_small_blocks();
   { const HeapWithoutHoles scope; }
   CHECK(growth_for_aligned_blocks(60) < 3 * kLarge);
 }

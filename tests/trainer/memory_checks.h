@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,7 @@ class FilledHeap {
     ::malloc_trim(0);  // the end of the heap is no hole
     while (true) {
       const size_t outside = ::mallinfo2().hblks;
-      Block block(std::malloc(kLarge));
+      HeapBlock block(std::malloc(kLarge));
       if (::mallinfo2().hblks > outside) {
         break;
       }
@@ -37,13 +36,7 @@ class FilledHeap {
   }
 
  private:
-  struct Free {
-    void operator()(void* block) const { std::free(block); }
-  };
-
-  using Block = std::unique_ptr<void, Free>;
-
-  std::vector<Block> blocks_;
+  std::vector<HeapBlock> blocks_;
 };
 
 /// A rehearsal of all steps that is not the first: libraries keep memory from their first use on.
