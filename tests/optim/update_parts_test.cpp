@@ -10,6 +10,8 @@
 
 #include "support/with_threads.h"
 
+TEST_SUITE_BEGIN("optim/update_parts");
+
 using namespace rondo;
 using namespace rondo::detail;
 using namespace rondo::test;
@@ -91,3 +93,5 @@ TEST_CASE("gradients are scaled once, just before they are used") {
   CHECK(grad[15] == 3.0F);
   CHECK(grad[4990] == 3.0F);
 }
+
+TEST_SUITE_END();

@@ -1,7 +1,6 @@
 #include "support/process.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,9 +64,7 @@ void Process::send(int signal) const {
 
 int Process::wait() {
   int status = 0;
-  rusage used = {};
-  ::wait4(pid_, &status, 0, &used);
-  peak_bytes_ = used.ru_maxrss * 1024;
+  ::waitpid(pid_, &status, 0);
   pid_ = -1;
   return WIFSIGNALED(status) ? -1 - WTERMSIG(status) : WEXITSTATUS(status);
 }

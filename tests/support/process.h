@@ -30,12 +30,8 @@ class Process {
   /// Its exit code, or -1 - the signal that ended it.
   int wait();
 
-  /// The most that it ever had in memory, once it was waited for.
-  int64_t peak_bytes() const { return peak_bytes_; }
-
  private:
   pid_t pid_ = -1;
-  int64_t peak_bytes_ = 0;
   std::filesystem::path output_;
 };
 

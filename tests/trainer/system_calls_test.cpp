@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "trainer/steady_fit.h"
@@ -86,25 +89,43 @@ class SystemCalls {
 
 namespace {
 
+/// Waits until every other thread of this process waits for something: the loader is as far ahead
+/// as it goes. A thread that would run but gets no core is not waiting.
+void wait_for_other_threads() {
+  const auto is_waiting = [](const std::filesystem::path& thread) {
+    std::ifstream file(thread / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    const size_t name_end = stat.rfind(')');
+    return name_end == std::string::npos || stat.compare(name_end, 4, ") S ") == 0;
+  };
+  const std::string self = std::to_string(::syscall(SYS_gettid));
+  const auto all_wait = [&] {
+    const std::filesystem::directory_iterator threads("/proc/self/task");
+    return std::all_of(begin(threads), end(threads), [&](const auto& entry) {
+      return entry.path().filename() == self || is_waiting(entry.path());
+    });
+  };
+  while (!all_wait()) {
+    std::this_thread::yield();
+  }
+}
+
 /// The most replayed steps in a row without a system call, at most a quarter of `ahead`. While its
 /// queue is more than a quarter full, the loader is not woken.
 int steps_in_a_row(const char* recipe, SystemCalls& calls, int ahead) {
   const TempDir dir;
   SteadyFit fit(recipe_without_events(recipe, dir, ahead));
   const auto steps_without_calls = [&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // for the loader
+    wait_for_other_threads();
     int count = 0;
     while (count < ahead / 4 && !calls.seen_in([&] { fit.step(); })) {
       ++count;
     }
     return count;
   };
-  // A busy machine may need several attempts until the loader is ahead, or one epoch ends.
-  int most = 0;
-  for (int attempt = 0; attempt < 20 && most < ahead / 4; ++attempt) {
-    most = std::max(most, steps_without_calls());
-  }
-  return most;
+  // One of two attempts may meet the end of an epoch.
+  return std::max(steps_without_calls(), steps_without_calls());
 }
 
 }  // namespace
