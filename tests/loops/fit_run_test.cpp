@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "callbacks/early_exit_callback.h"
@@ -257,14 +258,22 @@ TEST_CASE("C45: two runs from one seed have the same losses, bit for bit") {
 }
 
 TEST_CASE("T74: a short last group is averaged by its own size and leaks nothing") {
-  const TempDir dir;
-  TrainerOptions options = tiny_options(dir / "run");
-  options.loop.max_steps = 4;
-  options.loop.grad_accum_steps = 2;
-  Trainer trainer(options, quiet_log());
-  trainer.fit(tiny_loader("train"));  // groups of 2, 2, 1, then 2
-  CHECK(trainer.state().timestamp.batch == 7);
-  CHECK(trainer.state().timestamp.epoch == 1);
+  const auto trained = [](int64_t batch_size, int64_t group) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = 4;
+    options.loop.grad_accum_steps = group;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 10, batch_size));
+    CHECK(trainer.state().timestamp.epoch == 1);
+    return std::pair(trainer.state().timestamp.batch,
+                     trainer.state().model->module().parameters().front().detach().clone());
+  };
+  const auto [batches, in_groups] = trained(2, 2);  // of 2, 2, 1, then 2 batches
+  const auto [large_batches, at_once] = trained(4, 1);
+  CHECK(batches == 7);
+  CHECK(large_batches == 4);
+  CHECK(torch::allclose(in_groups, at_once, /*rtol=*/1e-6, /*atol=*/1e-6));
 }
 
 TEST_CASE("T73: a validation loss is not divided by the group") {

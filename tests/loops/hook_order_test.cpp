@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -372,8 +374,14 @@ TEST_CASE(
     FAIL("nothing was thrown");
   } catch (const HookError& error) {
     CHECK(std::string(error.what()).find("RecordingCallback.on_fit_start") != std::string::npos);
-    CHECK_THROWS_AS(std::rethrow_exception(root_cause(std::current_exception())),
-                    std::runtime_error);
+    try {
+      std::rethrow_if_nested(error);
+      FAIL("the cause is not nested");
+    } catch (const HookError&) {
+      FAIL("wrapped twice");
+    } catch (const std::runtime_error& cause) {
+      CHECK(std::string(cause.what()).find("planted") != std::string::npos);
+    }
   }
   CHECK(std::count(later.begin(), later.end(), "on_fit_start") == 0);
 }

@@ -90,21 +90,29 @@ Drawn draw(uint64_t seed) {
   return drawn;
 }
 
+/// What a fit left, and how many updates it made itself.
+struct Trained {
+  StateDict bits;
+  int64_t updates = 0;
+};
+
 /// Runs to `until` in `model_dir`, going on from what is there.
-StateDict run_to(const Drawn& drawn, const std::filesystem::path& model_dir, int64_t until) {
+Trained run_to(const Drawn& drawn, const std::filesystem::path& model_dir, int64_t until) {
   TrainerOptions options = drawn.options;
   options.model_dir = model_dir;
   options.checkpoint.steps = drawn.interrupted_at;
   Trainer trainer(options, quiet_log());
   const DataLoader train = tiny_loader("train", drawn.samples, drawn.batches);
+  Trained trained;
   if (until == drawn.total) {
-    trainer.fit(train, {tiny_loader("val", 6)});
+    trained.updates = trainer.fit(train, {tiny_loader("val", 6)}).steps_now;
   } else {
     FitRun run(trainer, train, {tiny_loader("val", 6)}, {});
     while (trainer.state().global_step() < until && run.advance()) {
     }
   }
-  return bits_of(trainer);
+  trained.bits = bits_of(trainer);
+  return trained;
 }
 
 /// Writes down every hook of a load.
@@ -144,13 +152,14 @@ TEST_CASE(
     CAPTURE(seed);
     CAPTURE(drawn.text);
     const TempDir dir;
-    const StateDict straight = run_to(drawn, dir / "straight", drawn.total);
+    const Trained straight = run_to(drawn, dir / "straight", drawn.total);
     run_to(drawn, dir / "resumed", drawn.interrupted_at);
     Drawn rest = drawn;
     rest.options.backend.mode = drawn.resumed_mode;
     rest.batches.prefetch = drawn.resumed_prefetch;
-    const StateDict resumed = run_to(rest, dir / "resumed", drawn.total);
-    CHECK(first_difference(straight, resumed) == "");
+    const Trained resumed = run_to(rest, dir / "resumed", drawn.total);
+    CHECK(resumed.updates == drawn.total - drawn.interrupted_at);
+    CHECK(first_difference(straight.bits, resumed.bits) == "");
   }
 }
 
