@@ -172,7 +172,8 @@ TEST_CASE("T44: gradients are off in validation steps") {
   CHECK_FALSE(is_on);
 }
 
-TEST_CASE("T45: the model is in eval mode while validating and in train mode in the next stretch") {
+TEST_CASE(
+    "T45, C38: the model is in eval mode while validating and in train mode in the next stage") {
   const TempDir dir;
   std::vector<bool> training;
   ProbeCallback::Options probe;
