@@ -1,81 +1,29 @@
-// Every block of code in README.md, docs/ and the pages of the examples.
+// Every block of code in the pages of the root, of docs/ and of the examples.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <sstream>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "cli/command_line.h"
 #include "configs/toml_file.h"
 #include "core/file_system.h"
+#include "docs/pages.h"
 #include "trainer/run_config.h"
 
 using namespace rondo;
+using namespace rondo::test;
 
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kSource = RONDO_SOURCE_DIR;
-
-struct Block {
-  std::string page;
-  int line = 0;  ///< of the fence
-  std::string language;
-  std::string text;
-};
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-/// The pages whose blocks a reader may copy.
-std::vector<fs::path> pages() {
-  std::vector<fs::path> found = {"README.md"};
-  for (const char* folder : {"docs", "examples"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kSource / folder)) {
-      if (entry.path().extension() == ".md") {
-        found.push_back(entry.path().lexically_relative(kSource));
-      }
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-std::vector<Block> blocks_of(const fs::path& page) {
-  const std::string fence = "```";
-  std::vector<Block> found;
-  bool is_inside = false;
-  int number = 0;
-  for (const std::string& line : lines_of(real_file_system()->read(kSource / page))) {
-    ++number;
-    if (line.rfind(fence, 0) == 0) {
-      is_inside = !is_inside;
-      if (is_inside) {
-        found.push_back({page.string(), number, line.substr(fence.size()), ""});
-      }
-    } else if (is_inside) {
-      found.back().text += line + "\n";
-    }
-  }
-  return found;
-}
-
 /// All blocks of these languages.
 std::vector<Block> all_blocks(const std::set<std::string>& languages) {
   std::vector<Block> found;
-  for (const fs::path& page : pages()) {
+  for (const fs::path& page : pages_with_code()) {
     for (Block& block : blocks_of(page)) {
       if (languages.count(block.language) > 0) {
         found.push_back(std::move(block));
@@ -98,27 +46,6 @@ void overlay(ConfigTable& table, const ConfigTable& over) {
   }
 }
 
-/// The words of a command as a shell makes them, without its comment. Blocks quote nothing.
-std::vector<std::string> words_of(const std::string& command) {
-  std::istringstream stream(command.substr(0, command.find(" #")));
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) {
-    words.push_back(word);
-  }
-  return words;
-}
-
-/// What the command line says against a command; "" when it understands it.
-std::string refusal(const std::vector<std::string>& words) {
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) {
-    arguments.push_back(word.c_str());
-  }
-  const auto parsed = parse_command_line(static_cast<int>(arguments.size()), arguments.data());
-  const Exit* const exit = std::get_if<Exit>(&parsed);
-  return exit != nullptr && exit->code != 0 ? exit->text : "";
-}
-
 /// Programs with rondo's command line, as the pages call them.
 bool is_rondo(const std::string& program) {
   const std::string name = fs::path(program).filename();
@@ -136,15 +63,13 @@ std::string without_margin(const std::string& text) {
   return kept;
 }
 
-/// The sources of the examples and of these tests, all of which are compiled.
+/// The sources of the tree, all of which are compiled.
 std::vector<std::string> compiled_sources() {
   std::vector<std::string> sources;
-  for (const char* folder : {"examples", "tests/docs"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kSource / folder)) {
-      const std::string suffix = entry.path().extension();
-      if (suffix == ".cpp" || suffix == ".h" || suffix == ".c") {
-        sources.push_back(without_margin(real_file_system()->read(entry.path())));
-      }
+  for (const fs::path& file : files_of_tree()) {
+    const std::string suffix = file.extension();
+    if (suffix == ".cpp" || suffix == ".h" || suffix == ".c") {
+      sources.push_back(without_margin(read_page(file)));
     }
   }
   return sources;
@@ -161,9 +86,9 @@ bool stands_in(const std::string& text, const std::vector<std::string>& sources)
 TEST_SUITE_BEGIN("docs/code_blocks");
 
 TEST_CASE("every block names its language, one that is checked here or plain text") {
-  const std::set<std::string> known = {"c", "cpp", "sh", "text", "toml"};
+  const std::set<std::string> known = {"c", "cmake", "cpp", "sh", "text", "toml"};
   size_t count = 0;
-  for (const fs::path& page : pages()) {
+  for (const fs::path& page : pages_with_code()) {
     for (const Block& block : blocks_of(page)) {
       CAPTURE(block.page);
       CAPTURE(block.line);
@@ -194,7 +119,7 @@ TEST_CASE("the commands are understood, and the run files that they name are the
   size_t count = 0;
   for (const Block& block : all_blocks({"sh"})) {
     for (const std::string& line : lines_of(block.text)) {
-      const std::vector<std::string> words = words_of(line);
+      const std::vector<std::string> words = words_of_command(line);
       if (words.empty() || !is_rondo(words[0]) || words.at(1) == "test") {
         continue;
       }
@@ -209,6 +134,17 @@ TEST_CASE("the commands are understood, and the run files that they name are the
     }
   }
   CHECK(count > 15);
+}
+
+TEST_CASE("the CMake stands in the project that is built against the installed package") {
+  const std::string project =
+      without_margin(real_file_system()->read(kSource / "tests/consumer/CMakeLists.txt"));
+  const std::vector<Block> blocks = all_blocks({"cmake"});
+  CHECK(blocks.size() >= 1);
+  for (const Block& block : blocks) {
+    CAPTURE(block.page);
+    CHECK(stands_in(without_margin(block.text), {project}));
+  }
 }
 
 TEST_CASE("the C and C++ stands in sources that are compiled") {
