@@ -213,7 +213,7 @@ void add_inspect(CLI::App& root, CommandLine& line) {
       ->type_name("RUN_DIR|FILE.pt");
   app.add_option("--graph", line.graph, "Print the graph of this step")->type_name("KEY");
   CLI::Option* const timeline = app.add_flag(
-      "--timeline", line.timeline, "Train a few updates anew and show where their time goes");
+      "--timeline", line.timeline, "Train a few updates again and show where their time goes");
   add_count(app, "--replays", line.replays, "How many replays of each step the timeline measures")
       .needs(timeline);
 }
@@ -306,7 +306,7 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
   root.set_version_flag("--version", fmt::format("rondo {}", kVersion), "Print the version");
   root.set_help_flag("-h,--help", "Print this help");
   root.require_subcommand(0, 1);
-  root.footer("`rondo COMMAND --help` tells more about a command.");
+  root.footer("`rondo COMMAND --help` explains a command.");
   add_commands(root, line);
 
   if (argc < 2) {

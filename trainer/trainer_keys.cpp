@@ -245,7 +245,7 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
            "name of a checkpoint's file; must contain {step}")
       .key("async",
            &CheckpointOptions::async,
-           "write checkpoints in the background while training goes on")
+           "write checkpoints in the background while training continues")
       .key("on_error",
            &CheckpointOptions::on_error,
            one_of({"fail", "warn"}),
@@ -253,7 +253,7 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
       .table("load",
              &CheckpointOptions::load,
              load_keys(),
-             "where a run that has no checkpoint of its own begins");
+             "what a run without checkpoints begins with");
   return keys;
 }
 
@@ -323,7 +323,7 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
       .key_of("slots",
               &TrainerOptions::slots,
               SlotsOption(registries.slots),
-              "core callbacks of plugins in place of rondo's");
+              "core callbacks of plugins that replace rondo's");
   return keys;
 }
 
