@@ -59,7 +59,7 @@ int words_in(const std::string& text) {
 
 /// Cuts a paragraph behind full stops, question and exclamation marks that a new sentence follows.
 void add_sentences(int line, const std::string& paragraph, std::vector<Sentence>& found) {
-  static const std::regex end(R"([.!?]["')]*\s+(?=[A-Z0-9`"'(\[]))");
+  static const std::regex end(R"([.!?]["')]*\s+(?=[A-Z0-9`"'(\[]|rondo\b))");
   const auto add = [&](const std::string& text) {
     if (words_in(text) > 0) {
       found.push_back({line, text, words_in(text)});

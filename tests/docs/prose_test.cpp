@@ -168,17 +168,19 @@ TEST_SUITE_BEGIN("docs/prose");
 
 TEST_CASE("a page is cut into sentences, without code, tables and headings") {
   const std::string page =
-      "# A page. Not prose.\n\nOne `x. Y` two. Three\nfour, LibTorch 1.13 too.\n- five\n- six: "
+      "# A page. Not prose.\n\nOne `x. Y` two. Three\nfour, LibTorch 1.13 too. rondo x.\n- five\n- "
+      "six: "
       "[seven](a.md)\n\n| a | b |\n\n```sh\nrondo. Fit\n```\n1. **eight**\n";
   const std::vector<Sentence> sentences = sentences_of(page);
-  REQUIRE(sentences.size() == 5);
+  REQUIRE(sentences.size() == 6);
   CHECK(sentences[0].text == "One `…` two. ");
   CHECK(sentences[0].words == 3);
   CHECK(sentences[0].line == 3);
   CHECK(sentences[1].words == 5);
-  CHECK(sentences[2].text == "five");
-  CHECK(sentences[3].text == "six: seven");
-  CHECK(sentences[4].text == "eight");
+  CHECK(sentences[2].text == "rondo x.");
+  CHECK(sentences[3].text == "five");
+  CHECK(sentences[4].text == "six: seven");
+  CHECK(sentences[5].text == "eight");
   CHECK(anchors_of(page) == std::vector<std::string>{"a-page-not-prose"});
   CHECK(links_of(page).size() == 1);
   CHECK(count_of("two", "Two, between two and twofold") == 2);
