@@ -158,7 +158,7 @@ void CountParams::post_setup(Trainer& trainer) {
 
 void register_count_params(Registry<Callback>& registry) {
   using Options = CountParams::Options;
-  registry.add<CountParams>("CountParams", "Prints how large the model is, tensor by tensor.")
+  registry.add<CountParams>("CountParams", "Prints the size of the model, tensor by tensor.")
       .key("search_and_replace",
            &Options::search_and_replace,
            "pairs of a regular expression and its replacement: equal names make one row")

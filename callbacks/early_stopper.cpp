@@ -74,12 +74,13 @@ void register_early_stopper(Registry<Callback>& registry) {
       .key("when",
            &Options::when,
            one_of({"validation", "epoch", "update"}),
-           "after which the metric is looked at; update: on log steps")
+           "when the metric is checked; update: on log steps")
       .key("patience",
            &Options::patience,
            at_least(0),
            "ends the run when the best value is older than this")
-      .key("min_delta", &Options::min_delta, at_least(0), "better is better by more than this");
+      .key(
+          "min_delta", &Options::min_delta, at_least(0), "an improvement must be larger than this");
 }
 
 }  // namespace rondo

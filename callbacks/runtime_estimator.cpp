@@ -54,7 +54,7 @@ void RuntimeEstimator::on_validate_end(Trainer&, Model&, Loop&) {
 
 void register_runtime_estimator(Registry<Callback>& registry) {
   using Options = RuntimeEstimator::Options;
-  registry.add<RuntimeEstimator>("RuntimeEstimator", "Logs how long the run will still take.")
+  registry.add<RuntimeEstimator>("RuntimeEstimator", "Logs the remaining time of the run.")
       .key("skip_batches",
            &Options::skip_batches,
            at_least(0),

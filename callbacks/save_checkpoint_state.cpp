@@ -106,7 +106,7 @@ void register_save_checkpoint_state(Registry<Callback>& registry) {
   using Options = SaveCheckpointState::Options;
   registry
       .add<SaveCheckpointState>("SaveCheckpointState",
-                                "Writes chosen sections of checkpoints to files of their own.")
+                                "Writes chosen sections of checkpoints to separate files.")
       .key("k", &Options::k, at_least(1), "every k-th save")
       .key("states", &Options::states, "sections to write");
 }

@@ -32,7 +32,7 @@ void register_threshold_stopper(Registry<Callback>& registry) {
       .key("when",
            &Options::when,
            one_of({"validation", "epoch", "update"}),
-           "after which the metric is looked at; update: on log steps");
+           "when the metric is checked; update: on log steps");
 }
 
 }  // namespace rondo

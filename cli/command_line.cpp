@@ -72,7 +72,7 @@ void add_run_file(CLI::App& app, CommandLine& line) {
       ->check(override_fault);
   app.add_option("-o,--model-dir",
                  line.model_dir,
-                 "Directory of the run, with its checkpoints and logs; by default as the file says")
+                 "Directory of the run, for checkpoints and logs (default: as in the file)")
       ->type_name("DIR");
   add_plugins(app, line);
 }
@@ -80,7 +80,7 @@ void add_run_file(CLI::App& app, CommandLine& line) {
 void add_checkpoint_to_load(CLI::App& app, CommandLine& line) {
   app.add_option("--checkpoint",
                  line.checkpoint,
-                 "Begin with this checkpoint, or with none; by default as the file says")
+                 "Begin with this checkpoint, or with none (default: as in the file)")
       ->type_name("PATH|none");
 }
 
@@ -98,18 +98,16 @@ void add_validate_all(CLI::App& root, CommandLine& line) {
   CLI::App& app =
       add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
   app.get_option("--checkpoint")
-      ->description("Validate this checkpoint only; by default as the file says")
+      ->description("Validate this checkpoint only (default: as in the file)")
       ->type_name("PATH")
       ->check([](const std::string& path) {
         return path == "none" ? "there is no \"none\" here: validate_all validates files" : "";
       });
-  add_count(app, "--since", line.since, "Leave out checkpoints of updates before this one", 0);
-  add_count(app,
-            "--every",
-            line.multiple_of,
-            "Leave out checkpoints of updates that are no multiple of this");
+  add_count(app, "--since", line.since, "Only checkpoints of this update or later", 0);
+  add_count(
+      app, "--every", line.multiple_of, "Only checkpoints of updates that are multiples of this");
   app.add_flag("--force", line.force, "Validate again what validate_all.jsonl has already");
-  app.add_flag("--watch", line.watch, "Go on with checkpoints as they appear, until Ctrl-C");
+  app.add_flag("--watch", line.watch, "Continue with checkpoints as they appear, until Ctrl-C");
 }
 
 void add_plan(CLI::App& root, CommandLine& line) {
@@ -128,9 +126,9 @@ void add_verify_resume(CLI::App& root, CommandLine& line) {
       "Kill a run at random moments and compare its end with an uninterrupted one");
   add_run_file(app, line);
   add_checkpoint_to_load(app, line);
-  add_count(app, "--steps", line.steps, "How many updates the run has");
-  add_count(app, "--every", line.every, "How many updates lie between two saves");
-  add_count(app, "--kills", line.kills, "How often the run is killed");
+  add_count(app, "--steps", line.steps, "Updates of the run");
+  add_count(app, "--every", line.every, "Updates between two saves");
+  add_count(app, "--kills", line.kills, "Number of kills");
   add_count(app,
             "--seed",
             line.seed,
@@ -177,14 +175,14 @@ void add_export_step(CLI::App& root, CommandLine& line) {
       ->type_name("KEY.PATH=VALUE")
       ->check(override_fault);
   app.add_option(
-         "--checkpoint", line.checkpoint, "Begin with this checkpoint; by default as the file says")
+         "--checkpoint", line.checkpoint, "Begin with this checkpoint (default: as in the file)")
       ->type_name("PATH");
   add_plugins(app, line);
 }
 
 void add_debug(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(
-      "debug", "Run a run again from its newest sound checkpoint and say what went wrong");
+      "debug", "Repeat a run from its newest sound checkpoint and find what went wrong");
   app.add_option("target", line.target, "The directory of the run")
       ->required()
       ->type_name("RUN_DIR");
@@ -206,15 +204,15 @@ void add_describe(CLI::App& root, CommandLine& line) {
 }
 
 void add_inspect(CLI::App& root, CommandLine& line) {
-  CLI::App& app =
-      *root.add_subcommand("inspect", "Show the recorded steps of a run, or what a checkpoint has");
+  CLI::App& app = *root.add_subcommand(
+      "inspect", "Show the recorded steps of a run, or the entries of a checkpoint");
   app.add_option("target", line.target, "A run directory or a checkpoint")
       ->required()
       ->type_name("RUN_DIR|FILE.pt");
   app.add_option("--graph", line.graph, "Print the graph of this step")->type_name("KEY");
   CLI::Option* const timeline = app.add_flag(
       "--timeline", line.timeline, "Train a few updates again and show where their time goes");
-  add_count(app, "--replays", line.replays, "How many replays of each step the timeline measures")
+  add_count(app, "--replays", line.replays, "Replays of each step that the timeline measures")
       .needs(timeline);
 }
 
@@ -224,7 +222,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_count(fit,
             "--max-restarts",
             line.max_restarts,
-            "Restart a run that dies, up to this often in a row without progress",
+            "Restart a run that dies, at most this many times in a row without progress",
             0);
   add_run_command(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);

@@ -107,10 +107,12 @@ void register_cifar_binary(Registry<DataSource>& registry) {
   registry.add<CifarBinary>("CifarBinary", "The binary version of CIFAR-10.")
       .key("split", &Options::split, one_of({"train", "test"}), "which of CIFAR's file names")
       .key("data_dir", &Options::data_dir, "directory of the files; else RONDO_DATA")
-      .key("folder", &Options::folder, "folder of data_dir, looked into as well")
+      .key("folder", &Options::folder, "folder of data_dir that is searched too")
       .key("files", &Options::files, "files, read one after the other; else split's")
-      .key("mean", &Options::mean, "what is taken from red, green and blue, which are in [0, 1]")
-      .key("std", &Options::std, greater_than(0), "what red, green and blue are divided by then");
+      .key("mean",
+           &Options::mean,
+           "what is subtracted from red, green and blue, which are in [0, 1]")
+      .key("std", &Options::std, greater_than(0), "what the results are divided by");
 }
 
 }  // namespace rondo

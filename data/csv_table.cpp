@@ -222,7 +222,7 @@ void register_csv_table(Registry<DataSource>& registry) {
       .key("first", &Options::first, at_least(0), "number of the first row that is used")
       .key("count", &Options::count, at_least(1), "rows from there; all when absent")
       .key("data_dir", &Options::data_dir, "directory of the file; else RONDO_DATA")
-      .key("folder", &Options::folder, "folder of data_dir, looked into as well");
+      .key("folder", &Options::folder, "folder of data_dir that is searched too");
 }
 
 }  // namespace rondo

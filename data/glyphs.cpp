@@ -50,12 +50,12 @@ Batch Glyphs::get_batch(const std::vector<int64_t>& indices) const {
 
 void register_glyphs(Registry<DataSource>& registry) {
   using Options = Glyphs::Options;
-  registry.add<Glyphs>("Glyphs", "Digits drawn as by hand, made without any file.")
+  registry.add<Glyphs>("Glyphs", "Generated digits that look handwritten; needs no file.")
       .key("size", &Options::size, at_least(1), "number of glyphs")
       .key("split",
            &Options::split,
            one_of({"train", "val"}),
-           "which of two sets of glyphs, which have none in common")
+           "which of two disjoint sets of glyphs")
       .key("seed", &Options::seed, "another seed draws other glyphs")
       .key("max_rotation_deg",
            &Options::max_rotation_deg,

@@ -166,12 +166,12 @@ void register_idx_images(Registry<DataSource>& registry) {
       .key("first", &Options::first, at_least(0), "number of the first image that is used")
       .key("count", &Options::count, at_least(1), "images from there; all when absent")
       .key("data_dir", &Options::data_dir, "directory of the files; else RONDO_DATA")
-      .key("folder", &Options::folder, "folder of data_dir, looked into as well")
+      .key("folder", &Options::folder, "folder of data_dir that is searched too")
       .key("images", &Options::images, "file of the images, with or without .gz; else split's")
       .key("labels", &Options::labels, "file of the labels, with or without .gz; else split's")
       .key("classes", &Options::classes, between(1, 256), "labels are below it")
-      .key("mean", &Options::mean, "what is taken from the pixels, which are in [0, 1]")
-      .key("std", &Options::std, greater_than(0), "what the pixels are divided by then");
+      .key("mean", &Options::mean, "what is subtracted from the pixels, which are in [0, 1]")
+      .key("std", &Options::std, greater_than(0), "what the result is divided by");
 }
 
 }  // namespace rondo

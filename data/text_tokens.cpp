@@ -99,7 +99,7 @@ void register_text_tokens(Registry<DataSource>& registry) {
            "characters from one window to the next; context when absent")
       .key("file", &Options::file, "name or path of the text")
       .key("data_dir", &Options::data_dir, "directory of the file; else RONDO_DATA")
-      .key("folder", &Options::folder, "folder of data_dir, looked into as well");
+      .key("folder", &Options::folder, "folder of data_dir that is searched too");
 }
 
 }  // namespace rondo

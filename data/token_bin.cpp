@@ -77,7 +77,7 @@ void register_token_bin(Registry<DataSource>& registry) {
            at_least(1),
            "tokens from one window to the next; context when absent")
       .key("data_dir", &Options::data_dir, "directory of the file; else RONDO_DATA")
-      .key("folder", &Options::folder, "folder of data_dir, looked into as well");
+      .key("folder", &Options::folder, "folder of data_dir that is searched too");
 }
 
 }  // namespace rondo

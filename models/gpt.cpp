@@ -220,7 +220,7 @@ void register_gpt(Registry<Model>& registry) {
       .key("layers", &Options::layers, at_least(1), "blocks of attention and perceptron")
       .key("heads", &Options::heads, at_least(1), "heads of attention, a divisor of width")
       .key("width", &Options::width, at_least(1), "width of the residual stream")
-      .key("context", &Options::context, at_least(1), "most tokens that are seen at once")
+      .key("context", &Options::context, at_least(1), "largest number of tokens in a window")
       .key("vocabulary", &Options::vocabulary, at_least(1), "number of different tokens")
       .key("dropout",
            &Options::dropout,

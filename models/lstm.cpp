@@ -104,7 +104,7 @@ Lstm::Lstm(const Options& options) : WrappedModel(std::make_unique<Network>(opti
 void register_lstm(Registry<Model>& registry) {
   using Options = Lstm::Options;
   registry.add<Lstm>("Lstm", "Recurrent network that predicts the next token.")
-      .key("layers", &Options::layers, at_least(1), "layers of LSTM, one above the other")
+      .key("layers", &Options::layers, at_least(1), "stacked layers of LSTM")
       .key("width", &Options::width, at_least(1), "width of embedding and state")
       .key("vocabulary", &Options::vocabulary, at_least(1), "number of different tokens")
       .key("dropout", &Options::dropout, below_one(), "share that is set to zero between layers");

@@ -301,7 +301,7 @@ void register_as(Registry<Optimizer>& registry,
       .key_of("params",
               &Options::params,
               ParamGroupListOption({"lr", "beta1", "beta2", "eps", "weight_decay"}),
-              "parameters with numbers of their own");
+              "parameters with their own numbers");
 }
 
 }  // namespace

@@ -105,34 +105,40 @@ void register_constant_lr(Registry<Scheduler>& registry) {
       .key("total_iters",
            &Options::total_iters,
            at_least(0),
-           "how long it lasts in a sequence; absent: for ever");
+           "how long it lasts in a sequence; absent: forever");
   add_target_keys(keys);
 }
 
 void register_linear_lr(Registry<Scheduler>& registry) {
   using Options = LinearLR::Options;
   auto& keys = registry.add<LinearLR>("LinearLR", "A straight line, then its end.");
-  keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
+  keys.key("initial_learning_rate", &Options::initial_learning_rate, "the first value")
       .required()
       .key("end_learning_rate", &Options::end_learning_rate, "the value at the end and after it")
-      .key("total_iters", &Options::total_iters, at_least(0), "how long the way to the end is");
+      .key("total_iters",
+           &Options::total_iters,
+           at_least(0),
+           "how long the schedule takes to reach its end");
   add_target_keys(keys);
 }
 
 void register_cosine_decay_lr(Registry<Scheduler>& registry) {
   using Options = CosineDecayLR::Options;
   auto& keys = registry.add<CosineDecayLR>("CosineDecayLR", "Half a cosine, then its end.");
-  keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
+  keys.key("initial_learning_rate", &Options::initial_learning_rate, "the first value")
       .required()
       .key("end_learning_rate", &Options::end_learning_rate, "the value at the end and after it")
-      .key("total_iters", &Options::total_iters, at_least(0), "how long the way to the end is");
+      .key("total_iters",
+           &Options::total_iters,
+           at_least(0),
+           "how long the schedule takes to reach its end");
   add_target_keys(keys);
 }
 
 void register_step_lr(Registry<Scheduler>& registry) {
   using Options = StepLR::Options;
   auto& keys = registry.add<StepLR>("StepLR", "Multiplied by gamma every step_size.");
-  keys.key("initial_learning_rate", &Options::initial_learning_rate, "the value at first")
+  keys.key("initial_learning_rate", &Options::initial_learning_rate, "the first value")
       .required()
       .key("step_size", &Options::step_size, greater_than(0), "how long a value stays")
       .required()
@@ -140,7 +146,7 @@ void register_step_lr(Registry<Scheduler>& registry) {
       .key("total_iters",
            &Options::total_iters,
            at_least(0),
-           "how long it lasts in a sequence; absent: for ever");
+           "how long it lasts in a sequence; absent: forever");
   add_target_keys(keys);
 }
 

@@ -106,10 +106,7 @@ void register_sequential_lr(Registry<Scheduler>& registry) {
               ComponentListOption<Scheduler>(registry),
               "the schedules, in order; each but the last needs total_iters")
       .required()
-      .key("milestones",
-           &Options::milestones,
-           at_least(0),
-           "when each takes over; absent: worked out");
+      .key("milestones", &Options::milestones, at_least(0), "when each begins; absent: computed");
   detail::add_target_keys(keys);
 }
 

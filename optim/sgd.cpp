@@ -273,7 +273,7 @@ void register_sgd(Registry<Optimizer>& registry) {
       .key_of("params",
               &Options::params,
               ParamGroupListOption({"lr", "momentum", "dampening", "weight_decay"}),
-              "parameters with numbers of their own");
+              "parameters with their own numbers");
 }
 
 }  // namespace rondo
