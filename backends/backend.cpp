@@ -90,6 +90,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
           "on_nan",
           "\"stop\" or \"explain\"",
           '"' + options.on_nan + '"');
+  require(options.on_refusal == "eager" || options.on_refusal == "error",
+          "on_refusal",
+          "\"eager\" or \"error\"",
+          '"' + options.on_refusal + '"');
   require(options.on_nan == "stop" || options.mode == "traced",
           "on_nan",
           "\"stop\" under mode = \"eager\" (recorded steps are run once more)",
@@ -119,6 +123,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   traced.explains = options.on_nan == "explain";
   traced.exact = options.exact;
   traced.timed_replays = options.timed_replays;
+  traced.throws_on_refusal = options.on_refusal == "error";
   traced.interprets = options.executor == "interpreter";
   return std::make_unique<TracedBackend>(traced, std::move(log));
 }

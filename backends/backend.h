@@ -25,7 +25,10 @@ struct BackendOptions {
   int64_t timed_replays = 0;   ///< of each traced step, >= 0, for a timeline of its instructions
   std::string device = "cpu";  ///< "cpu" or "cuda"
   std::string verify =
-      "first";      ///< "first", "off", or N: compare a replay with eager every N steps, if exact
+      "first";  ///< "first", "off", or N: compare a replay with eager every N steps, if exact
+  /// What a traced step that cannot be recorded does: "eager" trains it as it is written, with a
+  /// warning; "error" ends the run with a CaptureError.
+  std::string on_refusal = "eager";
   int threads = 1;  ///< of tensor operators, >= 1; 0: what a Trainer's fit finds to be the fastest
   /// What a loss that is not finite does to a run: "stop" ends it; "explain" also names the
   /// operator that made it. For that, traced steps keep a copy of the state and the batches since.
@@ -59,9 +62,10 @@ class Backend {
   /// \param is_due   asked which closures will run after this step; empty: all
   /// \param queue    gets the closures of the step that are due, in order, with their tensors
   /// \return the body's outputs, without autograd history; the next run overwrites them
-  /// \throws CaptureError  when the step cannot be recorded, or a replay fails: a part of what it
-  ///                       writes to the state may be written. When recordings differ, or a replay
-  ///                       and eager: the state is that of the step as written
+  /// \throws CaptureError  when a replay fails: a part of what it writes to the state may be
+  ///                       written. When a later replay than the first differs from eager and,
+  ///                       where BackendOptions::on_refusal is "error", when the step cannot be
+  ///                       recorded or recordings differ: the state is that of the step as written
   /// \throws NonFiniteLossError  when training spoiled the state before, explained; only where
   ///                             BackendOptions::on_nan is "explain". The step was not begun
   /// \throws UsageError  when a step is running, or in progress
@@ -124,11 +128,14 @@ class Backend {
   ///                             "explain"
   virtual void check_state() {}
 
-  /// The steps that were recorded and replayed; none under `eager`.
+  /// The steps that were recorded and replayed, or refused; none under `eager`.
   virtual std::vector<StepReport> reports() const { return {}; }
 
-  /// Whether each step that was run since the last `invalidate` was replayed twice by now: once
-  /// to take its memory, and once beside the memory of all others.
+  /// The steps that were refused and run as they are written; none under `eager`.
+  virtual std::vector<EagerSteps> eager_steps() const { return {}; }
+
+  /// Whether each step that was run since the last `invalidate` was refused, or replayed twice by
+  /// now: once to take its memory, and once beside the memory of all others.
   virtual bool is_settled() const { return true; }
 };
 

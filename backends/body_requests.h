@@ -22,7 +22,15 @@ class BodyRequests {
                          std::vector<at::Tensor> tensors,
                          HostFunction function) = 0;
   virtual void set_location(std::string_view callback, std::string_view hook) = 0;
+
+  /// Whether the step is being recorded, or compared with a recording.
+  virtual bool is_recording() const = 0;
 };
+
+/// Who answers the body that runs.
+/// \param call  what is asked, for the message
+/// \throws UsageError  when `requests` is null: no body runs
+BodyRequests& running_body(BodyRequests* requests, const char* call);
 
 /// One call of Backend::run. `requests` refers to the backend's pointer to the object that answers
 /// the body.

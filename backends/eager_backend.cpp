@@ -3,9 +3,8 @@
 #include <utility>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
 
-#include "backends/scoped.h"
+#include "backends/run_as_written.h"
 #include "backends/staging.h"
 #include "core/error.h"
 
@@ -29,35 +28,23 @@ const Outputs& EagerBackend::run(const StepKey&,
   if (is_in_step()) {
     throw UsageError("Backend.run: a step is running; its body cannot run another one");
   }
-  const Scoped<ClosureQueue*> in_step(queue_, &queue);
-  const Scoped<const IsDue*> cadence(is_due_, &is_due);
-  outputs_ = detached(body(batch));
+  outputs_ = run_as_written({batch, body, is_due, queue, state_, requests_});
   return outputs_;
 }
 
 void EagerBackend::defer(StepClosure closure) {
-  require_step("defer");
-  if (!*is_due_ || (*is_due_)(closure.cadence)) {
-    queue_->push_back(detached(std::move(closure)));
-  }
+  running_body(requests_, "defer").defer(std::move(closure));
 }
 
-void EagerBackend::host_call(std::string, std::vector<at::Tensor> tensors, HostFunction function) {
-  require_step("host_call");
-  const at::NoGradGuard no_grad;
-  function(tensors);
+void EagerBackend::host_call(std::string name,
+                             std::vector<at::Tensor> tensors,
+                             HostFunction function) {
+  running_body(requests_, "host_call")
+      .host_call(std::move(name), std::move(tensors), std::move(function));
 }
 
 void EagerBackend::set_location(std::string_view, std::string_view) {}
 
 void EagerBackend::invalidate(const std::string&) {}
-
-void EagerBackend::require_step(const char* call) const {
-  if (!is_in_step()) {
-    throw UsageError(std::string("Backend.") + call +
-                     ": only inside a step, that is in hooks from on_train_step_start to "
-                     "on_train_step_end, or the model's forward");
-  }
-}
 
 }  // namespace rondo

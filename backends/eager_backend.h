@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "backends/body_requests.h"
 
 namespace rondo {
 
@@ -23,7 +24,7 @@ class EagerBackend final : public Backend {
                      const IsDue& is_due,
                      ClosureQueue& queue) override;
 
-  bool is_in_step() const override { return queue_ != nullptr; }
+  bool is_in_step() const override { return requests_ != nullptr; }
 
   bool is_capturing() const override { return false; }
 
@@ -33,12 +34,10 @@ class EagerBackend final : public Backend {
   void invalidate(const std::string& why) override;
 
  private:
-  void require_step(const char* call) const;
-
   c10::Device device_;
+  std::function<CapturedState()> state_;  // nobody asks for it
   Outputs outputs_;
-  ClosureQueue* queue_ = nullptr;  // of the step that is running
-  const IsDue* is_due_ = nullptr;
+  BodyRequests* requests_ = nullptr;
 };
 
 }  // namespace rondo

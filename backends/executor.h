@@ -25,6 +25,12 @@ inline constexpr DueSet kAlwaysDue = ~DueSet{0};
 /// When to pause.
 using Deadline = std::chrono::steady_clock::time_point;
 
+/// A guard of a program that gave another answer than when the step was recorded.
+struct MissedGuard {
+  size_t guard = 0;    ///< among the program's guards, in order
+  std::string answer;  ///< see `answer_of`
+};
+
 /// Runs a recorded step.
 class Executor {
  public:
@@ -46,6 +52,11 @@ class Executor {
   /// Runs instructions until the deadline has passed, at least one.
   /// \return the results once the last instruction has run, else null
   virtual const std::vector<at::Tensor>* advance(const Deadline&) { return nullptr; }
+
+  /// The guard that ended the newest run; null when all that were asked held. What that run had
+  /// written outside of the plan, and the random numbers that it drew, were put back, and its
+  /// results mean nothing. All guards are asked before the first collective operation.
+  virtual const MissedGuard* missed_guard() const { return nullptr; }
 
   /// Does the kernel trials now that the first runs would do otherwise, on the batch of a step that
   /// was run as written. The state, the batch and the random numbers are afterwards as they were.

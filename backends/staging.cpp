@@ -166,14 +166,14 @@ void synchronize_device(c10::Device device) {
 Outputs detached(const Outputs& outputs) {
   Outputs result;
   for (const auto& [name, tensor] : outputs.items()) {
-    result.set(name, tensor.detach());
+    result.set(name, tensor.defined() ? tensor.detach() : tensor);
   }
   return result;
 }
 
 StepClosure detached(StepClosure closure) {
   for (at::Tensor& tensor : closure.tensors) {
-    tensor = tensor.detach();
+    tensor = tensor.defined() ? tensor.detach() : tensor;
   }
   return closure;
 }

@@ -26,6 +26,9 @@ struct StepStats {
   double build_s = 0.0;        ///< clean-up, building what is run, and trying its kernels
   double verify_s = 0.0;       ///< comparisons with eager, a third capture beside one included
   int64_t replays = 0;
+  int64_t eager_runs = 0;  ///< as it is written, since it was refused
+  double eager_s = 0.0;    ///< of these
+  int64_t undone = 0;      ///< replays that a guard ended; they are not among `replays`
 
   /// Those of a plan that LibTorch runs and whose results it allocates in each replay.
   OperatorCounts adopted_operators;
@@ -79,11 +82,24 @@ struct StepMemory {
   std::vector<InstructionBytes> fullest;  ///< results that live when the most of the arena does
 };
 
+/// A value that the host read while the step was recorded. Replays compute it again and compare.
+struct StepGuard {
+  std::string read;    ///< operator, module and line of code
+  std::string answer;  ///< with which the step was recorded
+};
+
 /// One recorded step, for people and tools.
 struct StepReport {
   std::string name;     ///< fits a file name, such as "train_update.0"
   GroupPhase phase;     ///< of a training step
   int64_t samples = 0;  ///< of its batch
+  /// "traced"; "guarded": it is replayed while its guards give the same answers; "eager": it was
+  /// refused, and has no program, plan or memory.
+  std::string mode = "traced";
+  std::vector<StepGuard> guards;
+  std::string variant_of;      ///< name of the first one that differs in answers; "" for that one
+  std::string reason;          ///< why it runs eagerly: what was met, and where
+  double share_of_time = 0.0;  ///< that eager runs took, of the time since the backend was made
   StepStats stats;
   std::string program;    ///< text of the program that is replayed
   std::string plan;       ///< text: where and how each instruction runs; "" without a plan
@@ -91,6 +107,19 @@ struct StepReport {
   StepTimeline timeline;  ///< without replays when none was timed
   StepMemory memory;      ///< of a plan
 };
+
+/// Steps of one kind that run as they are written, because they cannot be recorded.
+struct EagerSteps {
+  std::string name;    ///< such as "train/update"
+  std::string reason;  ///< what was met, and where
+  int64_t runs = 0;
+  double seconds = 0.0;
+  double share_of_time = 0.0;  ///< of the time since the backend was made
+};
+
+inline bool is_eager(const StepReport& step) {
+  return step.mode == "eager";
+}
 
 /// Whether it is a step of training, not of a validation.
 inline bool is_of_training(const StepReport& step) {

@@ -57,7 +57,7 @@ Batch copy_of(const Batch& batch) {
 
 struct TracedBackend::Entry {
   StepKey key;
-  BatchStructure structure;
+  std::optional<BatchStructure> structure;  ///< nothing: any that no other entry has
   std::unique_ptr<TracedStep> step;
 };
 
@@ -112,8 +112,11 @@ void TracedBackend::end_step(TracedStep& step) {
   if (answers_ != nullptr) {
     history_->end_step(step.recorded());
   }
-  if (step.replays() > 0) {
+  if (step.replays() > 0 || step.refusal()) {
     heap_.reset();
+  }
+  if (step.refusal() && step.stats().eager_runs <= 1) {
+    warn_of_refusal(*step.refusal());
   }
   if (step.wants_arenas()) {
     int64_t bytes = 0;
@@ -194,13 +197,14 @@ void TracedBackend::check_state() {
 }
 
 void TracedBackend::defer(StepClosure closure) {
-  require_step("defer").defer(std::move(closure));
+  running_body(requests_, "defer").defer(std::move(closure));
 }
 
 void TracedBackend::host_call(std::string name,
                               std::vector<at::Tensor> tensors,
                               HostFunction function) {
-  require_step("host_call").host_call(std::move(name), std::move(tensors), std::move(function));
+  running_body(requests_, "host_call")
+      .host_call(std::move(name), std::move(tensors), std::move(function));
 }
 
 void TracedBackend::set_location(std::string_view callback, std::string_view hook) {
@@ -219,10 +223,11 @@ void TracedBackend::invalidate(const std::string& why) {
   }
   const size_t reported_before = retired_.size();
   for (const Entry& entry : steps_) {
-    if (entry.step->replays() > 0) {
+    if (entry.step->replays() > 0 || entry.step->stats().eager_runs > 0) {
       retired_.push_back(entry.step->report());
     }
   }
+  retired_eager_ = eager_steps();
   if (!steps_.empty()) {
     useless_generations_ = retired_.size() > reported_before ? 0 : useless_generations_ + 1;
   }
@@ -242,45 +247,80 @@ void TracedBackend::invalidate(const std::string& why) {
 std::vector<StepReport> TracedBackend::reports() const {
   std::vector<StepReport> all = retired_;
   for (const Entry& entry : steps_) {
-    if (entry.step->is_ready()) {
+    if (entry.step->is_ready() || entry.step->refusal()) {
       all.push_back(entry.step->report());
     }
+  }
+  for (StepReport& report : all) {
+    report.share_of_time = report.stats.eager_s / age_.seconds();
+  }
+  return all;
+}
+
+std::vector<EagerSteps> TracedBackend::eager_steps() const {
+  std::vector<EagerSteps> all = retired_eager_;
+  for (const Entry& entry : steps_) {
+    const TracedStep& step = *entry.step;
+    if (!step.refusal()) {
+      continue;
+    }
+    const auto known = std::find_if(all.begin(), all.end(), [&](const EagerSteps& steps) {
+      return steps.name == step.name() && steps.reason == step.refusal()->what;
+    });
+    EagerSteps& steps = known != all.end()
+                            ? *known
+                            : all.emplace_back(EagerSteps{step.name(), step.refusal()->what});
+    steps.runs += step.stats().eager_runs;
+    steps.seconds += step.stats().eager_s;
+  }
+  for (EagerSteps& steps : all) {
+    steps.share_of_time = steps.seconds / age_.seconds();
   }
   return all;
 }
 
 bool TracedBackend::is_settled() const {
-  return std::all_of(
-      steps_.begin(), steps_.end(), [](const Entry& entry) { return entry.step->replays() >= 2; });
+  return std::all_of(steps_.begin(), steps_.end(), [](const Entry& entry) {
+    return entry.step->replays() >= 2 || entry.step->refusal();
+  });
 }
 
 TracedStep& TracedBackend::step_for(const StepKey& key, const Batch& batch) {
   for (const Entry& entry : steps_) {
-    if (entry.key == key && entry.structure.matches(batch)) {
+    if (entry.key == key && (!entry.structure || entry.structure->matches(batch))) {
       return *entry.step;
     }
   }
-  if (steps_.size() >= kMaxSteps) {
-    throw CaptureError("more than " + std::to_string(kMaxSteps) +
-                       " different steps; the last ones are for batches of " +
-                       steps_.back().structure.to_string() + " and " +
-                       BatchStructure(batch).to_string() +
-                       ". Pad batches to a few sizes or set drop_last, or use backend.mode=eager");
+  if (steps_.size() < kMaxSteps) {
+    return add_step(key, BatchStructure(batch));
   }
+  const auto last = std::find_if(steps_.rbegin(), steps_.rend(), [](const Entry& entry) {
+    return entry.structure.has_value();
+  });
+  const std::string batches =
+      last->structure->to_string() + " and " + BatchStructure(batch).to_string();
+  TracedStep& step = add_step(key, std::nullopt);
+  step.refuse({"step " + step.name() + " is not recorded for every shape of batch: there are " +
+                   std::to_string(kMaxSteps) +
+                   " different steps; the last ones are for batches of " + batches,
+               "Pad batches to a few sizes or set drop_last"});
+  return step;
+}
+
+TracedStep& TracedBackend::add_step(const StepKey& key, std::optional<BatchStructure> structure) {
   const std::string name = name_of(key);
   auto step =
       std::make_unique<TracedStep>(name, steps_made_[name]++, key.phase, casts_, options_, log_);
-  steps_.push_back({key, BatchStructure(batch), std::move(step)});
+  steps_.push_back({key, std::move(structure), std::move(step)});
   return *steps_.back().step;
 }
 
-BodyRequests& TracedBackend::require_step(const char* call) const {
-  if (requests_ == nullptr) {
-    throw UsageError(std::string("Backend.") + call +
-                     ": only inside a step, that is in hooks from on_train_step_start to "
-                     "on_train_step_end, or the model's forward");
+// Once for all shapes of batches.
+void TracedBackend::warn_of_refusal(const Refusal& refusal) {
+  if (told_.insert(refusal.what).second) {
+    log_.warning(refusal.what + ". From here on such steps run as they are written. To have them " +
+                 "replayed: " + refusal.advice);
   }
-  return *requests_;
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,14 @@
 #include "backends/traced_options.h"
 #include "core/heap_without_holes.h"
 #include "core/log.h"
+#include "core/stopwatch.h"
 
 namespace rondo {
 
 class KeptCasts;
 class StepHistory;
 class TracedStep;
+struct Refusal;
 struct StepCall;
 
 /// A program with the key that it was recorded for.
@@ -57,13 +60,14 @@ class TracedBackend final : public Backend {
 
   bool is_in_step() const override { return is_in_step_ || in_progress_ != nullptr; }
 
-  bool is_capturing() const override { return requests_ != nullptr; }
+  bool is_capturing() const override { return requests_ != nullptr && requests_->is_recording(); }
 
   void defer(StepClosure closure) override;
   void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction function) override;
   void set_location(std::string_view callback, std::string_view hook) override;
   void invalidate(const std::string& why) override;
   std::vector<StepReport> reports() const override;
+  std::vector<EagerSteps> eager_steps() const override;
   bool is_settled() const override;
 
   /// The programs that are replayed, in the order in which they were first recorded.
@@ -80,9 +84,10 @@ class TracedBackend final : public Backend {
 
   TracedStep& begin_step(const StepKey& key, const Batch& batch);
   void end_step(TracedStep& step);
+  TracedStep& add_step(const StepKey& key, std::optional<BatchStructure> structure);
+  void warn_of_refusal(const Refusal& refusal);
   template <class Work>
   const Outputs* go_on(const Work& work);
-  BodyRequests& require_step(const char* call) const;
 
   TracedOptions options_;
   TextLog log_;
@@ -90,7 +95,10 @@ class TracedBackend final : public Backend {
   std::shared_ptr<KeptCasts> casts_;  // of the steps
   std::vector<Entry> steps_;
   std::map<std::string, int> steps_made_;  // by name
-  std::vector<StepReport> retired_;        // of steps that were replayed and then invalidated
+  std::vector<StepReport> retired_;        // of steps that were run and then invalidated
+  std::vector<EagerSteps> retired_eager_;  // with the seconds they took
+  std::set<std::string> told_;             // refusals
+  Stopwatch age_;
   BodyRequests* requests_ = nullptr;
   bool is_in_step_ = false;
   std::unique_ptr<StepInProgress> in_progress_;

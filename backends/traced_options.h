@@ -17,6 +17,7 @@ struct TracedOptions {
   std::vector<std::string> without_passes;  ///< names of passes to leave out
   bool exact = true;                        ///< only what gives the bytes of eager
   int64_t timed_replays = 0;                ///< of each step, for its timeline
+  bool throws_on_refusal = false;           ///< else steps that cannot be replayed run as written
 
   bool is_without(const std::string& pass) const {
     return std::find(without_passes.begin(), without_passes.end(), pass) != without_passes.end();

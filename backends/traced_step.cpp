@@ -13,6 +13,8 @@
 #include "backends/plan/planned_executor.h"
 #include "backends/program/program_diff.h"
 #include "backends/recording/capture.h"
+#include "backends/run_as_written.h"
+#include "backends/staging.h"
 #include "core/error.h"
 #include "core/heap_without_holes.h"
 #include "core/stopwatch.h"
@@ -81,31 +83,39 @@ auto TracedStep::replaying(const StepCall& call, const Work& work) {
 }
 
 const Outputs& TracedStep::run(const StepCall& call) {
-  if (is_capture_next()) {
+  look_at_state();
+  if (refusal_) {
+    return run_eagerly(call);
+  }
+  if (!is_ready_) {
     has_tried_kernels_ = false;
     capture(call);
     return outputs_;
   }
   has_tried_kernels_ = executor_->has_trials();
   due_ = due_closures(call);
-  const bool is_verified = options_.verify.covers(replays_since_capture_);
+  if (options_.verify.covers(replays_since_capture_)) {
+    return run_verified(call);
+  }
   std::optional<HeapWithoutHoles> heap;
-  if (is_verified || has_tried_kernels_) {
+  if (has_tried_kernels_) {
     heap.emplace();
   }
-  const std::vector<at::Tensor>* const results =
-      is_verified ? verified_replay(call) : &replay(call, due_);
-  if (results == nullptr) {
-    is_ready_ = false;
-    is_third_capture_ = true;
-    first_ = std::move(unconfirmed_);
-    return run(call);
-  }
-  return finish(call, *results);
+  return finish(call, replay(call, due_));
+}
+
+const Outputs& TracedStep::run_eagerly(const StepCall& call) {
+  const Stopwatch watch(stats_.eager_s);
+  ++stats_.eager_runs;
+  samples_ = call.batch.size();
+  outputs_ = run_as_written(call);
+  casts_->forget();
+  return outputs_;
 }
 
 const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline) {
-  if (is_capture_next() || options_.verify.covers(replays_since_capture_)) {
+  look_at_state();
+  if (refusal_ || !is_ready_ || options_.verify.covers(replays_since_capture_)) {
     return &run(call);
   }
   due_ = due_closures(call);  // asked once: by the end of the step another answer may be true
@@ -124,15 +134,6 @@ const Outputs* TracedStep::resume(const StepCall& call, const Deadline& deadline
     return nullptr;
   }
   return &finish(call, *results);
-}
-
-bool TracedStep::is_capture_next() {
-  if (is_ready_) {
-    if (const Slot* const moved = moved_state()) {
-      start_anew(*moved);
-    }
-  }
-  return !is_ready_;
 }
 
 // What there is to do after a replay.
@@ -169,7 +170,9 @@ void TracedStep::capture(const StepCall& call) {
     recorded_ = std::make_shared<StepProgram>(captured.program);
   }
   outputs_ = captured.outputs;
-  if (first_ == nullptr) {
+  if (captured.refusal) {
+    refuse(std::move(*captured.refusal));
+  } else if (first_ == nullptr) {
     first_ = std::make_unique<StepProgram>(std::move(captured.program));
   } else {
     settle(std::move(captured), call);
@@ -188,7 +191,8 @@ void TracedStep::settle(CapturedStep second, const StepCall& call) {
     return;
   }
   if (difference.is_value || is_third) {
-    throw_difference(difference.text);
+    refuse(differing_captures(difference.text));
+    return;
   }
   log_.debug("step " + name_ + ": captured once more, because " + difference.text);
   if (options_.verify.covers(0)) {
@@ -201,16 +205,27 @@ void TracedStep::settle(CapturedStep second, const StepCall& call) {
   }
 }
 
-void TracedStep::confirm(const StepProgram& third) {
+std::optional<Refusal> TracedStep::objection_to(const CapturedStep& third) {
   const std::unique_ptr<StepProgram> second = std::move(unconfirmed_);
-  const ProgramDifference difference = first_difference(*second, third);
-  if (!difference.text.empty()) {
-    is_ready_ = false;
-    throw_difference(difference.text);
+  if (third.refusal) {
+    return third.refusal;
   }
+  const ProgramDifference difference = first_difference(*second, third.program);
+  return difference.text.empty() ? std::nullopt
+                                 : std::optional(differing_captures(difference.text));
 }
 
 void TracedStep::build(CapturedStep captured, const StepCall& call) {
+  try {
+    plan(std::move(captured), call);
+  } catch (const std::exception&) {
+    refuse({"step " + name_ +
+                " was recorded, but cannot be replayed: " + describe(std::current_exception()),
+            "backend.without_passes or backend.executor = \"interpreter\" may avoid it"});
+  }
+}
+
+void TracedStep::plan(CapturedStep captured, const StepCall& call) {
   const Stopwatch watch(stats_.build_s);
   capture_bytes_ = peak_of_results(captured.program);
   writes_batch_ = written_input(captured.program) != kNoTensor;
@@ -248,12 +263,29 @@ void TracedStep::build(CapturedStep captured, const StepCall& call) {
   is_ready_ = true;
 }
 
-void TracedStep::throw_difference(const std::string& difference) const {
-  throw CaptureError(
-      "step " + name_ + " cannot be replayed, because two captures of it differ: " + difference +
-      ". Whatever changes from step to step must be a tensor of the batch or of the "
-      "state, a host call, or part of the step's key; backend.mode=eager runs the step "
-      "as written");
+Refusal TracedStep::differing_captures(const std::string& difference) const {
+  return {
+      "step " + name_ + " cannot be replayed, because two captures of it differ: " + difference,
+      "Whatever changes from step to step must be a tensor of the batch or of the state, a host "
+      "call, or part of the step's key"};
+}
+
+void TracedStep::refuse(Refusal refusal) {
+  is_ready_ = false;
+  first_.reset();
+  unconfirmed_.reset();
+  recorded_.reset();
+  executor_.reset();
+  program_ = StepProgram();
+  addresses_.clear();
+  closures_.clear();
+  host_calls_.clear();
+  stats_.arena_bytes = 0;
+  use_of_casts_ = {};
+  if (options_.throws_on_refusal) {
+    throw CaptureError(error_text(refusal));
+  }
+  refusal_ = std::move(refusal);
 }
 
 const Slot* TracedStep::moved_state() const {
@@ -266,13 +298,19 @@ const Slot* TracedStep::moved_state() const {
   return nullptr;
 }
 
-void TracedStep::start_anew(const Slot& moved) {
-  if (++moves_in_a_row_ >= kMaxMovesInARow) {
-    throw CaptureError("step " + name_ + " never settles: \"" + moved.name +
-                       "\" lies in other memory after each capture. Copy into state in place "
-                       "(copy_) instead of replacing it; backend.mode=eager does not mind");
+// State that lies in other memory starts the captures anew.
+void TracedStep::look_at_state() {
+  const Slot* const moved = is_ready_ ? moved_state() : nullptr;
+  if (moved == nullptr) {
+    return;
   }
-  log_.debug("step " + name_ + ": \"" + moved.name + "\" lies in other memory; captured anew");
+  if (++moves_in_a_row_ >= kMaxMovesInARow) {
+    refuse({"step " + name_ + " never settles: \"" + moved->name +
+                "\" lies in other memory after each capture",
+            "Copy into state in place (copy_) instead of replacing it"});
+    return;
+  }
+  log_.debug("step " + name_ + ": \"" + moved->name + "\" lies in other memory; captured anew");
   is_ready_ = false;
   unconfirmed_.reset();
 }
@@ -292,15 +330,44 @@ const std::vector<at::Tensor>& TracedStep::replay(const StepCall& call, DueSet d
   return *replaying(call, [&] { return &executor_->run(call.batch, due); });
 }
 
-// Null where a third capture has to be made by itself, as memory does not allow it here.
-const std::vector<at::Tensor>* TracedStep::verified_replay(const StepCall& call) {
-  const Stopwatch watch(stats_.verify_s);
-  Verification verification{program_, call, host_calls_, log_};
-  if (unconfirmed_ != nullptr) {
-    verification.confirm = [this](const StepProgram& third) { confirm(third); };
+const Outputs& TracedStep::run_verified(const StepCall& call) {
+  const HeapWithoutHoles heap;
+  const bool is_first = replays_since_capture_ == 0;
+  Verified verified;
+  {
+    const Stopwatch watch(stats_.verify_s);
+    Verification verification{program_, call, host_calls_, log_};
+    if (unconfirmed_ != nullptr) {
+      verification.confirm = [this](const CapturedStep& third) { return objection_to(third); };
+    }
+    verified = verification.run(
+        [&]() -> const std::vector<at::Tensor>& { return replay(call, kAlwaysDue); });
   }
-  return verification.run(
-      [&]() -> const std::vector<at::Tensor>& { return replay(call, kAlwaysDue); });
+  if (verified.refusal) {
+    if (!is_first) {  // updates since the last good one may be wrong
+      throw CaptureError(error_text(*verified.refusal));
+    }
+    keep_as_written(call, std::move(verified));
+    return outputs_;
+  }
+  if (verified.replayed == nullptr) {  // memory does not allow the third capture here
+    is_ready_ = false;
+    is_third_capture_ = true;
+    first_ = std::move(unconfirmed_);
+    return run(call);
+  }
+  return finish(call, *verified.replayed);
+}
+
+void TracedStep::keep_as_written(const StepCall& call, Verified verified) {
+  casts_->forget();
+  refuse(std::move(*verified.refusal));
+  outputs_ = std::move(verified.outputs);
+  for (StepClosure& closure : verified.closures) {
+    if (call.asks_for(closure.cadence)) {
+      call.queue.push_back(detached(std::move(closure)));
+    }
+  }
 }
 
 void TracedStep::note_arenas(int64_t bytes) {
@@ -324,6 +391,11 @@ StepReport TracedStep::report() const {
   report.phase = phase_;
   report.samples = samples_;
   report.stats = stats_;
+  if (refusal_) {
+    report.mode = "eager";
+    report.reason = refusal_->what;
+    return report;
+  }
   report.program = to_text(program_);
   report.plan = executor_ == nullptr ? "" : executor_->to_text();
   report.graph = graph_text(program_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "backends/kept_casts.h"
 #include "backends/program/step_program.h"
 #include "backends/recording/host_calls.h"
+#include "backends/refusal.h"
 #include "backends/step_report.h"
 #include "backends/traced_options.h"
 #include "core/log.h"
@@ -16,6 +18,7 @@
 namespace rondo {
 
 struct CapturedStep;
+struct Verified;
 
 /// One step of one key: captured on its first two runs, which must agree, then replayed. When they
 /// differ in their operators, because the first one made state, a third one must agree with the
@@ -23,9 +26,12 @@ struct CapturedStep;
 /// third. What is baked into a replay, and what guards it:
 /// - shapes, dtypes, the loop and the phase: the key, compared before each run by the backend
 /// - addresses of captured state: compared before each replay; another one starts the captures anew
-/// - host values in the body: errors of the recorder, the comparison of the two captures,
+/// - host values in the body: the recorder refuses them; the comparison of the two captures;
 /// verification
 /// - what host code changes between steps: `Backend::invalidate`
+///
+/// A step that is refused runs as it is written from then on, or is a CaptureError: see
+/// TracedOptions::throws_on_refusal.
 class TracedStep {
  public:
   /// \param number  tells steps of one name apart: how many there were before
@@ -52,6 +58,17 @@ class TracedStep {
   /// Whether captures are done but for one that a verified replay makes.
   bool is_ready() const { return is_ready_; }
 
+  /// Lets it run as it is written from now on.
+  /// \throws CaptureError  where TracedOptions::throws_on_refusal
+  void refuse(Refusal refusal);
+
+  /// Why it runs as it is written; nothing while it need not.
+  const std::optional<Refusal>& refusal() const { return refusal_; }
+
+  const std::string& name() const { return name_; }
+
+  const StepStats& stats() const { return stats_; }
+
   /// Whether the next run may change the batch that it gets; true until that is known.
   bool may_write_batch() const { return !is_ready_ || writes_batch_; }
 
@@ -68,7 +85,8 @@ class TracedStep {
   /// The program that is replayed, once it is ready.
   const StepProgram& program() const { return program_; }
 
-  /// The program of the newest run as it was recorded; null unless TracedOptions::explains.
+  /// The program of the newest run as it was recorded; null when it was not, and unless
+  /// TracedOptions::explains.
   const std::shared_ptr<const StepProgram>& recorded() const { return recorded_; }
 
   StepReport report() const;
@@ -79,19 +97,21 @@ class TracedStep {
     const void* data;
   };
 
+  const Outputs& run_eagerly(const StepCall& call);
   void capture(const StepCall& call);
   void settle(CapturedStep second, const StepCall& call);
   void build(CapturedStep captured, const StepCall& call);
-  void confirm(const StepProgram& third);
-  [[noreturn]] void throw_difference(const std::string& difference) const;
+  void plan(CapturedStep captured, const StepCall& call);
+  std::optional<Refusal> objection_to(const CapturedStep& third);
+  Refusal differing_captures(const std::string& difference) const;
   const Slot* moved_state() const;
-  void start_anew(const Slot& moved);
+  void look_at_state();
   DueSet due_closures(const StepCall& call) const;
-  bool is_capture_next();
   template <class Work>
   auto replaying(const StepCall& call, const Work& work);
   const std::vector<at::Tensor>& replay(const StepCall& call, DueSet due);
-  const std::vector<at::Tensor>* verified_replay(const StepCall& call);
+  const Outputs& run_verified(const StepCall& call);
+  void keep_as_written(const StepCall& call, Verified verified);
   const Outputs& finish(const StepCall& call, const std::vector<at::Tensor>& results);
 
   std::string name_;
@@ -101,6 +121,7 @@ class TracedStep {
   KeptCasts::Use use_of_casts_;
   TracedOptions options_;
   TextLog log_;
+  std::optional<Refusal> refusal_;
   bool is_ready_ = false;
   bool is_third_capture_ = false;
   std::unique_ptr<StepProgram> unconfirmed_;  // the second capture, until a third one agrees

@@ -13,6 +13,7 @@
 #include "callbacks/sparsity_callback.h"
 #include "core/available_cores.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/report_file.h"
 #include "models/model_state.h"
 #include "trainer/thread_calibration.h"
@@ -37,12 +38,21 @@ std::string json_of(const std::vector<std::pair<std::string, int64_t>>& counts) 
   return "{" + members + "}";
 }
 
-std::string json_of(const StepStats& stats) {
+std::string json_of(const StepReport& report) {
+  const StepStats& stats = report.stats;
+  const std::string reason = report.reason.empty() ? "null" : json_string(report.reason);
   return fmt::format(
-      "{{\"operators_recorded\": {}, \"operators_replayed\": {}, \"passes\": {}, "
+      "{{\"mode\": {}, \"reason\": {}, \"eager_runs\": {}, \"eager_s\": {:.6f}, "
+      "\"share_of_time\": {:.4f}, \"operators_recorded\": {}, \"operators_replayed\": {}, "
+      "\"passes\": {}, "
       "\"adopted_operators\": {}, \"captured_bytes\": {}, "
       "\"arena_bytes\": {}, \"capture_s\": {:.6f}, "
       "\"build_s\": {:.6f}, \"verify_s\": {:.6f}, \"replays\": {}}}",
+      json_string(report.mode),
+      reason,
+      stats.eager_runs,
+      stats.eager_s,
+      report.share_of_time,
       stats.operators_recorded,
       stats.operators_replayed,
       json_of(stats.passes),
@@ -63,8 +73,7 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
       write_report(trainer.log(),
                    directory / (report.name + ".txt"),
                    report.program + "\n" + report.plan + "\n" + report.graph);
-      write_report(
-          trainer.log(), directory / (report.name + ".json"), json_of(report.stats) + "\n");
+      write_report(trainer.log(), directory / (report.name + ".json"), json_of(report) + "\n");
     }
   });
 }

@@ -65,6 +65,13 @@ void print_summary(const FitResult& result, const std::vector<std::string>& vali
     text += "; checkpoint " + result.last_checkpoint->string();
   }
   text += "; artifacts in " + result.artifact_dir.string();
+  for (const EagerSteps& steps : result.eager_steps) {
+    text += fmt::format("\nstep {} ran as it is written {} times, in {:.0f} % of the time: {}",
+                        steps.name,
+                        steps.runs,
+                        100.0 * steps.share_of_time,
+                        steps.reason);
+  }
   std::cerr << text << std::endl;
 }
 
@@ -72,11 +79,24 @@ std::string json_of(const std::optional<std::filesystem::path>& path) {
   return path ? json_string(path->string()) : "null";
 }
 
+std::string json_of(const EagerSteps& steps) {
+  return fmt::format("{{\"name\": {}, \"reason\": {}, \"runs\": {}, \"share_of_time\": {:.4f}}}",
+                     json_string(steps.name),
+                     json_string(steps.reason),
+                     steps.runs,
+                     steps.share_of_time);
+}
+
 std::string json_of(const FitResult& result) {
+  std::vector<std::string> eager;
+  for (const EagerSteps& steps : result.eager_steps) {
+    eager.push_back(json_of(steps));
+  }
   return fmt::format(
       "{{\"steps\": {}, \"steps_now\": {}, \"seconds\": {:.3f}, \"steps_per_s\": {:.3f}, "
       "\"already_done\": {}, \"saves\": {}, \"failed_saves\": {}, \"save_pause_s\": {:.6f}, "
-      "\"metrics\": {{{}}}, \"artifact_dir\": {}, \"last_checkpoint\": {}}}",
+      "\"eager_steps\": [{}], \"metrics\": {{{}}}, \"artifact_dir\": {}, "
+      "\"last_checkpoint\": {}}}",
       result.steps,
       result.steps_now,
       result.seconds,
@@ -85,6 +105,7 @@ std::string json_of(const FitResult& result) {
       result.saves.written,
       result.saves.failed,
       result.saves.pause_s,
+      fmt::join(eager, ", "),
       json_members(result.metrics),
       json_string(result.artifact_dir.string()),
       json_of(result.last_checkpoint));

@@ -210,6 +210,7 @@ FitResult FitRun::result() const {
   result.saves = {state.saves.written - saves_before_.written,
                   state.saves.failed - saves_before_.failed,
                   state.saves.pause_s - saves_before_.pause_s};
+  result.eager_steps = state.backend->eager_steps();
   result.metrics = state.last_metrics;
   result.artifact_dir = state.artifact_dir;
   result.last_checkpoint = state.last_checkpoint;

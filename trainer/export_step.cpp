@@ -43,6 +43,7 @@ TrainerOptions options_to_export(const RunConfig& run, const fs::path& scratch) 
   options.backend.mode = "traced";
   options.backend.executor = "plan";
   options.backend.on_nan = "stop";
+  options.backend.on_refusal = "error";  // a file has no step as it is written
   if (options.backend.threads == 0 && !run.fit->from.path()) {
     options.backend.threads = threads_of_run(run.init.model_dir).value_or(0);
   }

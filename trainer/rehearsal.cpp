@@ -104,8 +104,9 @@ TrainerOptions rehearsed(TrainerOptions options,
 
 bool all_are_replayed(const Backend& backend) {
   const std::vector<StepReport> steps = backend.reports();
-  return std::all_of(
-      steps.begin(), steps.end(), [](const StepReport& step) { return step.stats.replays > 0; });
+  return std::all_of(steps.begin(), steps.end(), [](const StepReport& step) {
+    return step.stats.replays > 0 || is_eager(step);
+  });
 }
 
 bool has_validated(const Backend& backend) {
@@ -214,13 +215,23 @@ Rehearsal train_for(const RunConfig& run,
       throw;
     }
   }
-  Rehearsal rehearsal{fit.backend().reports(),
+  std::vector<StepReport> steps = fit.backend().reports();
+  const auto first_eager = std::stable_partition(
+      steps.begin(), steps.end(), [](const StepReport& step) { return !is_eager(step); });
+  const std::vector<StepReport> eager(first_eager, steps.end());
+  steps.erase(first_eager, steps.end());
+  Rehearsal rehearsal{std::move(steps),
                       most_before,
                       before,
                       peak_resident_bytes().value_or(0) - before,
                       run.fit->train,
                       run.fit->val};
   if (std::none_of(rehearsal.steps.begin(), rehearsal.steps.end(), is_of_training)) {
+    const auto why = std::find_if(eager.begin(), eager.end(), is_of_training);
+    if (why != eager.end()) {
+      throw NotSupportedError("no step was planned: " + why->reason +
+                              ", so that it runs as it is written");
+    }
     throw NotSupportedError(fmt::format(
         "no step was planned in {} updates: batches of one shape are needed, such as drop_last = "
         "true gives",

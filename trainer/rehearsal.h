@@ -20,12 +20,12 @@ void set_length(LoopOptions& loop, int64_t updates);
 
 /// What a short training showed.
 struct Rehearsal {
-  std::vector<StepReport> steps;
-  int64_t most_before = 0;  ///< the most bytes that were resident until it began
-  int64_t before = 0;       ///< bytes that were resident then, with the data set
-  int64_t grown_by = 0;     ///< bytes from there to the most that ever was
-  DataLoader train;         ///< that it was trained on
-  Loaders val;              ///< that it was validated on
+  std::vector<StepReport> steps;  ///< that were planned
+  int64_t most_before = 0;        ///< the most bytes that were resident until it began
+  int64_t before = 0;             ///< bytes that were resident then, with the data set
+  int64_t grown_by = 0;           ///< bytes from there to the most that ever was
+  DataLoader train;               ///< that it was trained on
+  Loaders val;                    ///< that it was validated on
 };
 
 /// Trains `updates` updates of a run from its beginning, and up to five times as many more until

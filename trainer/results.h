@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/step_report.h"
 #include "core/metric_values.h"
 
 namespace rondo {
@@ -24,10 +25,11 @@ struct FitResult {
   int64_t steps_now = 0;     ///< updates of this fit
   double seconds = 0.0;      ///< wall time of this fit, validations and saves included
   double steps_per_s = 0.0;  ///< updates of this fit by its seconds of training alone
-  bool was_already_done = false;  ///< the run had reached its total before this fit
-  std::string stop_reason;        ///< why it stopped early; "" when it reached its end
-  SaveStats saves;                ///< of this fit
-  Metrics metrics;                ///< the newest value of each metric
+  bool was_already_done = false;        ///< the run had reached its total before this fit
+  std::string stop_reason;              ///< why it stopped early; "" when it reached its end
+  SaveStats saves;                      ///< of this fit
+  std::vector<EagerSteps> eager_steps;  ///< that could not be recorded, of all fits
+  Metrics metrics;                      ///< the newest value of each metric
   std::filesystem::path artifact_dir;
   std::optional<std::filesystem::path> last_checkpoint;
 };

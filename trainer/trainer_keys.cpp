@@ -81,6 +81,10 @@ KeyTable<BackendOptions> backend_keys() {
               &BackendOptions::verify,
               VerifyOption{},
               "which replays are compared with the eager step: the first, none, or every N-th")
+      .key("on_refusal",
+           &BackendOptions::on_refusal,
+           one_of({"eager", "error"}),
+           "whether a traced step that cannot be recorded runs as written, or ends the run")
       .key("on_nan",
            &BackendOptions::on_nan,
            one_of({"stop", "explain"}),

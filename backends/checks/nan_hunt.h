@@ -14,7 +14,7 @@ namespace rondo {
 
 /// A step that ran, with what it takes to run it once more from the same state.
 struct KeptStep {
-  std::shared_ptr<const StepProgram> program;  ///< as it was recorded
+  std::shared_ptr<const StepProgram> program;  ///< as it was recorded; null: it was not
   Batch batch;                                 ///< shares the tensors
   std::vector<char> answers;                   ///< what its host calls left in their tensors
 };

@@ -57,6 +57,7 @@ std::vector<char>& StepHistory::begin_step(const Batch& batch) {
 }
 
 void StepHistory::end_step(std::shared_ptr<const StepProgram> program) {
+  unrecorded_ += program == nullptr ? 1 : 0;
   steps_[count_ - 1].program = std::move(program);
 }
 
@@ -117,10 +118,20 @@ std::string StepHistory::explain() {
   if (count == 0) {
     return "";
   }
-  return blame().value_or(
-      "the last " + std::to_string(count) +
-      " steps, run once more one operator after the other, gave no NaN: something outside of the "
-      "steps changed the state");
+  const size_t unrecorded = unrecorded_;
+  if (const std::optional<std::string> why = blame()) {
+    return *why;
+  }
+  if (unrecorded > 0) {
+    return "no operator can be named: " + std::to_string(unrecorded) + " of the last " +
+           std::to_string(count) +
+           " steps ran as they are written, because they cannot be recorded (the run's warning "
+           "says "
+           "why), and only recorded steps can be run once more";
+  }
+  return "the last " + std::to_string(count) +
+         " steps, run once more one operator after the other, gave no NaN: something outside of "
+         "the steps changed the state";
 }
 
 // What is told of the kept steps, run once more; nothing when they gave no NaN.
@@ -145,6 +156,7 @@ void StepHistory::let_go() {
     steps_[i].program.reset();
   }
   count_ = 0;
+  unrecorded_ = 0;
   bytes_ = 0;
 }
 

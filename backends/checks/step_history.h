@@ -42,7 +42,7 @@ class StepHistory {
   /// \throws NonFiniteLossError  when the state has gone bad since it was copied last, explained
   std::vector<char>& begin_step(const Batch& batch);
 
-  /// It ran as `program`.
+  /// It ran as `program`; null: it was not recorded, and cannot be run once more.
   void end_step(std::shared_ptr<const StepProgram> program);
 
   /// Something else than these steps may change the state from here on: what was kept is let go.
@@ -81,6 +81,7 @@ class StepHistory {
   Clock::duration cost_{};
   std::vector<KeptStep> steps_;  // entries are used again
   size_t count_ = 0;             // how many of them are kept
+  size_t unrecorded_ = 0;        // of these, were not recorded although they ran to their end
   int64_t bytes_ = 0;
   int64_t snapshots_ = 0;
 };

@@ -1,16 +1,19 @@
 #include "backends/checks/verification.h"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <new>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
 #include "backends/checks/state_snapshot.h"
 #include "backends/recording/capture.h"
 #include "backends/scoped.h"
+#include "backends/staging.h"
 #include "core/error.h"
 #include "core/state_dict.h"
 
@@ -20,8 +23,7 @@ namespace {
 
 class MutedBody final : public BodyRequests {
  public:
-  MutedBody(const StepCall& call, const HostCalls& host_calls)
-      : call_(call), host_calls_(host_calls) {}
+  MutedBody(const StepCall& call, HostCalls& host_calls) : call_(call), host_calls_(host_calls) {}
 
   Outputs run(const Batch& batch) {
     recorder_ = call_.requests;
@@ -38,15 +40,22 @@ class MutedBody final : public BodyRequests {
   }
 
   void defer(StepClosure closure) override {
-    closures_.push_back(closure.tensors);
+    closures_.push_back(closure);
     if (recorder_ != nullptr) {
       recorder_->defer(std::move(closure));
     }
   }
 
-  void host_call(std::string name, std::vector<at::Tensor> tensors, HostFunction) override {
-    const HostFunction answer = [this, id = host_calls_made_++](std::vector<at::Tensor> of_call) {
-      host_calls_.answer(id, of_call);
+  // A call that the replay did not make is made.
+  void host_call(std::string name,
+                 std::vector<at::Tensor> tensors,
+                 HostFunction function) override {
+    const HostFunction answer = [this, id = host_calls_made_++, make = std::move(function)](
+                                    std::vector<at::Tensor> of_call) {
+      if (!host_calls_.answer(id, of_call)) {
+        const at::NoGradGuard no_grad;
+        make(of_call);
+      }
     };
     if (recorder_ != nullptr) {
       recorder_->host_call(std::move(name), std::move(tensors), answer);
@@ -61,13 +70,17 @@ class MutedBody final : public BodyRequests {
     }
   }
 
-  const std::vector<std::vector<at::Tensor>>& closures() const { return closures_; }
+  bool is_recording() const override { return true; }
+
+  std::vector<StepClosure>& closures() { return closures_; }
+
+  size_t host_calls_made() const { return host_calls_made_; }
 
  private:
   const StepCall& call_;
-  const HostCalls& host_calls_;
+  HostCalls& host_calls_;
   BodyRequests* recorder_ = nullptr;  // null: nobody records
-  std::vector<std::vector<at::Tensor>> closures_;
+  std::vector<StepClosure> closures_;
   size_t host_calls_made_ = 0;
 };
 
@@ -140,13 +153,13 @@ std::string outputs_difference(const StepProgram& program,
 }
 
 std::string closures_difference(const StepProgram& program,
-                                const std::vector<std::vector<at::Tensor>>& eager,
+                                const std::vector<StepClosure>& eager,
                                 const std::vector<at::Tensor>& replayed) {
   size_t next = program.outputs.size();
   for (const ClosureOutput& closure : program.closures) {
     for (size_t i = 0; i < closure.tensors.size(); ++i, ++next) {
-      const bool is_there = closure.index < eager.size() && i < eager[closure.index].size();
-      if (!is_there || !equal_bytes(eager[closure.index][i].detach(), replayed[next])) {
+      const bool is_there = closure.index < eager.size() && i < eager[closure.index].tensors.size();
+      if (!is_there || !equal_bytes(eager[closure.index].tensors[i].detach(), replayed[next])) {
         const auto slot = static_cast<size_t>(closure.tensors[i]);
         return "tensor " + std::to_string(i) + " of step closure " + std::to_string(closure.index) +
                last_writer(program, program.slots[slot].storage);
@@ -156,54 +169,78 @@ std::string closures_difference(const StepProgram& program,
   return "";
 }
 
+std::string first_difference(const StepProgram& program,
+                             const StateSnapshot& replayed_state,
+                             const std::vector<at::Tensor>& replayed,
+                             const Outputs& eager,
+                             const std::vector<StepClosure>& closures) {
+  const std::string state = replayed_state.first_difference();
+  if (!state.empty()) {
+    return "\"" + state + "\"" + last_writer(program, state);
+  }
+  const std::string outputs = outputs_difference(program, eager, replayed);
+  return outputs.empty() ? closures_difference(program, closures, replayed) : outputs;
+}
+
+Refusal other_host_calls(const std::string& step, size_t replayed, size_t as_written) {
+  return {"step " + step + " makes other host calls than when it was captured (" +
+              std::to_string(as_written) + ", captured " + std::to_string(replayed) + ")",
+          "call host_call in every step or in none"};
+}
+
+Refusal other_bytes(const std::string& step, const std::string& where) {
+  return {"step " + step + ": its replay differs from the step as written in " + where,
+          "What the body reads on the host (a counter, a pointer, a flag) is frozen into the "
+          "replay: make it a tensor, a host call or part of the step's key"};
+}
+
 }  // namespace
 
-const std::vector<at::Tensor>* Verification::run(
-    const std::function<const std::vector<at::Tensor>&()>& replay) const {
+Verified Verification::run(const std::function<const std::vector<at::Tensor>&()>& replay) const {
   const std::unique_ptr<StateSnapshot> before = snapshot(*this);
+  Verified verified;
   if (before == nullptr) {
-    return confirm ? nullptr : &replay();
+    verified.replayed = confirm ? nullptr : &replay();
+    return verified;
   }
   const KeepAnswers answers(host_calls);
-  const auto replay_or_undo = [&]() -> const std::vector<at::Tensor>& {
-    try {
-      return replay();
-    } catch (...) {
-      if (confirm) {
-        before->swap();
-      }
-      throw;
+  try {
+    verified.replayed = &replay();
+  } catch (const CaptureError&) {
+    verified.refusal = Refusal{describe(std::current_exception()), "look at what it names"};
+  } catch (...) {
+    if (confirm) {
+      before->swap();
     }
-  };
-  const std::vector<at::Tensor>& replayed = replay_or_undo();
+    throw;
+  }
+  const size_t host_calls_replayed = host_calls.answers();
   before->swap();  // the state is as before the step; the copy holds what the replay left
   MutedBody body(call, host_calls);
-  const auto run_as_written = [&] {
-    if (!confirm) {
-      return body.run(call.batch);
-    }
+  if (confirm) {
     CapturedStep step = body.run_recorded(program.name);
-    confirm(step.program);
-    return std::move(step.outputs);
-  };
-  const Outputs eager = run_as_written();
-
-  const std::string state = before->first_difference();
-  std::string difference = state.empty() ? "" : "\"" + state + "\"" + last_writer(program, state);
-  if (difference.empty()) {
-    difference = outputs_difference(program, eager, replayed);
+    verified.refusal = verified.refusal ? verified.refusal : confirm(step);
+    verified.outputs = std::move(step.outputs);
+  } else {
+    verified.outputs = detached(body.run(call.batch));
   }
-  if (difference.empty()) {
-    difference = closures_difference(program, body.closures(), replayed);
+  verified.closures = std::move(body.closures());
+  if (!verified.refusal && body.host_calls_made() != host_calls_replayed) {
+    verified.refusal = other_host_calls(program.name, host_calls_replayed, body.host_calls_made());
   }
-  if (!difference.empty()) {
-    throw CaptureError("step " + program.name +
-                       ": its replay differs from the step as written in " + difference +
-                       ". What the body reads on the host (a counter, a pointer, a flag) is frozen "
-                       "into the replay: make it a tensor, a host call or part of the step's key; "
-                       "backend.mode=eager runs the step as written");
+  if (!verified.refusal) {
+    const std::string difference =
+        first_difference(program, *before, *verified.replayed, verified.outputs, verified.closures);
+    if (!difference.empty()) {
+      verified.refusal = other_bytes(program.name, difference);
+    }
   }
-  return &replayed;
+  if (verified.refusal && host_calls.has_misled()) {
+    throw CaptureError(error_text(*verified.refusal) +
+                       ". A host call got other bytes in the replay, so the state cannot be that "
+                       "of the step as written");
+  }
+  return verified;
 }
 
 }  // namespace rondo

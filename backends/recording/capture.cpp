@@ -19,16 +19,10 @@ class Capture final : public BodyRequests {
   }
 
   CapturedStep run() {
-    Outputs outputs;
-    try {
-      outputs = run_body();
-    } catch (...) {
-      // Autograd and TorchScript wrap what an operator throws.
-      recorder_.rethrow_failure();
-      throw;
-    }
+    const Outputs outputs = run_body();
     result_.host_calls.append_answers_to(nullptr);
     result_.program = recorder_.finish(outputs);
+    result_.refusal = recorder_.refusal();
     result_.outputs = detached(outputs);
     for (StepClosure& closure : queued_) {
       call_.queue.push_back(detached(std::move(closure)));
@@ -54,6 +48,8 @@ class Capture final : public BodyRequests {
   void set_location(std::string_view callback, std::string_view hook) override {
     recorder_.set_location(callback, hook);
   }
+
+  bool is_recording() const override { return !recorder_.refusal(); }
 
  private:
   Outputs run_body() {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/body_requests.h"
 #include "backends/program/step_program.h"
 #include "backends/recording/host_calls.h"
+#include "backends/refusal.h"
 
 namespace rondo {
 
@@ -14,11 +16,11 @@ struct CapturedStep {
   StepProgram program;
   HostCalls host_calls;
   std::vector<HostFunction> closures;
-  Outputs outputs;  ///< of the step that ran
+  Outputs outputs;                 ///< of the step that ran
+  std::optional<Refusal> refusal;  ///< why there is no program
 };
 
 /// Runs the body for real and records it. Closures that are due go to the call's queue.
-/// \throws CaptureError  when the step cannot be recorded
 CapturedStep capture_step(const std::string& name, const StepCall& call);
 
 }  // namespace rondo

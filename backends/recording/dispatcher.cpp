@@ -1,5 +1,6 @@
 #include "backends/recording/dispatcher.h"
 
+#include <mutex>
 #include <utility>
 
 #include <torch/library.h>
@@ -18,14 +19,23 @@ namespace {
 thread_local Recorder* recorder_of_thread = nullptr;
 thread_local HostCalls* host_calls_of_thread = nullptr;
 
+std::mutex strays_mutex;
+StrayOperators strays;
+
+void note_stray(const c10::OperatorHandle& op) {
+  const std::lock_guard<std::mutex> lock(strays_mutex);
+  ++strays.count;
+  strays.newest = op.schema().name();
+}
+
 // The key Fake lies below autocast and autograd and above the kernels, and nothing uses it in a C++
 // program: what arrives here is decomposed, cast and differentiated. It costs nothing while no
 // RecordingScope includes it.
 void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   if (recorder_of_thread == nullptr) {
-    throw CaptureError(
-        "operator " + op.schema().name() +
-        " ran on another thread while a step was captured; a step runs on one thread");
+    note_stray(op);
+    run_unrecorded(op, keys, *stack);
+    return;
   }
   recorder_of_thread->run(op, keys, *stack);
 }
@@ -72,6 +82,19 @@ void register_with_dispatcher() {
     return true;
   }();
   static_cast<void>(done);
+}
+
+void run_unrecorded(const c10::OperatorHandle& op,
+                    c10::DispatchKeySet keys,
+                    torch::jit::Stack& stack) {
+  const c10::impl::ExcludeDispatchKeyGuard unrecorded(c10::DispatchKey::Fake);
+  op.redispatchBoxed(
+      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::Fake), &stack);
+}
+
+StrayOperators stray_operators() {
+  const std::lock_guard<std::mutex> lock(strays_mutex);
+  return strays;
 }
 
 Recorder* exchange_recorder(Recorder* recorder) {

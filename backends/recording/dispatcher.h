@@ -1,5 +1,11 @@
 #pragma once
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+#include <string>
+
 namespace rondo {
 
 class HostCalls;
@@ -16,5 +22,18 @@ void register_with_dispatcher();
 /// \return who did before
 Recorder* exchange_recorder(Recorder* recorder);
 HostCalls* exchange_host_calls(HostCalls* calls);
+
+/// Runs an operator that reached the handler, and leaves it out of any recording.
+void run_unrecorded(const c10::OperatorHandle& op,
+                    c10::DispatchKeySet keys,
+                    torch::jit::Stack& stack);
+
+/// Operators that a recorded step has run on other threads than the one that records it.
+struct StrayOperators {
+  int64_t count = 0;   ///< since the process began
+  std::string newest;  ///< name of the last one
+};
+
+StrayOperators stray_operators();
 
 }  // namespace rondo

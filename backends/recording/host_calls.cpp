@@ -6,9 +6,21 @@
 #include <ATen/core/grad_mode.h>
 
 #include "backends/recording/dispatcher.h"
-#include "core/error.h"
+#include "core/state_dict.h"
 
 namespace rondo {
+
+namespace {
+
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> all;
+  for (const at::Tensor& tensor : tensors) {
+    all.push_back(tensor.detach().clone());
+  }
+  return all;
+}
+
+}  // namespace
 
 int64_t HostCalls::add(HostFunction function) {
   functions_.push_back(std::move(function));
@@ -16,6 +28,9 @@ int64_t HostCalls::add(HostFunction function) {
 }
 
 void HostCalls::call(int64_t id, const std::vector<at::Tensor>& tensors) {
+  if (keeps_answers_) {
+    answers_.push_back({copies(tensors), {}});
+  }
   try {
     functions_.at(static_cast<size_t>(id))(tensors);
   } catch (...) {
@@ -30,27 +45,26 @@ void HostCalls::call(int64_t id, const std::vector<at::Tensor>& tensors) {
     }
   }
   if (keeps_answers_) {
-    std::vector<at::Tensor>& answer = answers_.emplace_back();
-    for (const at::Tensor& tensor : tensors) {
-      answer.push_back(tensor.detach().clone());
-    }
+    answers_.back().left = copies(tensors);
   }
 }
 
 void HostCalls::keep_answers(bool keep) {
   keeps_answers_ = keep;
   answers_.clear();
+  has_misled_ = false;
 }
 
-void HostCalls::answer(size_t id, std::vector<at::Tensor>& tensors) const {
-  if (id >= answers_.size() || answers_[id].size() != tensors.size()) {
-    throw CaptureError("the step makes other host calls than when it was captured (number " +
-                       std::to_string(id) + "); call host_call in every step or in none");
+bool HostCalls::answer(size_t id, std::vector<at::Tensor>& tensors) {
+  if (id >= answers_.size() || answers_[id].left.size() != tensors.size()) {
+    return false;
   }
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    tensors[i].copy_(answers_[id][i]);
+    has_misled_ = has_misled_ || !equal_bytes(tensors[i].detach(), answers_[id].got[i]);
+    tensors[i].copy_(answers_[id].left[i]);
   }
+  return true;
 }
 
 std::exception_ptr HostCalls::take_exception() {

@@ -21,12 +21,19 @@ class HostCalls {
   /// forgets the type.
   void call(int64_t id, const std::vector<at::Tensor>& tensors);
 
-  /// From here on each call keeps what it left in its tensors; forgets what was kept before.
+  /// From here on each call keeps what it got and what it left in its tensors; forgets what was
+  /// kept before.
   void keep_answers(bool keep);
 
+  /// How many calls were kept.
+  size_t answers() const { return answers_.size(); }
+
   /// Instead of a call: gives the tensors the bytes that the same call of a replay left.
-  /// \throws CaptureError  when the replay made no such call
-  void answer(size_t id, std::vector<at::Tensor>& tensors) const;
+  /// \return false, and nothing is given, when the replay made no such call
+  bool answer(size_t id, std::vector<at::Tensor>& tensors);
+
+  /// Whether an answer was given to other bytes than it was made for.
+  bool has_misled() const { return has_misled_; }
 
   /// From here on each call adds the bytes that it left in its tensors; null: no more.
   void append_answers_to(std::vector<char>* bytes) { answer_bytes_ = bytes; }
@@ -37,9 +44,15 @@ class HostCalls {
   void clear();
 
  private:
+  struct Answer {
+    std::vector<at::Tensor> got;
+    std::vector<at::Tensor> left;
+  };
+
   std::vector<HostFunction> functions_;
-  std::vector<std::vector<at::Tensor>> answers_;  // by number
+  std::vector<Answer> answers_;  // by number
   bool keeps_answers_ = false;
+  bool has_misled_ = false;
   std::vector<char>* answer_bytes_ = nullptr;
   std::exception_ptr exception_;
 };

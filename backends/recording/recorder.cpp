@@ -12,7 +12,7 @@
 
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/recording_rules.h"
-#include "core/error.h"
+#include "backends/scoped.h"
 
 namespace rondo {
 
@@ -40,10 +40,12 @@ bool contains(const std::vector<SlotId>& slots, SlotId slot) {
 
 // One operator on its way through the recorder.
 struct Recorder::Call {
-  explicit Call(const c10::OperatorHandle& handle)
-      : op(handle), name(operator_name(handle)), effects(effects_of(handle)) {}
+  Call(const c10::OperatorHandle& handle, c10::ArrayRef<c10::IValue> given)
+      : op(handle), values(given), name(operator_name(handle)), effects(effects_of(handle)) {}
 
   c10::OperatorHandle op;
+  c10::ArrayRef<c10::IValue> values;  // the arguments, until it runs
+  enum class Progress { Waits, Runs, HasRun } progress = Progress::Waits;
   std::string name;
   OperatorEffects effects;
   std::vector<Argument> arguments;
@@ -53,7 +55,7 @@ struct Recorder::Call {
 };
 
 Recorder::Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state)
-    : table_(program_.slots), state_(std::move(state)) {
+    : table_(program_.slots), state_(std::move(state)), strays_before_(stray_operators().count) {
   program_.name = std::move(step);
   for (const auto& [name, tensor] : batch.items()) {
     if (tensor.defined() && tensor.has_storage() && table_.find(tensor) == kNoTensor) {
@@ -78,11 +80,13 @@ void Recorder::set_location(std::string_view callback, std::string_view hook) {
 }
 
 void Recorder::add_closure(const StepClosure& closure) {
-  ClosureOutput output{program_.closures.size(), {}, closure.cadence};
-  for (const at::Tensor& tensor : closure.tensors) {
-    output.tensors.push_back(use_after_step(tensor, "a tensor of a step closure"));
-  }
-  program_.closures.push_back(std::move(output));
+  unless_refused([&] {
+    ClosureOutput output{program_.closures.size(), {}, closure.cadence};
+    for (const at::Tensor& tensor : closure.tensors) {
+      output.tensors.push_back(use_after_step(tensor, "a tensor of a step closure"));
+    }
+    program_.closures.push_back(std::move(output));
+  });
 }
 
 int64_t Recorder::add_host_call(std::string name) {
@@ -91,56 +95,81 @@ int64_t Recorder::add_host_call(std::string name) {
 }
 
 StepProgram Recorder::finish(const Outputs& outputs) {
-  rethrow_failure();
-  refuse_written_shared_memory();
-  for (const auto& [name, tensor] : outputs.items()) {
-    program_.outputs.emplace_back(name, use_after_step(tensor, "output \"" + name + "\""));
-  }
-  for (const SlotId slot : read_after_step_) {
-    if (table_.storage_of(slot).unwritten) {
-      freeze_allocation(table_.storage_of(slot));
+  unless_refused([&] {
+    refuse_strays();
+    refuse_written_shared_memory();
+    for (const auto& [name, tensor] : outputs.items()) {
+      program_.outputs.emplace_back(name, use_after_step(tensor, "output \"" + name + "\""));
     }
+    for (const SlotId slot : read_after_step_) {
+      if (table_.storage_of(slot).unwritten) {
+        freeze_allocation(table_.storage_of(slot));
+      }
+    }
+  });
+  if (refusal_) {
+    return {};
   }
   program_.storages = table_.storages();
   find_modules(program_);
   return std::move(program_);
 }
 
-void Recorder::rethrow_failure() const {
-  if (!failure_.empty()) {
-    throw CaptureError(failure_);
+template <class Work>
+void Recorder::unless_refused(const Work& work) {
+  if (refusal_) {
+    return;
+  }
+  try {
+    work();
+  } catch (const Refused&) {
+  } catch (const std::exception& error) {
+    if (call_ != nullptr && call_->progress == Call::Progress::Runs) {
+      throw;  // the step itself did
+    }
+    refusal_ = Refusal{"recording step " + program_.name + " failed: " + error.what(),
+                       "leave out what it names"};
   }
 }
 
 void Recorder::run(const c10::OperatorHandle& op,
                    c10::DispatchKeySet keys,
                    torch::jit::Stack& stack) {
-  const c10::impl::ExcludeDispatchKeyGuard unrecorded(c10::DispatchKey::Fake);
-  const c10::DispatchKeySet below =
-      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::Fake);
-  Call call(op);
-  const c10::ArrayRef<c10::IValue> arguments =
-      torch::jit::last(stack, op.schema().arguments().size());
-  if (const auto objection = objection_to(op, call.effects, arguments, table_)) {
-    fail(objection->what, objection->advice);
-  }
-  if (call.effects.is_ignored || call.effects.reads_host) {
-    op.redispatchBoxed(below, &stack);
+  if (refusal_) {
+    run_unrecorded(op, keys, stack);
     return;
   }
-  read_arguments(call, arguments);
+  Call call(op, torch::jit::last(stack, op.schema().arguments().size()));
+  const Scoped<const Call*> current(call_, &call);
+  unless_refused([&] { record(call, keys, stack); });
+  if (call.progress == Call::Progress::Waits) {
+    run_unrecorded(op, keys, stack);
+  }
+}
+
+void Recorder::record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& stack) {
+  const c10::impl::ExcludeDispatchKeyGuard unrecorded(c10::DispatchKey::Fake);
+  if (const auto objection = objection_to(call.op, call.effects, call.values, table_)) {
+    refuse(objection->what, objection->advice);
+  }
+  if (call.effects.is_ignored || call.effects.reads_host) {
+    return;
+  }
+  read_arguments(call, call.values);
   const size_t bytes_before =
-      call.effects.changes_view_only ? arguments[0].toTensor().storage().nbytes() : 0;
-  op.redispatchBoxed(below, &stack);
+      call.effects.changes_view_only ? call.values[0].toTensor().storage().nbytes() : 0;
+  call.progress = Call::Progress::Runs;
+  run_unrecorded(call.op, keys, stack);
+  call.progress = Call::Progress::HasRun;
   if (call.effects.changes_view_only) {
     const at::Tensor& changed = stack.back().toTensor();
     if (changed.storage().nbytes() != bytes_before) {
-      fail("gave a tensor more memory (" + call.name + ")", "make a new tensor instead");
+      refuse("gave a tensor more memory (" + call.name + ")", "make a new tensor instead");
     }
     append_view_change(call, changed);
     return;
   }
-  read_results(call, torch::jit::last(stack, op.schema().returns().size()));
+  read_results(call, torch::jit::last(stack, call.op.schema().returns().size()));
   append(call);
 }
 
@@ -159,16 +188,16 @@ Argument Recorder::read_argument(Call& call, size_t index, const c10::IValue& va
   }
   if (value.isGenerator()) {
     if (value.toGenerator() != at::globalContext().defaultGenerator(at::kCPU)) {
-      fail("drew random numbers from a generator of its own (" + call.name + ")",
-           "its state is not part of the step: use the default generator");
+      refuse("drew random numbers from a generator of its own (" + call.name + ")",
+             "its state is not part of the step: use the default generator");
     }
     return Argument::constant_of(c10::IValue());  // the default is found again at each replay
   }
   const bool is_plain =
       value.isNone() || value.isScalar() || value.isString() || value.isDevice() || value.isList();
   if (!is_plain) {
-    fail("gave " + call.name + " an argument of kind " + value.tagKind(),
-         "such an argument cannot be written into a program");
+    refuse("gave " + call.name + " an argument of kind " + value.tagKind(),
+           "such an argument cannot be written into a program");
   }
   return Argument::constant_of(value);
 }
@@ -228,8 +257,9 @@ SlotId Recorder::add_result(const Call& call, const at::Tensor& tensor) {
     return kNoTensor;
   }
   if (!tensor.has_storage() || tensor.layout() != at::kStrided) {
-    fail("got a tensor without plain memory (sparse, or a library's own layout) from " + call.name,
-         "only dense tensors can be recorded");
+    refuse(
+        "got a tensor without plain memory (sparse, or a library's own layout) from " + call.name,
+        "only dense tensors can be recorded");
   }
   const SlotId known = table_.find(tensor);
   if (known != kNoTensor) {
@@ -315,8 +345,8 @@ void Recorder::mark_written(const Call& call) {
   for (const SlotId slot : call.writes) {
     KnownStorage& storage = table_.storage_of(slot);
     if (storage.kind == SlotKind::Constant) {
-      fail("wrote with " + call.name + " into a tensor that was made outside of the step",
-           "make it a buffer of the model, or state of the optimizer or callback");
+      refuse("wrote with " + call.name + " into a tensor that was made outside of the step",
+             "make it a buffer of the model, or state of the optimizer or callback");
     }
     storage.unwritten = c10::Storage();
   }
@@ -327,8 +357,8 @@ SlotId Recorder::use(const at::Tensor& tensor, const std::string& what) {
     return kNoTensor;
   }
   if (!tensor.has_storage() || tensor.layout() != at::kStrided) {
-    fail("used a tensor without plain memory (sparse, or a library's own layout) as " + what,
-         "only dense tensors can be recorded");
+    refuse("used a tensor without plain memory (sparse, or a library's own layout) as " + what,
+           "only dense tensors can be recorded");
   }
   const SlotId slot = table_.find(tensor);
   return slot != kNoTensor ? slot : use_unknown(tensor, what);
@@ -345,8 +375,8 @@ SlotId Recorder::use_unknown(const at::Tensor& tensor, const std::string& what) 
   }
   const SlotId root = storage->slots[0];
   if (program_.slots[static_cast<size_t>(root)].dtype != tensor.scalar_type()) {
-    fail("used as " + what + " memory of the step under another dtype",
-         "convert it with Tensor.view(dtype)");
+    refuse("used as " + what + " memory of the step under another dtype",
+           "convert it with Tensor.view(dtype)");
   }
   append_as_strided(root, tensor);
   return table_.find(tensor);
@@ -362,9 +392,9 @@ SlotId Recorder::use_outside(const at::Tensor& tensor, const std::string& what) 
     return slot;
   }
   if (tensor.numel() > 1) {
-    fail("used as " + what + " a tensor " + describe(tensor) +
-             " that was made outside of the step and is neither its batch nor its state",
-         "put it into the batch, make it a buffer of the model, or make it inside the step");
+    refuse("used as " + what + " a tensor " + describe(tensor) +
+               " that was made outside of the step and is neither its batch nor its state",
+           "put it into the batch, make it a buffer of the model, or make it inside the step");
   }
   return freeze(tensor);
 }
@@ -402,9 +432,9 @@ void Recorder::refuse_written_shared_memory() {
   for (const SharedMemory& shared : shared_) {
     const Slot& input = slot_at(shared.input);
     if (written.count(slot_at(shared.slot).storage) + written.count(input.storage) > 0) {
-      fail("wrote state " + shared.state + " and batch entry " + input.name +
-               ", which share memory,",
-           "let the data set copy what it takes from the state");
+      refuse("wrote state " + shared.state + " and batch entry " + input.name +
+                 ", which share memory,",
+             "let the data set copy what it takes from the state");
     }
   }
 }
@@ -414,9 +444,9 @@ SlotId Recorder::freeze(const at::Tensor& tensor) {
   constexpr size_t kMostBytes = size_t{1} << 20;
   const Unrecorded scope;
   if (tensor.storage().nbytes() > kMostBytes) {
-    fail("used a number of a large tensor " + describe(tensor) +
-             " that was made outside of the step",
-         "use a copy of the number (clone), or make the tensor a buffer of the model");
+    refuse("used a number of a large tensor " + describe(tensor) +
+               " that was made outside of the step",
+           "use a copy of the number (clone), or make the tensor a buffer of the model");
   }
   const SlotId slot = table_.add(SlotKind::Constant, tensor);
   at::Tensor& frozen = table_.storage_of(slot).frozen;
@@ -436,19 +466,58 @@ SlotId Recorder::freeze(const at::Tensor& tensor) {
 SlotId Recorder::use_after_step(const at::Tensor& tensor, const std::string& what) {
   const SlotId slot = use(tensor, what);
   if (slot == kNoTensor) {
-    fail("gave an undefined tensor as " + what, "leave it out");
+    refuse("gave an undefined tensor as " + what, "leave it out");
   }
   read_after_step_.push_back(slot);
   return slot;
 }
 
-void Recorder::fail(const std::string& what, const std::string& advice) {
-  std::string message = to_string(program_.locations[static_cast<size_t>(location_)]) + " " + what +
-                        " while step " + program_.name + " was captured; " + advice;
-  if (failure_.empty()) {
-    failure_ = message;
+void Recorder::refuse_strays() {
+  const StrayOperators strays = stray_operators();
+  if (strays.count != strays_before_) {
+    refusal_ = Refusal{"operator " + strays.newest + " ran on another thread while step " +
+                           program_.name + " was captured",
+                       "a step runs on one thread"};
+    throw Refused();
   }
-  throw CaptureError(message);
+}
+
+void Recorder::refuse(const std::string& what, const std::string& advice) {
+  refuse_strays();  // what is not known may come from there
+  refusal_ = Refusal{to_string(program_.locations[static_cast<size_t>(location_)]) + " " + what +
+                         (call_ == nullptr ? "" : place_of(*call_)) + " while step " +
+                         program_.name + " was captured",
+                     advice};
+  throw Refused();
+}
+
+// ", in forward of net.0 at Net::forward (net.cpp:41)". The operator ends the recording.
+std::string Recorder::place_of(const Call& call) {
+  Instruction instruction{call.op, call.arguments, {}, {}};
+  const auto add = [&](const c10::IValue& value) {
+    if (value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage()) {
+      if (const SlotId slot = table_.find(value.toTensor()); slot != kNoTensor) {
+        instruction.arguments.push_back(Argument::tensor_of(slot));
+      }
+    }
+  };
+  const size_t read = call.arguments.size();
+  for (size_t i = read; call.progress == Call::Progress::Waits && i < call.values.size(); ++i) {
+    if (call.values[i].isTensorList() || call.values[i].isOptionalTensorList()) {
+      const auto items = call.values[i].toListRef();
+      std::for_each(items.begin(), items.end(), add);
+    } else {
+      add(call.values[i]);
+    }
+  }
+  origins_.note(program_, instruction);
+  program_.storages = table_.storages();
+  program_.instructions.push_back(std::move(instruction));
+  find_modules(program_);
+  const Instruction& noted = program_.instructions.back();
+  const std::string source = source_of(program_, noted);
+  return ", in " + to_string(program_.origins[static_cast<size_t>(noted.origin)]) +
+         (source.empty() ? "" : " at " + source);
 }
 
 RecordingScope::RecordingScope(Recorder& recorder)

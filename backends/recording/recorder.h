@@ -6,6 +6,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,14 +16,15 @@
 #include "backends/recording/origins.h"
 #include "backends/recording/slot_table.h"
 #include "backends/recording/state_index.h"
+#include "backends/refusal.h"
 
 namespace rondo {
 
 /// Records what a step does: every operator that reaches the dispatcher below autograd, on tensors
-/// named by their memory. Anything a replay could not repeat is an error there and then: values
-/// read on the host, tensors that come from outside of the step and are not its state, memory
-/// filled behind the dispatcher, sparse tensors. Values that the host reads without the dispatcher
-/// (`data_ptr`) are found only by recording the step a second time.
+/// named by their memory. It refuses what a replay could not repeat: values read on the host,
+/// tensors that come from outside of the step and are not its state, sparse tensors. Recording ends
+/// there; the step itself goes on as it is written. Values that the host reads without the
+/// dispatcher (`data_ptr`) are found only by recording the step a second time.
 ///
 /// Used on one thread: a `RecordingScope` switches it on there.
 class Recorder {
@@ -44,15 +46,16 @@ class Recorder {
   /// Runs an operator and records it. Called by the dispatcher.
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack& stack);
 
-  /// The program, once the body is done. \throws CaptureError  when an output is not of the step
+  /// The program, once the body is done; an empty one when the step was refused.
   StepProgram finish(const Outputs& outputs);
 
-  /// Throws again the first error of the recording, if there was one: what ran in between may have
-  /// swallowed or wrapped it.
-  void rethrow_failure() const;
+  /// Why the step cannot be replayed; nothing when it can.
+  const std::optional<Refusal>& refusal() const { return refusal_; }
 
  private:
   struct Call;
+
+  struct Refused {};  // thrown and caught in here
 
   /// State of which some bytes are those of an entry of the batch.
   struct SharedMemory {
@@ -61,6 +64,9 @@ class Recorder {
     SlotId input;
   };
 
+  template <class Work>
+  void unless_refused(const Work& work);
+  void record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& stack);
   void read_arguments(Call& call, c10::ArrayRef<c10::IValue> values);
   Argument read_argument(Call& call, size_t index, const c10::IValue& value);
   Argument read_tensors(Call& call, size_t index, const c10::IValue& list);
@@ -82,7 +88,9 @@ class Recorder {
   void refuse_written_shared_memory();
   SlotId freeze(const at::Tensor& tensor);
   SlotId use_after_step(const at::Tensor& tensor, const std::string& what);
-  [[noreturn]] void fail(const std::string& what, const std::string& advice);
+  void refuse_strays();
+  [[noreturn]] void refuse(const std::string& what, const std::string& advice);
+  std::string place_of(const Call& call);
 
   StepProgram program_;
   SlotTable table_;
@@ -91,7 +99,9 @@ class Recorder {
   StateIndex state_;
   OriginTracker origins_;
   std::vector<SlotId> read_after_step_;
-  std::string failure_;
+  std::optional<Refusal> refusal_;
+  const Call* call_ = nullptr;  // the operator that is being recorded
+  int64_t strays_before_;       // see stray_operators
   int32_t location_ = 0;
 };
 

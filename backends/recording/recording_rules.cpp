@@ -52,8 +52,7 @@ std::optional<Objection> objection_to(const c10::OperatorHandle& op,
     return Objection{
         "read a tensor on the host (" + name + ")",
         "the value would be frozen into every later step. log_metrics and defer see it after the "
-        "step; host_call when the step itself needs it; backend.mode=eager runs the step as "
-        "written"};
+        "step; host_call when the step itself needs it"};
   }
   return std::nullopt;
 }

@@ -21,6 +21,7 @@ std::unique_ptr<Backend> backend_of(const std::string& mode, const std::string& 
   BackendOptions options;
   options.mode = mode;
   options.verify = verify;
+  options.on_refusal = "error";
   return make_backend(options, TextLog::to([](LogLevel, std::string_view) {}));
 }
 

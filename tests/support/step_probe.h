@@ -25,7 +25,7 @@ struct StepProbe {
 /// {"x": float32[rows, 6], "label": int64[rows] below 3}, a pure function of `step`.
 Batch random_batch(int step, int64_t rows = 8);
 
-/// A backend of this mode with one thread.
+/// A backend of this mode with one thread, for which a refused step is an error.
 std::unique_ptr<Backend> backend_of(const std::string& mode, const std::string& verify = "first");
 
 /// What a run left: outputs and closures' tensors of every step, the state, the default generator.
