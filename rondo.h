@@ -2,7 +2,7 @@
 
 // What a program needs that trains with rondo: the Trainer, and every data set, model, optimizer,
 // scheduler, callback and logger. Reaches <ATen/core/Tensor.h>, nothing heavier; models that are
-// torch modules include <rondo/models/module_model.h>.
+// torch modules include <rondo/module.h>.
 
 #include "callbacks/callbacks.h"
 #include "callbacks/early_exit_callback.h"

@@ -13,7 +13,7 @@ install(DIRECTORY
   FILES_MATCHING PATTERN "*.h"
   PATTERN internal EXCLUDE
   PATTERN recipes EXCLUDE)
-install(FILES rondo.h plugin.h rondo_step.h DESTINATION ${header_dir})
+install(FILES rondo.h module.h plugin.h rondo_step.h DESTINATION ${header_dir})
 install(FILES cli/cli_main.h DESTINATION ${header_dir}/cli)
 install(FILES ${PROJECT_BINARY_DIR}/include/core/version.h DESTINATION ${header_dir}/core)
 install(DIRECTORY configs/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo)

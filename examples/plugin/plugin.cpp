@@ -1,7 +1,7 @@
 // A callback, a model and a data set of a user's own, as a plugin for configs.
 
 #include <ATen/ATen.h>
-#include <rondo/models/module_model.h>
+#include <rondo/module.h>
 #include <rondo/plugin.h>
 #include <torch/nn/modules/linear.h>
 

@@ -284,7 +284,8 @@ TEST_CASE("headers include each other in no cycle") {
 }
 
 TEST_CASE("no header includes torch/torch.h, which takes 12 s to read") {
-  std::vector<fs::path> headers = {source_root() / "rondo.h", source_root() / "plugin.h"};
+  std::vector<fs::path> headers = {
+      source_root() / "rondo.h", source_root() / "module.h", source_root() / "plugin.h"};
   for (const auto& [folder, allowed] : kMayInclude) {
     const auto found = files_below(source_root() / folder, {".h"});
     headers.insert(headers.end(), found.begin(), found.end());

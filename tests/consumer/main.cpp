@@ -1,5 +1,6 @@
 #include <rondo/cli/cli_main.h>
 #include <rondo/core/version.h>
+#include <rondo/module.h>
 #include <rondo/rondo.h>
 
 #include <iostream>
