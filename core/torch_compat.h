@@ -5,6 +5,7 @@
 #include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <c10/core/Storage.h>
+#include <c10/util/Exception.h>
 #include <torch/version.h>
 
 namespace rondo::compat {
@@ -56,6 +57,12 @@ inline c10::DataPtr& mutable_data_ptr(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->mutable_data_ptr();
 }
 
+struct WarningSink final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+using WarningHandlerGuard = c10::WarningUtils::WarningHandlerGuard;
+
 #else
 
 inline bool sums_sixteen_lanes() {
@@ -71,6 +78,25 @@ inline c10::DataPtr& mutable_data_ptr(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->data_ptr();
 }
 
+struct WarningSink final : c10::WarningHandler {
+  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+};
+
+using WarningHandlerGuard = c10::Warning::WarningHandlerGuard;
+
 #endif
+
+/// While it lives, LibTorch's warnings of this thread are dropped.
+class NoWarnings {
+ public:
+  NoWarnings() : guard_(&sink_) {}
+
+  NoWarnings(const NoWarnings&) = delete;
+  NoWarnings& operator=(const NoWarnings&) = delete;
+
+ private:
+  WarningSink sink_;
+  WarningHandlerGuard guard_;
+};
 
 }  // namespace rondo::compat

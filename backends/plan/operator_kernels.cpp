@@ -1,10 +1,14 @@
 #include "backends/plan/operator_kernels.h"
 
+#include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "backends/recording/operator_effects.h"
 #include "backends/tensor_list.h"
+#include "core/error.h"
 #include "core/prepared_operator.h"
 
 namespace rondo {
@@ -60,6 +64,22 @@ std::vector<SlotId> result_slots(const Instruction& instruction) {
   return slots;
 }
 
+bool is_foreign(const c10::OperatorHandle& op) {
+  const std::string& name = op.schema().name();
+  return name.rfind("aten::", 0) != 0 && name.rfind("rondo::", 0) != 0;
+}
+
+bool is_out(const c10::Argument& argument) {
+  return argument.kwarg_only() && is_written(argument);
+}
+
+std::string describe(const at::Tensor& tensor) {
+  return tensor.defined()
+             ? fmt::format(
+                   "{}[{}]", at::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "))
+             : "no tensor";
+}
+
 class InPlaceCall final : public Kernel {
  public:
   explicit InPlaceCall(BoxedCall call) : call_(std::move(call)) {}
@@ -113,14 +133,31 @@ BoxedCall::BoxedCall(const c10::OperatorHandle& op,
                      const PlanMemory& memory)
     : op_(op),
       arguments_(values_of(op, instruction.arguments, memory)),
+      given_(instruction, memory),
+      is_foreign_(is_foreign(op)),
       needs_grad_mode_(instruction.needs_grad_mode) {}
 
 torch::jit::Stack& BoxedCall::run() {
   stack_.clear();
   stack_.insert(stack_.end(), arguments_.begin(), arguments_.end());
   const c10::AutoGradMode mode(needs_grad_mode_);
-  op_.callBoxed(&stack_);
+  try {
+    op_.callBoxed(&stack_);
+  } catch (...) {
+    given_.put_back();
+    throw;
+  }
+  if (is_foreign_ && !given_.put_back()) {
+    throw CaptureError(operator_name(op_) +
+                       " changed the shape or the memory of a tensor that it was given; let it "
+                       "return a new tensor instead");
+  }
   return stack_;
+}
+
+bool takes_out(const c10::OperatorHandle& op) {
+  const auto& arguments = op.schema().arguments();
+  return std::any_of(arguments.begin(), arguments.end(), is_out);
 }
 
 std::unique_ptr<Kernel> call_in_place(const Instruction& instruction, const PlanMemory& memory) {
@@ -143,22 +180,54 @@ std::unique_ptr<Kernel> call_out(const Instruction& instruction,
 }
 
 CopyingCall::CopyingCall(const Instruction& instruction, const PlanMemory& memory)
-    : call_(instruction.op, instruction, memory) {
+    : call_(instruction.op, instruction, memory), given_(instruction, memory) {
   for (const SlotId slot : result_slots(instruction)) {
     results_.push_back(memory.tensor(slot));
+  }
+  for (size_t i = 0; i < instruction.arguments.size(); ++i) {
+    const Argument& argument = instruction.arguments[i];
+    if (argument.kind == Argument::Kind::Tensor && is_out(instruction.op.schema().arguments()[i])) {
+      outs_.emplace_back(i, memory.tensor(argument.slots[0]));
+    }
   }
 }
 
 std::vector<at::Tensor> CopyingCall::call() {
+  for (const auto& [place, planned] : outs_) {
+    // With its strides: they may decide the order of the arithmetic.
+    const at::Tensor out = at::empty_strided(planned.sizes(), planned.strides(), planned.options());
+    call_.set_argument(place, out.copy_(planned));
+  }
   std::vector<at::Tensor> returned;
   take_tensors(call_.run(), returned);
   return returned;
 }
 
 void CopyingCall::put(const std::vector<at::Tensor>& returned) {
+  given_.put_back();
+  refuse_other(returned);
   for (size_t i = 0; i < results_.size(); ++i) {
     if (results_[i].defined()) {
       results_[i].copy_(returned[i]);
+    }
+  }
+}
+
+void CopyingCall::refuse_other(const std::vector<at::Tensor>& returned) const {
+  if (returned.size() != results_.size()) {
+    throw CaptureError(fmt::format("{} returned {} tensors, planned are {}",
+                                   operator_name(call_.op()),
+                                   returned.size(),
+                                   results_.size()));
+  }
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const at::Tensor& planned = results_[i];
+    const bool fits =
+        !planned.defined() || (returned[i].defined() && returned[i].sizes() == planned.sizes() &&
+                               returned[i].scalar_type() == planned.scalar_type());
+    if (!fits) {
+      throw CaptureError(operator_name(call_.op()) + " returned " + describe(returned[i]) +
+                         ", planned is " + describe(planned));
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/plan/given_tensors.h"
 #include "backends/plan/kernel.h"
 #include "backends/plan/plan_memory.h"
 #include "backends/program/step_program.h"
@@ -15,7 +16,8 @@ namespace rondo {
 
 // Instructions run by LibTorch's own operators, through the dispatcher.
 
-/// An operator with an instruction's arguments, which are made once.
+/// An operator with an instruction's arguments, which are made once. Tensors of the plan are as
+/// planned after each run, even one that throws.
 class BoxedCall {
  public:
   BoxedCall(const c10::OperatorHandle& op,
@@ -27,12 +29,19 @@ class BoxedCall {
   /// Another argument, at the end.
   void add_argument(c10::IValue value) { arguments_.push_back(std::move(value)); }
 
+  /// Replaces an argument.
+  void set_argument(size_t place, c10::IValue value) { arguments_[place] = std::move(value); }
+
   /// Valid until the next run; the caller may take the values and should drop them.
+  /// \throws CaptureError  when an operator that is not LibTorch's or rondo's own changed the shape
+  ///                       or memory of a tensor; theirs are tried before they are trusted
   torch::jit::Stack& run();
 
  private:
   c10::OperatorHandle op_;
   std::vector<c10::IValue> arguments_;
+  GivenTensors given_;
+  bool is_foreign_;
   bool needs_grad_mode_;
   torch::jit::Stack stack_;
 };
@@ -46,7 +55,12 @@ std::unique_ptr<Kernel> call_out(const Instruction& instruction,
                                  const c10::OperatorHandle& out,
                                  const PlanMemory& memory);
 
-/// Calls the operator and copies what it returns to where the results are planned.
+/// Whether an operator writes its result into a tensor that it is given, which it may resize. Its
+/// schema says so: "Tensor(a!) out", after the other arguments and by name.
+bool takes_out(const c10::OperatorHandle& op);
+
+/// Calls the operator and copies what it returns to where the results are planned. What it takes to
+/// write its results into are tensors of their own, which it may resize.
 class CopyingCall final : public Kernel {
  public:
   CopyingCall(const Instruction& instruction, const PlanMemory& memory);
@@ -57,14 +71,19 @@ class CopyingCall final : public Kernel {
   std::vector<at::Tensor> call();
 
   /// Copies it to where the results are planned.
+  /// \throws CaptureError  when a tensor has another shape or dtype than planned
   void put(const std::vector<at::Tensor>& returned);
 
   /// The results, where they are planned.
   const std::vector<at::Tensor>& results() const { return results_; }
 
  private:
+  void refuse_other(const std::vector<at::Tensor>& returned) const;
+
   BoxedCall call_;
+  GivenTensors given_;
   std::vector<at::Tensor> results_;
+  std::vector<std::pair<size_t, at::Tensor>> outs_;  // place among the arguments, as planned
 };
 
 /// Calls the operator and takes over the memory of what it returned; nothing is copied.

@@ -1,9 +1,6 @@
 #include "backends/plan/out_variant.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -12,9 +9,6 @@
 namespace rondo {
 
 namespace {
-
-// Their out variants use the result for elements that they have yet to reduce.
-constexpr std::array<std::string_view, 2> kResizing = {"aten::mse_loss", "aten::smooth_l1_loss"};
 
 using Overloads = std::unordered_map<std::string, std::vector<c10::OperatorName>>;
 
@@ -53,9 +47,6 @@ bool writes_results_of(const c10::FunctionSchema& out, const c10::FunctionSchema
 }  // namespace
 
 std::optional<c10::OperatorHandle> find_out_variant(const c10::OperatorHandle& op) {
-  if (std::find(kResizing.begin(), kResizing.end(), op.schema().name()) != kResizing.end()) {
-    return std::nullopt;
-  }
   // `aten::native_x.out`, but also `aten::x_backward.grad_input`: the name does not tell, the
   // arguments do.
   const auto overloads = overloads_by_name().find(op.schema().name());

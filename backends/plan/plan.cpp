@@ -265,6 +265,12 @@ class Planner {
         planned.kernel = adopting_call(index);
         break;
       case Lowering::InPlace:
+        planned.kernel = call_in_place(instruction, *plan_.memory);
+        if (takes_out(instruction.op) && !instruction.is_opaque && !instruction.results.empty()) {
+          planned.trial = std::make_unique<Trial>(instruction, *plan_.memory, 0);
+          planned.trials = 1;  // of what it does to its tensors; the arithmetic is the operator's
+        }
+        break;
       case Lowering::Nothing:
       case Lowering::Copying:
         planned.kernel = call_in_place(instruction, *plan_.memory);

@@ -10,6 +10,7 @@
 #include "backends/passes/storages.h"
 #include "backends/plan/put_back.h"
 #include "core/state_dict.h"
+#include "core/torch_compat.h"
 
 namespace rondo {
 
@@ -37,8 +38,9 @@ bool is_close(const at::Tensor& got, const at::Tensor& expected, int ulps) {
   return got.sub(expected).abs().max().item<double>() <= ulps * epsilon * largest;
 }
 
-// What the operator itself throws will be thrown by the operator.
+// The operator throws and warns for itself.
 bool run_quietly(Kernel& kernel) {
+  const compat::NoWarnings no_warnings;
   try {
     kernel.run();
     return true;
@@ -70,7 +72,10 @@ class Draws {
 }  // namespace
 
 Trial::Trial(const Instruction& instruction, const PlanMemory& memory, int ulps)
-    : is_pure_(is_pure(instruction)), draws_random_(instruction.draws_random), ulps_(ulps) {
+    : given_(instruction, memory),
+      is_pure_(is_pure(instruction)),
+      draws_random_(instruction.draws_random),
+      ulps_(ulps) {
   std::vector<SlotId> seen;  // an operator in place returns what it writes
   const auto add = [&](SlotId slot, int copies_at_once) {
     if (slot != kNoTensor && std::find(seen.begin(), seen.end(), slot) == seen.end()) {
@@ -80,9 +85,10 @@ Trial::Trial(const Instruction& instruction, const PlanMemory& memory, int ulps)
       bytes_ += copies_at_once * static_cast<int64_t>(written_.back().nbytes());
     }
   };
-  // Before, after, and what an operator that returns nothing computes before it writes.
+  // Before, after, and what an operator that returns nothing computes before it writes, or what one
+  // that writes to a tensor of its own does.
   for (const SlotId slot : instruction.writes) {
-    add(slot, instruction.results.empty() ? 3 : 2);
+    add(slot, instruction.results.empty() || takes_out(instruction.op) ? 3 : 2);
   }
   // What the operator returns, and two copies of it where all is copied.
   for_each_slot(instruction.results, [&](SlotId slot) { add(slot, is_pure_ ? 1 : 3); });
@@ -97,6 +103,12 @@ bool Trial::passes(Kernel& kernel, Effect effect) {
   return is_pure_ ? passes_pure(kernel) : passes_writing(kernel, effect);
 }
 
+bool Trial::runs_well(Kernel& kernel) const {
+  const FixedStorages fixed(written_);
+  const bool is_done = run_quietly(kernel);
+  return given_.put_back() && is_done;
+}
+
 bool Trial::passes_pure(Kernel& kernel) {
   const std::vector<at::Tensor> expected = copying_->call();
   const std::vector<at::Tensor>& results = copying_->results();
@@ -108,7 +120,7 @@ bool Trial::passes_pure(Kernel& kernel) {
                           [](const at::Tensor& result, const at::Tensor& of_operator) {
                             return !result.defined() || result.sizes() == of_operator.sizes();
                           });
-  agree = agree && run_quietly(kernel);
+  agree = agree && runs_well(kernel);
   for (size_t i = 0; agree && i < results.size(); ++i) {
     agree = !results[i].defined() || is_close(results[i], expected[i], ulps_);
   }
@@ -128,7 +140,7 @@ bool Trial::passes_writing(Kernel& kernel, Effect effect) {
     }
   }
   Draws draws(draws_random_);
-  bool agree = run_quietly(kernel);
+  bool agree = runs_well(kernel);
   draws.rewind();
   const std::vector<at::Tensor> got = copies(written_);
   for (size_t i = 0; i < written_.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "backends/plan/given_tensors.h"
 #include "backends/plan/kernel.h"
 #include "backends/plan/operator_kernels.h"
 #include "backends/plan/plan_memory.h"
@@ -10,7 +11,8 @@
 namespace rondo {
 
 /// Compares a kernel with the operator that it stands for, on the data of a step. Both draw the
-/// same random numbers, and as many.
+/// same random numbers, and as many. A kernel that gives a tensor of the plan another shape or
+/// other memory fails, whatever it computed; the tensor is as planned afterwards.
 class Trial {
  public:
   /// \param ulps  how far the kernel's results may be from the operator's, in units in the last
@@ -35,13 +37,15 @@ class Trial {
   int64_t bytes() const { return bytes_; }
 
  private:
+  bool runs_well(Kernel& kernel) const;
   bool passes_pure(Kernel& kernel);
   bool passes_writing(Kernel& kernel, Effect effect);
 
   std::unique_ptr<CopyingCall> copying_;  // where there are results
   std::unique_ptr<Kernel> in_place_;      // where there are none
-  std::vector<at::Tensor> written_;       // results and written arguments
-  std::vector<bool> is_outside_;          // one each of them
+  GivenTensors given_;
+  std::vector<at::Tensor> written_;  // results and written arguments
+  std::vector<bool> is_outside_;     // one each of them
   bool is_pure_;
   bool draws_random_;
   int ulps_;

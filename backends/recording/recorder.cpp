@@ -51,7 +51,8 @@ struct Recorder::Call {
   std::vector<Argument> arguments;
   std::vector<Result> results;
   std::vector<SlotId> writes;
-  std::vector<SlotId> unwritten_reads;  // of fresh memory
+  std::vector<SlotId> unwritten_reads;              // of fresh memory
+  std::vector<std::pair<SlotId, at::Tensor>> lent;  // to an operator that may do anything
 };
 
 Recorder::Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state)
@@ -169,8 +170,19 @@ void Recorder::record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& s
     append_view_change(call, changed);
     return;
   }
+  refuse_changed(call);
   read_results(call, torch::jit::last(stack, call.op.schema().returns().size()));
   append(call);
+}
+
+// A replay could not repeat it: the tensors of a plan keep their shapes and places.
+void Recorder::refuse_changed(const Call& call) {
+  for (const auto& [slot, tensor] : call.lent) {
+    if (table_.find(tensor) != slot) {
+      refuse("changed the shape or the memory of a tensor that it was given (" + call.name + ")",
+             "let the operator return a new tensor instead");
+    }
+  }
 }
 
 void Recorder::read_arguments(Call& call, c10::ArrayRef<c10::IValue> values) {
@@ -219,6 +231,9 @@ SlotId Recorder::read_tensor(Call& call, size_t index, const at::Tensor& tensor)
   const bool is_written = call.effects.writes[index] || call.effects.is_opaque;
   if (is_written) {
     call.writes.push_back(slot);
+  }
+  if (call.effects.is_opaque) {
+    call.lent.emplace_back(slot, tensor);
   }
   KnownStorage& storage = table_.storage_of(slot);
   if (!storage.unwritten || tensor.numel() == 0 || call.effects.reads_shape_only) {

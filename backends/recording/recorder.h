@@ -74,6 +74,7 @@ class Recorder {
   void read_results(Call& call, c10::ArrayRef<c10::IValue> values);
   Result read_result(const Call& call, const c10::IValue& value);
   SlotId add_result(const Call& call, const at::Tensor& tensor);
+  void refuse_changed(const Call& call);
   void append(Call& call);
   void append_view_change(const Call& call, const at::Tensor& changed);
   void append_as_strided(SlotId source, const at::Tensor& view);
