@@ -33,9 +33,7 @@ fs::path new_stamped_directory(const fs::path& parent) {
   }
 }
 
-void write_config(const Trainer& trainer, const std::string& text) {
-  write_atomically(*real_file_system(), trainer.state().artifact_dir / "trainer_params.toml", text);
-}
+constexpr const char* kConfigFile = "trainer_params.toml";
 
 /// `config` with a seed in its [trainer.init], which has none; as it is when it has no such table.
 std::string with_seed(std::string config, uint64_t seed) {
@@ -68,14 +66,18 @@ void ArtifactDirCallback::pre_setup(Trainer& trainer) {
   trainer.state().artifact_dir = new_stamped_directory(logs);
   link_relative(logs / "latest", trainer.state().artifact_dir);
   if (!trainer.options().config_text.empty()) {
-    write_config(trainer, trainer.options().config_text);
+    write_atomically(*real_file_system(),
+                     trainer.state().artifact_dir / kConfigFile,
+                     trainer.options().config_text);
   }
 }
 
 void ArtifactDirCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
   // Not sooner: a run that resumes goes on with the seed of its checkpoint, not the one it drew.
   if (!trainer.options().config_text.empty() && !trainer.options().seed) {
-    write_config(trainer, with_seed(trainer.options().config_text, trainer.state().seed));
+    write_report(trainer.log(),
+                 trainer.state().artifact_dir / kConfigFile,
+                 with_seed(trainer.options().config_text, trainer.state().seed));
   }
 }
 

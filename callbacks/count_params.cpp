@@ -7,8 +7,8 @@
 #include <regex>
 
 #include "core/error.h"
-#include "core/file_system.h"
 #include "core/registry.h"
+#include "core/report_file.h"
 #include "models/model_state.h"
 #include "trainer/trainer.h"
 
@@ -150,8 +150,7 @@ void CountParams::post_setup(Trainer& trainer) {
   const ParameterCounts counts = count(*trainer.state().model);
   const std::string text = counts.to_text();
   trainer.log().info("parameters:\n" + text);
-  write_atomically(
-      *real_file_system(), trainer.state().artifact_dir / "parameter_counts.txt", text + "\n");
+  write_report(trainer.log(), trainer.state().artifact_dir / "parameter_counts.txt", text + "\n");
   trainer.log_metrics({{"parameter_counts/total", counts.elements},
                        {"parameter_counts/trainable", counts.trainable}});
 }

@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <exception>
 
 #include "core/error.h"
-#include "core/file_system.h"
 #include "core/random.h"
 #include "core/registry.h"
+#include "core/report_file.h"
 #include "core/require.h"
+#include "core/standard_error.h"
 #include "data/text_tokens.h"
 #include "models/gpt.h"
 #include "trainer/trainer.h"
@@ -74,8 +74,8 @@ void SampleText::on_fit_end(Trainer& trainer, Loop&) {
   auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
   const std::string text = vocabulary.decode(
       model.generate(prompt_, {options_.length, options_.temperature, vocabulary.size()}, random));
-  std::fprintf(stderr, "%s\n", text.c_str());
-  write_atomically(*real_file_system(), trainer.state().artifact_dir / "sample.txt", text + "\n");
+  write_to_stderr(text + "\n");
+  write_report(trainer.log(), trainer.state().artifact_dir / "sample.txt", text + "\n");
 }
 
 void register_sample_text(Registry<Callback>& registry) {

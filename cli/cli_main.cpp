@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/signal_handlers.h"
 #include "core/error.h"
 #include "trainer/registries.h"
 
@@ -54,6 +55,7 @@ int failed(const std::exception_ptr& error) {
 }  // namespace
 
 int cli_main(int argc, char** argv, const std::function<void(Registries&)>& register_components) {
+  survive_failing_output();
   std::signal(SIGUSR1, SIG_IGN);  // asks a run to save: until there is one, there is nothing to do
   try {
     const auto parsed = parse_command_line(argc, argv);

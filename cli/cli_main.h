@@ -10,7 +10,7 @@ struct Registries;
 /// standard error.
 /// \param register_components  adds your components to rondo's own, before any file is read
 /// \return the exit code: 0 done, 1 failed, 2 bad usage or config, 3 finished but some checkpoints
-///         were skipped, 130 and 143 stopped by SIGINT and SIGTERM
+///         were skipped, 129, 130 and 143 stopped by SIGHUP, SIGINT and SIGTERM
 int cli_main(int argc,
              char** argv,
              const std::function<void(Registries&)>& register_components = {});

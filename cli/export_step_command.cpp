@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "checkpoint/checkpoint_file.h"
@@ -11,6 +12,7 @@
 #include "cli/load_run.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/writable_path.h"
 
 namespace rondo {
 
@@ -19,7 +21,9 @@ int run_export_step(const CommandLine& line, Registries& registries) {
   if (phases.size() != 1) {
     throw UsageError(line.config + " has several phases; export-step takes a file of one");
   }
+  require_writable_file(line.output);  // before the run is built, not after
   const StepFile file = export_step(phases.front());
+  real_file_system()->create_directories(std::filesystem::absolute(line.output).parent_path());
   write_checkpoint(*real_file_system(), line.output, to_state(file));
   size_t instructions = 0;
   for (const StepProgram& program : file.programs) {

@@ -13,14 +13,30 @@ namespace {
 
 // A handler reaches nothing but these.
 std::atomic<Trainer*> stopped_trainer{nullptr};
-std::atomic<int> received{0};
+std::atomic<int> received{0};  // the first
+std::atomic<bool> is_urgent{false};
+
+const char* reason_of(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return "interrupted by Ctrl-C";
+    case SIGHUP:
+      return "stopped by SIGHUP";
+    default:
+      return "stopped by SIGTERM";
+  }
+}
 
 void stop(int signal) {
-  if (received.exchange(signal) != 0) {
+  if (signal != SIGHUP && is_urgent.exchange(true)) {
     ::_exit(128 + signal);
   }
+  int none = 0;
+  if (!received.compare_exchange_strong(none, signal)) {
+    return;
+  }
   if (Trainer* trainer = stopped_trainer.load()) {
-    trainer->request_stop(signal == SIGINT ? "interrupted by Ctrl-C" : "stopped by SIGTERM");
+    trainer->request_stop(reason_of(signal));
   }
 }
 
@@ -35,15 +51,13 @@ void save(int) {
 StopOnSignal::StopOnSignal(Trainer& trainer) {
   stopped_trainer = &trainer;
   received = 0;
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
-  std::signal(SIGUSR1, save);
+  is_urgent = false;
+  handlers_.add({SIGINT, SIGTERM, SIGHUP}, stop);
+  handlers_.add({SIGUSR1}, save);
 }
 
 StopOnSignal::~StopOnSignal() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGUSR1, SIG_IGN);
+  handlers_.restore();
   stopped_trainer = nullptr;
 }
 

@@ -7,16 +7,18 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <initializer_list>
 #include <iostream>
 #include <thread>
 
 #include "cli/child_process.h"
+#include "cli/signal_handlers.h"
 
 namespace rondo {
 
 namespace {
 
-constexpr int kHandedOn[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::initializer_list<int> kHandedOn = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 // A handler reaches nothing but these.
 std::atomic<const ChildProcess*> child_at_work{nullptr};
@@ -30,26 +32,6 @@ void hand_on(int signal) {
     child->send(signal);
   }
 }
-
-/// Hands signals on while it lives.
-class HandOnSignals {
- public:
-  HandOnSignals() {
-    stop_signal = 0;
-    set(hand_on);
-  }
-
-  HandOnSignals(const HandOnSignals&) = delete;
-  HandOnSignals& operator=(const HandOnSignals&) = delete;
-
-  ~HandOnSignals() { set(SIG_DFL); }
-
-  static void set(void (*handler)(int)) {
-    for (const int signal : kHandedOn) {
-      std::signal(signal, handler);
-    }
-  }
-};
 
 /// Keeps the signals that are handed on waiting.
 class HoldSignals {
@@ -74,11 +56,11 @@ class HoldSignals {
   sigset_t before_ = {};
 };
 
-ChildEnd attempt(const std::function<int()>& work) {
+ChildEnd attempt(const std::function<int()>& work, SignalHandlers& handed_on) {
   const HoldSignals until_there_is_a_child;
   ChildProcess child([&] {
     ::setpgid(0, 0);  // a Ctrl-C of the terminal comes through the supervisor, once
-    HandOnSignals::set(SIG_DFL);
+    handed_on.restore();
     std::signal(SIGUSR1, SIG_IGN);  // until there is a run to save
     until_there_is_a_child.release();
     return work();
@@ -108,11 +90,13 @@ void wait_before(int64_t fruitless) {
 int supervise(int64_t max_restarts,
               const std::function<int(int64_t restarts)>& work,
               const std::function<int64_t()>& progress) {
-  const HandOnSignals signals;
+  stop_signal = 0;
+  SignalHandlers handed_on;
+  handed_on.add(kHandedOn, hand_on);
   int64_t before = progress();
   int64_t fruitless = 0;
   for (int64_t restarts = 0;; ++restarts) {
-    const ChildEnd end = attempt([&] { return work(restarts); });
+    const ChildEnd end = attempt([&] { return work(restarts); }, handed_on);
     const int code = end.signal != 0 ? 128 + end.signal : end.code;
     const bool has_failed = end.signal != 0 || end.code == 1;
     if (!has_failed || stop_signal != 0) {

@@ -1,11 +1,14 @@
 #include "core/error.h"
 
 #include <c10/util/Exception.h>
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+
+#include "core/factory.h"
 
 namespace rondo {
 
@@ -45,8 +48,14 @@ std::string message_of(const std::exception_ptr& error) {
     return e.what_without_backtrace();  // addresses of LibTorch's functions help nobody
   } catch (const std::exception& e) {
     return e.what();
+  } catch (const std::string& text) {
+    return fmt::format("\"{}\", thrown as a text, which is no std::exception", text);
+  } catch (const char* text) {
+    return fmt::format("\"{}\", thrown as a text, which is no std::exception", text);
   } catch (...) {
-    return "an exception that is not a std::exception";
+    const std::type_info* const type = abi::__cxa_current_exception_type();
+    return fmt::format("an exception that is no std::exception, of type {}",
+                       type != nullptr ? class_name(*type) : "unknown");
   }
 }
 

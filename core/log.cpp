@@ -2,16 +2,16 @@
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <map>
 #include <mutex>
 
 #include "core/error.h"
+#include "core/standard_error.h"
 
 namespace rondo {
 
@@ -35,6 +35,54 @@ spdlog::level::level_enum level_of(LogLevel level) {
   }
   return spdlog::level::info;
 }
+
+/// Writes lines somewhere. A line that cannot be written is lost there, quietly: a sink that threw
+/// would keep the line from the other sinks, and the run is worth more than its log.
+class LineSink : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  virtual void write(std::string_view line) = 0;
+
+  void sink_it_(const spdlog::details::log_msg& message) final {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    write(std::string_view(line.data(), line.size()));
+  }
+
+  void flush_() override {}
+};
+
+class ConsoleSink final : public LineSink {
+ protected:
+  void write(std::string_view line) override { write_to_stderr(line); }
+};
+
+/// A full disk may have room again: what the buffer holds is tried again with each line.
+class FileSink final : public LineSink {
+ public:
+  /// \throws IoError
+  explicit FileSink(const std::filesystem::path& path) {
+    std::error_code ignored;  // opening tells
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    out_.open(path, std::ios::app);
+    if (!out_) {
+      throw IoError("cannot open the log file " + path.string(), errno);
+    }
+  }
+
+ protected:
+  void write(std::string_view line) override {
+    out_ << line;
+    out_.clear();
+  }
+
+  void flush_() override {
+    out_.flush();
+    out_.clear();
+  }
+
+ private:
+  std::ofstream out_;
+};
 
 /// Hands each message to a function.
 class FunctionSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -77,8 +125,7 @@ struct TextLog::Sinks {
 };
 
 TextLog::TextLog(LogLevel least) {
-  auto console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-  sinks_ = std::make_shared<Sinks>(std::move(console));
+  sinks_ = std::make_shared<Sinks>(std::make_shared<ConsoleSink>());
   sinks_->console->set_pattern(::isatty(STDERR_FILENO) == 1 ? kTerminalPattern : kConsolePattern);
   set_level(least);
 }
@@ -99,15 +146,11 @@ void TextLog::set_level(LogLevel least) const {
 
 void TextLog::add_file(const std::filesystem::path& path) const {
   remove_file(path);
-  try {
-    auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
-    file->set_pattern(kFilePattern);
-    const std::lock_guard<std::mutex> lock(sinks_->files_mutex);
-    sinks_->files[path] = file;
-    sinks_->all->add_sink(std::move(file));
-  } catch (const spdlog::spdlog_ex& error) {
-    throw IoError(std::string("cannot open the log file: ") + error.what(), 0);
-  }
+  auto file = std::make_shared<FileSink>(path);
+  file->set_pattern(kFilePattern);
+  const std::lock_guard<std::mutex> lock(sinks_->files_mutex);
+  sinks_->files[path] = file;
+  sinks_->all->add_sink(std::move(file));
 }
 
 void TextLog::remove_file(const std::filesystem::path& path) const {

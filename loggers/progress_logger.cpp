@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 
 #include "core/registry.h"
+#include "core/standard_error.h"
 #include "loops/run_plan.h"
 #include "trainer/trainer.h"
 
@@ -132,9 +132,7 @@ void ProgressLogger::log(const Metrics& values, int64_t) {
 void ProgressLogger::print(const std::string& line, bool may_be_rewritten) {
   const bool rewrites = is_terminal_ && line_is_open_;
   line_is_open_ = may_be_rewritten && is_terminal_;
-  std::fprintf(
-      stderr, "%s%s%s", rewrites ? "\r\x1b[K" : "", line.c_str(), line_is_open_ ? "" : "\n");
-  std::fflush(stderr);
+  write_to_stderr((rewrites ? "\r\x1b[K" : "") + line + (line_is_open_ ? "" : "\n"));
 }
 
 void register_progress_logger(Registry<Logger>& registry) {

@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/campaign.h"
 #include "support/process.h"
@@ -86,6 +88,18 @@ class HeldLock {
  private:
   int fd_;
 };
+
+/// The updates at which the training loss was logged.
+std::vector<int64_t> steps_of_loss(const fs::path& metrics) {
+  std::vector<int64_t> steps;
+  std::ifstream file(metrics);
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("\"name\":\"loss\"") != std::string::npos) {
+      steps.push_back(std::stoll(line.substr(line.find(':') + 1)));
+    }
+  }
+  return steps;
+}
 
 /// The exit code of `rondo verify-resume` of a short run.
 int verify_short_run(const TempDir& dir,
@@ -167,8 +181,9 @@ TEST_CASE(
   CHECK(verify_short_run(dir, run, {"--checkpoint", begun + "/checkpoint_5.pt"}) == 1);
 }
 
-TEST_CASE("SIGINT and SIGTERM end the current update, save, and exit with 130 and 143") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+TEST_CASE(
+    "SIGHUP, SIGINT and SIGTERM end the current update, save, and exit with 128 + their number") {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
     CAPTURE(signal);
     const TempDir dir;
     Process process(endless_fit(dir), dir / "out");
@@ -191,6 +206,51 @@ TEST_CASE("a second Ctrl-C ends the run at once, also in the middle of its last 
   process.send(SIGINT);
   CHECK(process.wait() == 128 + SIGINT);
   CHECK_FALSE(fs::exists(dir / "run/checkpoints_index.toml"));
+}
+
+TEST_CASE("a terminal that is closed sends SIGHUP more than once: the last save is finished") {
+  const TempDir dir;
+  Process process(endless_fit(dir), dir / "out");
+  REQUIRE(process.wait_for_output("Loss="));
+  {
+    const HeldLock lock(dir / "run/checkpoints_index.toml.lock");
+    process.send(SIGHUP);
+    while (!has_begun_save(dir / "run")) {
+      std::this_thread::yield();
+    }
+    process.send(SIGHUP);
+    process.send(SIGTERM);  // what ends a session may send both
+    process.send(SIGHUP);
+  }
+  CHECK(process.wait() == 128 + SIGHUP);
+  CHECK(has_checkpoint(dir / "run"));
+}
+
+TEST_CASE("under nohup a SIGHUP changes nothing") {
+  for (const char* argument : {"--max-restarts=0", "--max-restarts=1"}) {
+    CAPTURE(argument);
+    const TempDir dir;
+    const auto before = std::signal(SIGHUP, SIG_IGN);  // the process inherits it
+    std::vector<std::string> line = endless_fit(dir);
+    line.insert(line.begin() + 3, argument);
+    Process process(line, dir / "out");
+    std::signal(SIGHUP, before);
+    REQUIRE(process.wait_for_output("Loss="));
+    process.send(SIGHUP);
+    process.send(SIGTERM);
+    CHECK(process.wait() == 128 + SIGTERM);
+  }
+}
+
+TEST_CASE("a SIGHUP reaches a run that is started again when it dies") {
+  const TempDir dir;
+  std::vector<std::string> line = endless_fit(dir);
+  line.insert(line.begin() + 3, "--max-restarts=1");
+  Process process(line, dir / "out");
+  REQUIRE(process.wait_for_output("Loss="));
+  process.send(SIGHUP);
+  CHECK(process.wait() == 128 + SIGHUP);
+  CHECK(has_checkpoint(dir / "run"));
 }
 
 TEST_CASE("SIGUSR1 saves and the run goes on") {
@@ -222,6 +282,11 @@ TEST_CASE("a run that dies is started again from its newest checkpoint, and goes
   CHECK(out.find("signal 9") != std::string::npos);
   CHECK(fs::exists(dir / "run/checkpoint_400.pt"));
   CHECK(content(dir / "run/restarts.log").find("end 400") != std::string::npos);
+  const std::vector<int64_t> logged = steps_of_loss(dir / "run/metrics.jsonl");
+  for (size_t i = 0; i < logged.size(); ++i) {
+    CHECK(logged[i] == static_cast<int64_t>(i) + 1);
+  }
+  CHECK(logged.size() == 400);
 }
 
 TEST_CASE("a run that comes no further is not started again for ever") {

@@ -26,6 +26,19 @@ TEST_CASE("root_cause reaches the innermost exception with its own type") {
   }
 }
 
+TEST_CASE("what is thrown without being a std::exception is described by its text or its type") {
+  const auto described = [](const auto& thrown) {
+    try {
+      throw thrown;
+    } catch (...) {
+      return describe(std::current_exception());
+    }
+  };
+  CHECK(described(std::string("out of paper")).find("out of paper") != std::string::npos);
+  CHECK(described("out of ink").find("out of ink") != std::string::npos);
+  CHECK(described(7).find("of type int") != std::string::npos);
+}
+
 TEST_CASE("a config error lists its faults in file order with what is known of their place") {
   const ConfigError error(
       std::vector<Fault>{{{"a.toml", 9, 1}, "x.y", "second"}, {{"a.toml", 2, 5}, "", "first"}});

@@ -1,0 +1,32 @@
+#include "cli/signal_handlers.h"
+
+namespace rondo {
+
+void SignalHandlers::add(std::initializer_list<int> signals, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : signals) {
+    struct sigaction before = {};
+    ::sigaction(signal, nullptr, &before);
+    if (signal != SIGHUP || before.sa_handler != SIG_IGN) {
+      ::sigaction(signal, &action, nullptr);
+      before_.emplace_back(signal, before);
+    }
+  }
+}
+
+void SignalHandlers::restore() {
+  for (const auto& [signal, before] : before_) {
+    ::sigaction(signal, &before, nullptr);
+  }
+  before_.clear();
+}
+
+void survive_failing_output() {
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    std::signal(signal, [](int) {});
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <csignal>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace rondo {
+
+/// Gives signals to a function while it lives; then what was before is back. A SIGHUP that the
+/// process ignores stays ignored: it was started with nohup.
+class SignalHandlers {
+ public:
+  SignalHandlers() = default;
+  SignalHandlers(const SignalHandlers&) = delete;
+  SignalHandlers& operator=(const SignalHandlers&) = delete;
+
+  ~SignalHandlers() { restore(); }
+
+  void add(std::initializer_list<int> signals, void (*handler)(int));
+
+  /// Brings back what was before, now.
+  void restore();
+
+ private:
+  std::vector<std::pair<int, struct sigaction>> before_;
+};
+
+/// Lets output fail where nobody takes it: a write to a closed pipe, or beyond a limit of file
+/// sizes, returns an error and does not end the process. Programs that this one starts are not
+/// affected, as they would be by an ignored signal.
+void survive_failing_output();
+
+}  // namespace rondo
