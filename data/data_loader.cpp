@@ -29,7 +29,7 @@ std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
 struct DataLoader::Shared {
   std::string label;
   Factory<DataSource> factory;
-  LoaderOptions options;
+  bool shuffles = false;
   std::string name;  // in messages
 
   std::mutex mutex;  // guards the building of what follows; it never changes afterwards
@@ -61,7 +61,7 @@ void DataLoader::Shared::adopt(std::shared_ptr<DataSource> built) {
     detail::require(*samples >= 0, "size()", ">= 0", *samples);
     dataset = std::move(indexed);
   } else if (auto sequential = std::dynamic_pointer_cast<IterableDataset>(built)) {
-    if (options.shuffle) {
+    if (shuffles) {
       throw UsageError("shuffle needs a data set that is reached by index; this one is iterable");
     }
     samples = sequential->size();
@@ -77,19 +77,19 @@ DataLoader::DataLoader(Factory<DataSource> source, LoaderOptions options)
     : DataLoader("", std::move(source), std::move(options)) {}
 
 DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOptions options)
-    : shared_(std::make_shared<Shared>()) {
+    : shared_(std::make_shared<Shared>()), options_(std::move(options)) {
   shared_->name =
       label.empty() ? "loader of " + source.name() : fmt::format("loader \"{}\"", label);
   if (!source) {
     throw UsageError(shared_->name + ": it has no data set");
   }
   detail::require(
-      options.batch_size >= 1, shared_->name + ": batch_size", ">= 1", options.batch_size);
-  const int64_t prefetch = options.prefetch.value_or(0);
+      options_.batch_size >= 1, shared_->name + ": batch_size", ">= 1", options_.batch_size);
+  const int64_t prefetch = options_.prefetch.value_or(0);
   detail::require(prefetch >= 0, shared_->name + ": prefetch", ">= 0", prefetch);
   shared_->label = std::move(label);
   shared_->factory = std::move(source);
-  shared_->options = std::move(options);
+  shared_->shuffles = options_.shuffle;
 }
 
 DataLoader DataLoader::first(int64_t samples) const {
@@ -99,19 +99,22 @@ DataLoader DataLoader::first(int64_t samples) const {
                      ": the first samples need a data set that is reached by index");
   }
   detail::require(samples >= 1, shared_->name + ": samples", ">= 1", samples);
-  DataLoader part(shared_->label, shared_->factory, shared_->options);
+  DataLoader part(shared_->label, shared_->factory, options_);
   part.shared_->source = shared_->source;
   part.shared_->dataset = shared_->dataset;
   part.shared_->samples = std::min(samples, *shared_->samples);
   return part;
 }
 
-const std::string& DataLoader::label() const {
-  return shared_->label;
+DataLoader DataLoader::in_order() const {
+  DataLoader all = *this;
+  all.options_.shuffle = false;
+  all.options_.drop_last = false;
+  return all;
 }
 
-const LoaderOptions& DataLoader::options() const {
-  return shared_->options;
+const std::string& DataLoader::label() const {
+  return shared_->label;
 }
 
 const DataSource& DataLoader::source() const {

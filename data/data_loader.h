@@ -65,8 +65,12 @@ class DataLoader {
   /// \throws UsageError  for an iterable data set
   DataLoader first(int64_t samples) const;
 
+  /// The same loader without `shuffle` and `drop_last`: every sample, in the order of the data.
+  DataLoader in_order() const;
+
   const std::string& label() const;
-  const LoaderOptions& options() const;
+
+  const LoaderOptions& options() const { return options_; }
 
   /// Batches of a pass, where it is known. Builds the data set on first use.
   std::optional<int64_t> size() const;
@@ -101,6 +105,7 @@ class DataLoader {
 
   struct Shared;
   std::shared_ptr<Shared> shared_;  // copies are one loader: the data set is built and held once
+  LoaderOptions options_;
 };
 
 using Loaders = std::vector<DataLoader>;

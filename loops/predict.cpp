@@ -80,7 +80,8 @@ Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from
   bool is_whole = false;
   {
     const GlobalCallbackScope scope(collector);
-    is_whole = ValidateStage(trainer, loader, loop, to_evaluate(trainer, from)).run();
+    const DataLoader all = loader.in_order();
+    is_whole = ValidateStage(trainer, all, loop, to_evaluate(trainer, from)).run();
   }
   if (!is_whole) {
     return {};

@@ -192,6 +192,28 @@ TEST_CASE("the first samples of a loader are one of their own, over the same dat
   CHECK_THROWS_AS(DataLoader(use<Numbers>({9}), batches_of(4, 0)).first(6), UsageError);
 }
 
+TEST_CASE("a loader in order has every sample in the order of the data, and is the same loader") {
+  auto calls = std::make_shared<Calls>();
+  LoaderOptions options = batches_of(4, 0);
+  options.shuffle = true;
+  options.drop_last = true;
+  const DataLoader loader("train", use<Counter>({10, -1, calls}), options);
+  const DataLoader ordered = loader.in_order();
+  CHECK(pass(ordered) == Batches{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9}});
+  CHECK(ordered.size() == 3);
+  CHECK(ordered.last_size() == 2);
+  CHECK(ordered.is_same(loader));
+  CHECK(ordered.label() == "train");
+  CHECK(loader.options().shuffle);
+  CHECK(loader.options().drop_last);
+  CHECK(loader.size() == 2);
+  CHECK(calls->built == 1);
+  options.shuffle = false;
+  const DataLoader numbers(use<Numbers>({9}), options);
+  CHECK(pass(numbers.in_order()).size() == 3);
+  CHECK(pass(numbers).size() == 2);
+}
+
 TEST_CASE("labels of loaders that belong together are distinct; none is no label") {
   const auto labelled = [](const char* label) { return DataLoader(label, use<Counter>()); };
   CHECK_NOTHROW(require_distinct_labels({labelled("a"), labelled("b")}));

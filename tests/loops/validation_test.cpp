@@ -448,4 +448,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "predictions have a row for each sample, in the order of the data, however it is batched") {
+  constexpr int64_t kSamples = 10;
+  LoaderOptions training;
+  training.batch_size = 4;
+  training.shuffle = true;
+  training.drop_last = true;
+  for (const char* mode : {"eager", "traced"}) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.backend.mode = mode;
+    options.loop.max_steps = 3;
+    Trainer trainer(options, quiet_log());
+    const DataLoader train = tiny_loader("train", kSamples, training);
+    trainer.fit(train);
+    const Outputs outputs = trainer.predict(train);
+    const Outputs whole = trainer.predict(tiny_loader("val", kSamples, kSamples));
+    REQUIRE(outputs["logits"].size(0) == kSamples);
+    CHECK(outputs["logits"].allclose(whole["logits"]));
+    CHECK(trainer.predict(tiny_loader("few", 3, training))["logits"].size(0) == 3);
+    CHECK(train.options().shuffle);  // the loader trains as before
+    CHECK(train.size() == 2);
+  }
+}
+
 TEST_SUITE_END();
