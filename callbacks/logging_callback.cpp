@@ -86,6 +86,10 @@ void LoggingCallback::on_enter_validate(Trainer& trainer,
   flush_at_end(trainer, cleanup);
 }
 
+void LoggingCallback::on_save_checkpoint(Trainer& trainer, StateDict&) {
+  trainer.metric_log().flush();
+}
+
 void LoggingCallback::on_fit_exception(Trainer& trainer, std::exception_ptr error) {
   record(trainer, fmt::format("fit failed: {}", describe(error)));
 }

@@ -22,6 +22,9 @@ class LoggingCallback : public CoreCallback {
   void on_enter_train(Trainer& trainer, Cleanup&, const DataLoader&, Loop&, int64_t) override;
   void on_enter_validate(Trainer& trainer, Cleanup&, const DataLoader&, Loop&) override;
 
+  /// Flushes the loggers: what a checkpoint has behind it must outlive a crash after it.
+  void on_save_checkpoint(Trainer& trainer, StateDict&) override;
+
   /// Records the cause in the log file.
   void on_fit_exception(Trainer& trainer, std::exception_ptr error) override;
   void on_validate_exception(Trainer& trainer, std::exception_ptr error) override;

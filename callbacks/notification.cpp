@@ -53,7 +53,7 @@ void Notification::notify(Trainer& trainer, const std::string& what) {
                                        host());
   try {
     send(trainer, text);
-  } catch (const std::exception&) {
+  } catch (...) {
     trainer.log().warning(
         fmt::format("nobody was notified: {}", describe(std::current_exception())));
   }

@@ -31,9 +31,12 @@ class Metrics {
   /// The value as a number; nothing when it is absent or not a number.
   std::optional<double> number(std::string_view name) const;
 
-  const std::vector<Item>& items() const { return items_; }
+  const std::vector<Item>& items() const& { return items_; }
 
-  std::vector<Item>& items() { return items_; }
+  std::vector<Item>& items() & { return items_; }
+
+  /// Of a temporary, such as what `validate` returns: a list of its own, to be iterated safely.
+  std::vector<Item> items() && { return std::move(items_); }
 
   bool empty() const { return items_.empty(); }
 

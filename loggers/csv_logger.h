@@ -8,7 +8,8 @@
 namespace rondo {
 
 /// Appends one line a value, `step,name,value`, below a line of names. Long form: a metric that
-/// begins later needs no new column.
+/// begins later needs no new column. A fit that resumes drops the lines that it logs again; one
+/// that begins moves an older file aside (TextFile::start_over).
 class CsvLogger final : public Logger {
  public:
   struct Options {
@@ -17,15 +18,17 @@ class CsvLogger final : public Logger {
 
   explicit CsvLogger(const Options& options) : options_(options) {}
 
+  /// \throws IoError  when the file cannot be written
   void pre_setup(Trainer& trainer) override;
   void log(const Metrics& values, int64_t update) override;
+  void go_back(const LogPosition& position) override;
 
   void flush() override { file_.flush(); }
 
  private:
   Options options_;
   TextFile file_;
-  bool has_names_ = false;  // the file was looked at and begins with the line of names
+  bool has_names_ = false;  // the file begins with the line of names
 };
 
 }  // namespace rondo

@@ -4,10 +4,14 @@
 #include <tensorboard_event.pb.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <cstring>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -41,12 +45,23 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+constexpr const char* kPrefix = "events.out.tfevents.";
+
+/// The second in the name of an event file; 0 for another file.
+int64_t second_of(const std::string& name) {
+  const std::string_view digits = std::string_view(name).substr(std::strlen(kPrefix));
+  int64_t second = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), second);
+  return second;
+}
+
+/// Later than all that are there: readers take the files in the order of their names.
 std::filesystem::path new_path(const std::filesystem::path& directory) {
-  static std::atomic<int> files{0};  // tells files of one second and process apart
-  return directory / fmt::format("events.out.tfevents.{}.rondo.{}.{}",
-                                 static_cast<int64_t>(wall_time()),
-                                 ::getpid(),
-                                 files.fetch_add(1));
+  auto second = static_cast<int64_t>(wall_time());
+  for (const std::filesystem::path& file : event_files(directory)) {
+    second = std::max(second, second_of(file.filename().string()) + 1);
+  }
+  return directory / fmt::format("{}{}.rondo.{}", kPrefix, second, ::getpid());
 }
 
 template <class Integer>
@@ -56,7 +71,36 @@ void append_little_endian(std::string& bytes, Integer value) {
   }
 }
 
+/// Calls `visit` for each event of a file, up to one that a crash cut short.
+void for_each_event(const std::filesystem::path& path,
+                    const std::function<void(const tensorboard::Event&)>& visit) {
+  constexpr size_t kHead = 12;  // length and its checksum
+  constexpr size_t kTail = 4;
+  const std::string bytes = real_file_system()->read(path);
+  for (size_t at = 0; at + kHead <= bytes.size();) {
+    uint64_t length = 0;
+    std::memcpy(&length, bytes.data() + at, sizeof length);
+    tensorboard::Event event;
+    if (length > bytes.size() - at - kHead ||
+        !event.ParseFromArray(bytes.data() + at + kHead, static_cast<int>(length))) {
+      return;
+    }
+    visit(event);
+    at += kHead + length + kTail;
+  }
+}
+
 }  // namespace
+
+std::vector<std::filesystem::path> event_files(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : real_file_system()->list(directory)) {
+    if (name.rfind(kPrefix, 0) == 0) {
+      files.push_back(directory / name);
+    }
+  }
+  return files;
+}
 
 uint32_t crc32c(const void* bytes, size_t size) {
   static const std::array<uint32_t, 256> kTable = crc_table();
@@ -96,6 +140,32 @@ void EventFile::add_scalars(int64_t step,
     value->set_simple_value(scalar.second);
   }
   write_record(event.SerializeAsString());
+}
+
+void EventFile::start_session(
+    int64_t step, const std::function<bool(const std::string& tag, bool is_own)>& is_kept) {
+  out_.flush();
+  std::map<std::string, tensorboard::Event> newest;  // by tag: earlier sessions have copies
+  for (const std::filesystem::path& file : event_files(path_.parent_path())) {
+    for_each_event(file, [&](const tensorboard::Event& event) {
+      for (const tensorboard::Summary::Value& value : event.summary().value()) {
+        if (event.step() == step && is_kept(value.tag(), file == path_)) {
+          tensorboard::Event copy = event;
+          copy.mutable_summary()->clear_value();
+          *copy.mutable_summary()->add_value() = value;
+          newest[value.tag()] = copy;
+        }
+      }
+    });
+  }
+  tensorboard::Event start;
+  start.set_wall_time(wall_time());
+  start.set_step(step);
+  start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
+  write_record(start.SerializeAsString());
+  for (const auto& tag_and_event : newest) {
+    write_record(tag_and_event.second.SerializeAsString());
+  }
 }
 
 void EventFile::write_record(const std::string& payload) {

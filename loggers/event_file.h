@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,13 @@ class EventFile {
   /// One event with scalars by tag.
   void add_scalars(int64_t step, const std::vector<std::pair<std::string, float>>& scalars);
 
+  /// Starts a session at `step`: readers drop what stands before it, in this file and in older ones
+  /// of the directory, from that step on. Values of `step` itself are written again.
+  /// \param is_kept  which of those are, by tag and by whether this file has them
+  /// \throws IoError  when a file cannot be read
+  void start_session(int64_t step,
+                     const std::function<bool(const std::string& tag, bool is_own)>& is_kept);
+
   /// Goes on in a new file when what was added could not be written, on a full disk for instance.
   /// \throws IoError  then, once until something can be written again
   void flush();
@@ -34,6 +42,9 @@ class EventFile {
   std::ofstream out_;
   bool is_failing_ = false;
 };
+
+/// The event files of a directory, oldest first; none when there is no such directory.
+std::vector<std::filesystem::path> event_files(const std::filesystem::path& directory);
 
 /// CRC-32C (Castagnoli) of `bytes`. Source: RFC 3720, appendix B.4.
 uint32_t crc32c(const void* bytes, size_t size);

@@ -8,7 +8,8 @@
 namespace rondo {
 
 /// Appends one JSON object a value: `{"step":250,"name":"val/accuracy","value":0.9731}`. A value
-/// that is not finite is null.
+/// that is not finite is null. A fit that resumes drops the lines that it logs again; one that
+/// begins moves an older file aside (TextFile::start_over).
 class JsonlLogger final : public Logger {
  public:
   struct Options {
@@ -17,8 +18,10 @@ class JsonlLogger final : public Logger {
 
   explicit JsonlLogger(const Options& options) : options_(options) {}
 
+  /// \throws IoError  when the file cannot be written
   void pre_setup(Trainer& trainer) override;
   void log(const Metrics& values, int64_t update) override;
+  void go_back(const LogPosition& position) override;
 
   void flush() override { file_.flush(); }
 

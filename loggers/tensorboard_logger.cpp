@@ -1,6 +1,7 @@
 #include "loggers/tensorboard_logger.h"
 
 #include "core/registry.h"
+#include "core/writable_path.h"
 #include "loggers/event_file.h"
 #include "trainer/trainer.h"
 
@@ -12,6 +13,7 @@ TensorBoardLogger::~TensorBoardLogger() = default;
 
 void TensorBoardLogger::pre_setup(Trainer& trainer) {
   directory_ = trainer.options().model_dir / directory_;
+  require_writable_folder(directory_);
 }
 
 void TensorBoardLogger::log(const Metrics& values, int64_t update) {
@@ -29,6 +31,22 @@ void TensorBoardLogger::log(const Metrics& values, int64_t update) {
     file_ = std::make_unique<EventFile>(directory_);
   }
   file_->add_scalars(update, scalars);
+}
+
+void TensorBoardLogger::go_back(const LogPosition& position) {
+  const size_t own = file_ ? 1 : 0;
+  if (position.update == 0 ? event_files(directory_).size() == own
+                           : event_files(directory_).empty()) {
+    return;  // nothing to go back from
+  }
+  if (!file_) {
+    file_ = std::make_unique<EventFile>(directory_);
+  }
+  file_->start_session(position.update, [&](const std::string& tag, bool is_own) {
+    const bool is_of_this_run = position.update > 0 || is_own;
+    return is_of_this_run && !position.repeats(position.update, tag);
+  });
+  file_->flush();
 }
 
 void TensorBoardLogger::flush() {

@@ -9,7 +9,8 @@ namespace rondo {
 
 class EventFile;
 
-/// Writes numbers as TensorBoard scalars; other values are left out.
+/// Writes numbers as TensorBoard scalars; other values are left out. A fit starts a session where
+/// it begins, after which readers drop what earlier ones logged beyond.
 class TensorBoardLogger final : public Logger {
  public:
   struct Options {
@@ -19,8 +20,10 @@ class TensorBoardLogger final : public Logger {
   explicit TensorBoardLogger(const Options& options);
   ~TensorBoardLogger() override;
 
+  /// \throws IoError  when no file can be made in the directory
   void pre_setup(Trainer& trainer) override;
   void log(const Metrics& values, int64_t update) override;
+  void go_back(const LogPosition& position) override;
   void flush() override;
 
  private:

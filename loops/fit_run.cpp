@@ -8,6 +8,7 @@
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "loops/run_schedule_callback.h"
+#include "loops/validate_all.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -34,8 +35,9 @@ FitRun::~FitRun() {
   }
   try {
     finish_step();
-  } catch (const std::exception& error) {
-    trainer_.log().error(fmt::format("while finishing the last step of a fit: {}", error.what()));
+  } catch (...) {
+    trainer_.log().error(fmt::format("while finishing the last step of a fit: {}",
+                                     describe(std::current_exception())));
     return;  // the fit is over, it was left
   }
   if (std::exception_ptr error = leave(nullptr)) {
@@ -49,6 +51,7 @@ void FitRun::enter(const LoadFrom& from) {
   trainer_.state().previous = trainer_.state().timestamp;
   make_plan();
   build_validation_data();
+  go_back_in_loggers();
   trainer_.call(hooks::on_fit_start, train_, val_, *loop_);
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;
@@ -86,6 +89,15 @@ void FitRun::build_validation_data() {
   for (const DataLoader& loader : val_) {
     batches_of_validation(trainer_, loader, loop_->validation_loop());
   }
+}
+
+// A validation that is due was left unfinished: it is run again, and logs at the same update.
+void FitRun::go_back_in_loggers() {
+  const State& state = trainer_.state();
+  const bool validates_again = state.due_validation && state.plan->validates();
+  trainer_.metric_log().go_back(
+      {state.timestamp.update,
+       validates_again ? scopes_of(trainer_, val_) : std::vector<std::string>()});
 }
 
 bool FitRun::advance() {

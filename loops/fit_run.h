@@ -66,6 +66,7 @@ class FitRun {
   void enter(const LoadFrom& from);
   void make_plan();
   void build_validation_data();
+  void go_back_in_loggers();
   void step(const Deadline& deadline);
   void start_stretch();
   void end_stretch();

@@ -103,6 +103,22 @@ void MetricLog::flush() {
   }
 }
 
+void MetricLog::go_back(const LogPosition& position) {
+  if (newest_ && *newest_ <= position.update) {
+    return;  // a further fit of this Trainer, which continues where the last one ended
+  }
+  newest_ = position.update;
+  for (Logger* logger : loggers()) {
+    try {
+      logger->go_back(position);
+    } catch (const IoError&) {
+      trainer_.log().warning(fmt::format("{}; values after update {} stay and come twice",
+                                         describe(std::current_exception()),
+                                         position.update));
+    }
+  }
+}
+
 void MetricLog::log_now(const Metrics& values,
                         const std::string& scope,
                         const LogOptions& options) {
@@ -122,6 +138,9 @@ void MetricLog::give_to_loggers(const Metrics& host_values,
                                 int64_t step,
                                 const std::vector<std::string>& names) {
   const State& state = trainer_.state();
+  if (newest_) {
+    newest_ = std::max(*newest_, step);
+  }
   const bool is_validation = state.executor != nullptr && !state.is_training;
   if (loggers().empty() && !is_validation) {  // a validation returns what it logs
     trainer_.step_slots().logging->tell_no_logger(trainer_);
@@ -134,6 +153,9 @@ void MetricLog::give_to_loggers(const Metrics& host_values,
         logger->log(host_values, step);
       } catch (const IoError& error) {
         warn_of_lost_metrics(trainer_.log(), error);
+      } catch (...) {
+        std::throw_with_nested(
+            HookError(fmt::format("error when calling {}.log", entry.class_name)));
       }
     }
   }

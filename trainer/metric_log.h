@@ -14,6 +14,7 @@
 namespace rondo {
 
 class Logger;
+struct LogPosition;
 class Trainer;
 
 /// How a metric is logged, where it differs from the usual.
@@ -57,6 +58,9 @@ class MetricLog {
   /// What a logger cannot write is lost with a warning.
   void flush();
 
+  /// Lets the loggers go back to where a fit begins, when they hold values beyond it.
+  void go_back(const LogPosition& position);
+
  private:
   void log_now(const Metrics& values, const std::string& scope, const LogOptions& options);
   void give_to_loggers(const Metrics& host_values,
@@ -67,6 +71,7 @@ class MetricLog {
   Trainer& trainer_;
   NameScopes scopes_;
   size_t step_scope_depth_ = 0;         // scopes that were open when the step began
+  std::optional<int64_t> newest_;       // the latest update of a value, once a fit has begun
   std::vector<DataLoader> unlabelled_;  // loaders that got a number, in that order
 };
 
