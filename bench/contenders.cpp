@@ -305,9 +305,8 @@ class Fit final : public Contender {
       schedule.total_iters = kScheduleLength;
       options.schedulers = {use<CosineDecayLR>(schedule)};
     }
-    if (w.is_saved) {
-      options.checkpoint.steps = kSaveEvery;
-    }
+    options.checkpoint.steps = w.is_saved ? kSaveEvery : 0;
+    options.checkpoint.save_final_checkpoint = w.is_saved;
     options.logging.log_steps = w.is_scheduled ? kLogEvery : 50;
     options.logging.log_level = "error";
     options.loggers = {use<ProgressLogger>(), use<JsonlLogger>(), use<TensorBoardLogger>()};

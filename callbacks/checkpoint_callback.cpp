@@ -130,29 +130,33 @@ void CheckpointCallback::on_train_batch_end(
     return;
   }
   settle(trainer, /*waits=*/false);
-  const bool is_on = !options_.steps.is_zero();
-  const bool is_due =
-      is_on && (crosses(options_.steps, state.previous, state.timestamp, state.plan->length()) ||
-                state.plan->is_over(state.timestamp) || trainer.stops_now());
-  if (trainer.take_save_request() || is_due) {
+  const bool falls_due =
+      saves_in_between() &&
+      crosses(options_.steps, state.previous, state.timestamp, state.plan->length());
+  const bool is_final = options_.save_final_checkpoint && state.plan->is_over(state.timestamp);
+  const bool is_stopped = saves_when_stopped() && trainer.stops_now();
+  if (trainer.take_save_request() || falls_due || is_final || is_stopped) {
     trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { save_in_run(trainer); });
   }
 }
 
 void CheckpointCallback::on_fit_end(Trainer& trainer, Loop&) {
   settle(trainer, /*waits=*/true);
-  const bool is_saved = saved_update_.value_or(0) == trainer.state().timestamp.update;
-  if (trainer.stops_now() && !is_saved) {
-    if (options_.steps.is_zero()) {
-      trainer.log().warning(fmt::format(
-          "stopped after {} updates of which none since {} is saved: checkpoint.steps is 0",
-          trainer.state().timestamp.update,
-          saved_update_ ? fmt::format("update {}", *saved_update_) : "the beginning"));
-    } else {
-      save_in_run(trainer);
-    }
+  const int64_t update = trainer.state().timestamp.update;
+  const bool is_stopped = trainer.stops_now();
+  if (saved_update_.value_or(0) == update) {
+    return;
   }
-  settle(trainer, /*waits=*/true);
+  if (is_stopped ? saves_when_stopped() : options_.save_final_checkpoint) {
+    save_in_run(trainer);
+    settle(trainer, /*waits=*/true);
+  } else if (is_stopped) {
+    trainer.log().warning(fmt::format(
+        "stopped after {} updates; nothing since {} was saved: checkpoint.steps is 0 and "
+        "checkpoint.save_final_checkpoint is false",
+        update,
+        saved_update_ ? fmt::format("update {}", *saved_update_) : "the beginning"));
+  }
 }
 
 fs::path CheckpointCallback::save(Trainer& trainer) {

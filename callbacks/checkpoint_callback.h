@@ -43,7 +43,8 @@ class CheckpointCallback : public CoreCallback {
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t batch_idx) override;
 
-  /// Saves the updates of a run that was stopped in a validation; waits for the last save.
+  /// Saves the last update when it is not saved yet: of a run that was stopped in a validation,
+  /// whose end showed only when the data ended, or whose save failed. Waits for the last save.
   void on_fit_end(Trainer& trainer, Loop&) override;
 
   /// Gathers everybody's state, writes it and puts the file into the index, before it returns.
@@ -82,6 +83,10 @@ class CheckpointCallback : public CoreCallback {
   int64_t saved_update() const { return saved_update_.value_or(-1); }
 
  private:
+  bool saves_in_between() const { return !options_.steps.is_zero(); }
+
+  bool saves_when_stopped() const { return saves_in_between() || options_.save_final_checkpoint; }
+
   void save_in_run(Trainer& trainer);
   void settle(Trainer& trainer, bool waits);
   void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
@@ -94,7 +99,10 @@ class CheckpointCallback : public CoreCallback {
   void load_file(Trainer& trainer, const std::filesystem::path& path, const LoadOptions* options);
   void load_newest(Trainer& trainer, const Paths& best_last);
   void warn_of_branch(const Trainer& trainer, const std::filesystem::path& newest) const;
-  void distribute(Trainer& trainer, const std::filesystem::path& path, StateDict& state);
+  void distribute(Trainer& trainer,
+                  const std::filesystem::path& path,
+                  StateDict& state,
+                  bool keeps_own_model = false);
 
   std::shared_ptr<FileSystem> files_;  // shared with whoever writes
   CheckpointOptions options_;

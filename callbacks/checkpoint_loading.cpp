@@ -72,8 +72,14 @@ void warn_unmatched(const Trainer& trainer,
   }
 }
 
+bool holds_model(const StateDict& state) {
+  const StateValue* const model = state.find("model");
+  return model != nullptr && model->is_dict() && !model->as_dict().empty();
+}
+
 /// Leaves of another run's state what the options ask for, in this run's names.
-void choose(Trainer& trainer, const LoadOptions& options, StateDict& state) {
+/// \return true when that is a part of the model
+bool choose(Trainer& trainer, const LoadOptions& options, StateDict& state) {
   adopt_module_state(state);  // first: names are chosen among those of a run
   std::vector<std::pair<std::string, std::string>> names;
   for (const std::vector<std::string>& pair : options.rename) {
@@ -92,6 +98,7 @@ void choose(Trainer& trainer, const LoadOptions& options, StateDict& state) {
     kept.erase("environment");  // the run is another one: no bits to go on with
   }
   state.erase("__metadata__");
+  const bool gives_model = holds_model(take_entries(state, {}, filter));
   const StateDict own = live_state(trainer);
   trainer.log().info(fmt::format(
       "a part of {} is loaded; {}", options.path.string(), describe_choice(state, own, filter)));
@@ -99,6 +106,7 @@ void choose(Trainer& trainer, const LoadOptions& options, StateDict& state) {
   if (!kept.empty()) {
     state.set("__metadata__", std::move(kept));
   }
+  return gives_model;
 }
 
 }  // namespace
@@ -118,11 +126,6 @@ void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
     load_file(trainer, options_.load.path, &options_.load);
   } else {
     trainer.call(hooks::on_before_load_checkpoint, static_cast<const fs::path*>(nullptr));
-    if (!from.is_nothing() && !trainer.options().optimizer) {
-      trainer.log().warning(
-          fmt::format("there is no checkpoint in {}: the model is evaluated as it was made",
-                      options_.checkpoint_root.string()));
-    }
   }
 }
 
@@ -137,10 +140,8 @@ void CheckpointCallback::load_file(Trainer& trainer,
                                    const LoadOptions* options) {
   trainer.call(hooks::on_before_load_checkpoint, &path);
   StateDict state = read_checkpoint(path);
-  if (options != nullptr) {
-    choose(trainer, *options, state);
-  }
-  distribute(trainer, path, state);
+  const bool keeps_own_model = options != nullptr && !choose(trainer, *options, state);
+  distribute(trainer, path, state, keeps_own_model);
 }
 
 void CheckpointCallback::warn_of_branch(const Trainer& trainer, const fs::path& newest) const {
@@ -182,7 +183,10 @@ void CheckpointCallback::load_newest(Trainer& trainer, const Paths& best_last) {
   }
 }
 
-void CheckpointCallback::distribute(Trainer& trainer, const fs::path& path, StateDict& state) {
+void CheckpointCallback::distribute(Trainer& trainer,
+                                    const fs::path& path,
+                                    StateDict& state,
+                                    bool keeps_own_model) {
   adopt_module_state(state);
   trainer.call(hooks::preprocess_checkpoint, state);
   const StateDict& checked = state;
@@ -192,6 +196,7 @@ void CheckpointCallback::distribute(Trainer& trainer, const fs::path& path, Stat
     load_callback_states(trainer, callbacks->as_dict());
   }
   trainer.call(hooks::on_load_checkpoint, checked);
+  trainer.state().has_weights |= !keeps_own_model && holds_model(checked);
   trainer.state().last_checkpoint = path;
   saved_update_ = trainer.state().timestamp.update;
   trainer.log().info(fmt::format("loaded {}", path.string()));

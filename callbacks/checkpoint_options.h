@@ -23,8 +23,9 @@ struct LoadOptions {
 };
 
 struct CheckpointOptions {
-  Time steps = 0;  ///< between two saves; the run's last update is saved too. 0: neither, only what
-                   ///< is asked for (`Trainer::request_save`, `save_checkpoint`)
+  Time steps = 0;  ///< between two saves; 0: none in between, but those that are asked for
+                   ///< (`Trainer::request_save`, `save_checkpoint`)
+  bool save_final_checkpoint = true;  ///< save the last update of each fit, whatever `steps` says
   bool autoload_last_checkpoint = true;  ///< continue from the newest indexed checkpoint
   bool disable_strict_checkpoint_loading =
       false;                                   ///< tolerate missing and extra entries of the model

@@ -37,7 +37,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 failed, 2 bad usage or config, 3 finished but some checkpoints were\n"
-    "skipped, 130 and 143 stopped by Ctrl-C and SIGTERM.";
+    "skipped, 129, 130 and 143 stopped by SIGHUP, Ctrl-C and SIGTERM.";
 
 Exit usage_error(std::string_view program, std::string_view what) {
   return {kUsageError, fmt::format("{0}: {1}\nSee `{0} --help`.\n", program, what), true};
@@ -94,9 +94,18 @@ CLI::App& add_run_command(CLI::App& root, const char* name, const char* doc, Com
   return app;
 }
 
+/// Adds a command that runs the model and does not train it.
+CLI::App& add_evaluation(CLI::App& root, const char* name, const char* doc, CommandLine& line) {
+  CLI::App& app = add_run_command(root, name, doc, line);
+  app.add_flag("--untrained",
+               line.untrained,
+               "Accept weights that nobody trained, when there is no checkpoint");
+  return app;
+}
+
 void add_validate_all(CLI::App& root, CommandLine& line) {
   CLI::App& app =
-      add_run_command(root, "validate_all", "Validate many checkpoints and print a table", line);
+      add_evaluation(root, "validate_all", "Validate many checkpoints and print a table", line);
   app.get_option("--checkpoint")
       ->description("Validate this checkpoint only (default: as in the file)")
       ->type_name("PATH")
@@ -224,9 +233,9 @@ void add_commands(CLI::App& root, CommandLine& line) {
             line.max_restarts,
             "Restart a run that dies, at most this many times in a row without progress",
             0);
-  add_run_command(root, "validate", "Validate one checkpoint", line);
+  add_evaluation(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);
-  add_run_command(root, "predict", "Write the model's outputs for a data set to a file", line);
+  add_evaluation(root, "predict", "Write the model's outputs for a data set to a file", line);
   add_plan(root, line);
   add_verify_resume(root, line);
   add_checkpoint(root, line);

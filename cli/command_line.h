@@ -31,6 +31,7 @@ struct CommandLine {
   bool json = false;                   ///< one JSON object as the last line of standard output
   std::string model_dir;               ///< empty: as the file says
   std::string checkpoint;              ///< a path, "none", or empty: as the file says
+  bool untrained = false;              ///< evaluations: also with weights that nobody trained
   std::vector<std::string> plugins;    ///< shared libraries to load before the file is checked
   int64_t max_restarts = 0;            ///< fit: how often a run that dies is started again
   int64_t since = 0;                   ///< validate_all: no checkpoint of an update before this

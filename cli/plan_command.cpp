@@ -47,7 +47,8 @@ Amounts grouped(const std::vector<InstructionBytes>& results, std::string Instru
 }
 
 bool saves_in_background(const RunConfig& run) {
-  return run.init.checkpoint.async && !run.init.checkpoint.steps.is_zero();
+  const CheckpointOptions& options = run.init.checkpoint;
+  return options.async && (!options.steps.is_zero() || options.save_final_checkpoint);
 }
 
 void print(const RunConfig& run, const std::vector<StepReport>& steps, const RunMemory& all) {

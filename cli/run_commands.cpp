@@ -172,9 +172,10 @@ int run_phases(const CommandLine& line,
 }
 
 /// The options of a Trainer that only evaluates.
-TrainerOptions without_training(TrainerOptions options) {
+TrainerOptions to_evaluate(const CommandLine& line, TrainerOptions options) {
   options.optimizer = {};
   options.schedulers.clear();
+  options.untrained = line.untrained ? UntrainedWeights::Accept : UntrainedWeights::Refuse;
   return options;
 }
 
@@ -249,7 +250,7 @@ int run_fit(const CommandLine& line, Registries& registries) {
 int run_validate(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::validate, "validate", [&](RunConfig& run, bool) {
     const Stopwatch watch;
-    Trainer trainer(without_training(run.init));
+    Trainer trainer(to_evaluate(line, run.init));
     const StopOnSignal signals(trainer);
     const DataLoader& loader = run.validate->loader;
     ValidationTable table;
@@ -269,7 +270,7 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
   return run_phases(
       line, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run, bool) {
         const Stopwatch watch;
-        Trainer trainer(without_training(run.init));
+        Trainer trainer(to_evaluate(line, run.init));
         const StopOnSignal signals(trainer);
         const RunConfig::ValidateAll& all = *run.validate_all;
         const ValidateAllOptions options{line.since, line.multiple_of, line.force, line.watch};
@@ -284,7 +285,7 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
 
 int run_predict(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::predict, "predict", [&](RunConfig& run, bool) {
-    Trainer trainer(without_training(run.init));
+    Trainer trainer(to_evaluate(line, run.init));
     const StopOnSignal signals(trainer);
     const Outputs outputs = trainer.predict(run.predict->loader, run.predict->from);
     if (outputs.items().empty() && trainer.stop_reason() != nullptr) {

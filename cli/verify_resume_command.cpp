@@ -111,6 +111,7 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   }
   CheckpointOptions& checkpoint = run.init.checkpoint;
   checkpoint.steps = line.every;
+  checkpoint.save_final_checkpoint = true;
   checkpoint.autoload_last_checkpoint = true;
   checkpoint.checkpoint_root.clear();
   checkpoint.checkpoint_name =

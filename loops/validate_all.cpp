@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
@@ -89,6 +90,26 @@ LoadFrom to_evaluate(const Trainer& trainer, const LoadFrom& from) {
   return from.path() || !trainer.state().has_trained ? from : LoadFrom::nothing();
 }
 
+void require_trained(const Trainer& trainer, const LoadFrom& from) {
+  const State& state = trainer.state();
+  const UntrainedWeights policy = trainer.options().untrained;
+  const bool are_trained = state.has_trained || state.has_weights || state.model->is_from_file();
+  if (from.is_nothing() || are_trained || policy == UntrainedWeights::Accept) {
+    return;
+  }
+  const CheckpointOptions& options = trainer.options().checkpoint;
+  const fs::path& root =
+      options.checkpoint_root.empty() ? trainer.options().model_dir : options.checkpoint_root;
+  const std::string what = fmt::format(
+      "there is no checkpoint in {}, so that nobody has trained these weights", root.string());
+  if (policy == UntrainedWeights::Refuse) {
+    Fault fault;
+    fault.message = what + "; train them first, name a file with --checkpoint, or add --untrained";
+    throw ConfigError(std::move(fault));
+  }
+  trainer.log().warning(what + "; LoadFrom::nothing() evaluates them without this warning");
+}
+
 Metrics validate(Trainer& trainer,
                  const DataLoader& loader,
                  const LoadFrom& from,
@@ -156,7 +177,9 @@ ValidationTable validate_all(Trainer& trainer, const Loaders& loaders) {
     return table;
   }
   enter_validate_all(trainer, loaders, {}, [&] {
-    trainer.load_checkpoint(to_evaluate(trainer, {}));
+    const LoadFrom from = to_evaluate(trainer, {});
+    trainer.load_checkpoint(from);
+    require_trained(trainer, from);
     ValidationRow row = evaluate_loaders(trainer, loaders);
     if (!trainer.stops_now()) {  // else it may not have seen every batch
       table.rows.push_back(std::move(row));

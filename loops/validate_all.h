@@ -63,6 +63,12 @@ ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders);
 /// no file is named.
 LoadFrom to_evaluate(const Trainer& trainer, const LoadFrom& from);
 
+/// Deals with weights that nobody trained, as `TrainerOptions::untrained` says; called after a
+/// load. Weights count as trained when a file or a fit of this Trainer gave them. \param from  what
+/// was loaded; nothing was asked for: any weights are meant \throws ConfigError  when they are
+/// refused
+void require_trained(const Trainer& trainer, const LoadFrom& from);
+
 /// The hooks around `work`; what it throws leaves through their clean-ups.
 void enter_validate_all(Trainer& trainer,
                         const Loaders& loaders,

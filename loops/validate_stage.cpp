@@ -8,6 +8,7 @@
 #include "callbacks/precision_callback.h"
 #include "core/error.h"
 #include "loops/train_step.h"
+#include "loops/validate_all.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -56,6 +57,7 @@ void ValidateStage::begin() {
   trainer_.call(hooks::on_enter_validate, cleanup_, loader_, loop_);
   running_.emplace(trainer_, /*is_training=*/false);
   trainer_.load_checkpoint(from_);
+  require_trained(trainer_, from_);
   fire_.start(*trainer_.state().model, loader_, loop_);
   const std::optional<int64_t> batches = batches_of_validation(trainer_, loader_, loop_);
   stream_ = loader_.stream({}, trainer_.state().seed);

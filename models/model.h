@@ -35,6 +35,9 @@ class Model {
   ///          reads in it is baked.
   virtual Outputs forward(const Batch& batch) = 0;
 
+  /// True when its weights come from a file: it can be evaluated as it was made.
+  virtual bool is_from_file() const { return false; }
+
   /// Metrics of a validation, logged as `<scope>/<name>`.
   virtual std::vector<Factory<Metric>> metrics() const { return {}; }
 };

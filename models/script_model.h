@@ -36,6 +36,8 @@ class ScriptModel final : public WrappedModel {
   /// \throws IoError    when the file cannot be opened
   /// \throws DataError  when it is no TorchScript file; nests the cause
   explicit ScriptModel(const Options& options);
+
+  bool is_from_file() const override { return true; }
 };
 
 }  // namespace rondo

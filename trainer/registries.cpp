@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "callbacks/register.h"
 #include "core/error.h"
 #include "data/register.h"
@@ -35,7 +37,14 @@ void load_plugin(const std::filesystem::path& library, Registries& registries) {
     throw UsageError(
         fmt::format("{} is no plugin of rondo: it has no RONDO_PLUGIN", library.string()));
   }
-  add(registries);
+  try {
+    add(registries);
+  } catch (const std::exception&) {
+    throw;
+  } catch (...) {
+    std::throw_with_nested(
+        Error(fmt::format("the plugin {} failed to register its components", library.string())));
+  }
 }
 
 }  // namespace rondo

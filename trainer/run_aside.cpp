@@ -38,6 +38,7 @@ ScratchDirectory::~ScratchDirectory() {
 TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path& directory) {
   options.model_dir = directory;
   options.checkpoint.steps = 0;
+  options.checkpoint.save_final_checkpoint = false;
   options.checkpoint.save_initial_checkpoint = false;
   options.checkpoint.checkpoint_root.clear();
   options.checkpoint.autoload_last_checkpoint = false;

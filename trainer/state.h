@@ -40,9 +40,10 @@ struct State {
   DataExecutor* executor = nullptr;       // borrowed from the running stage; null outside
   bool is_training = false;               // the running stage trains
   std::optional<std::filesystem::path>
-      last_checkpoint;   // slot checkpoint: the newest saved or loaded
-  SaveStats saves;       // slot checkpoint: of this process
-  Metrics last_metrics;  // the newest value of each metric that was logged
+      last_checkpoint;       // slot checkpoint: the newest saved or loaded
+  bool has_weights = false;  // slot checkpoint: a file gave entries of the model
+  SaveStats saves;           // slot checkpoint: of this process
+  Metrics last_metrics;      // the newest value of each metric that was logged
 
   int64_t global_step() const { return timestamp.update; }
 

@@ -59,8 +59,10 @@ Trainer::~Trainer() {
   for (const CallbackMap::Entry& entry : callbacks_.entries()) {
     try {
       entry.callback->finalize();
-    } catch (const std::exception& error) {
-      log_.error(fmt::format("error when calling {}.finalize: {}", entry.class_name, error.what()));
+    } catch (...) {
+      log_.error(fmt::format("error when calling {}.finalize: {}",
+                             entry.class_name,
+                             describe(std::current_exception())));
     }
   }
 }
@@ -151,14 +153,10 @@ ValidationTable Trainer::validate_all(const Loaders& loaders,
 ValidationTable Trainer::validate_all_indexed(const Loaders& loaders,
                                               const ValidateAllOptions& options) {
   const RngScope rng(*this);
-  const auto find = [this] {
-    Paths paths = slot<CheckpointCallback>("checkpoint").indexed();
-    if (paths.empty()) {
-      throw IoError(fmt::format("{} has no checkpoint in its index", options_.model_dir.string()),
-                    0);
-    }
-    return paths;
-  };
+  const auto find = [this] { return slot<CheckpointCallback>("checkpoint").indexed(); };
+  if (!options.watch && find().empty()) {
+    return rondo::validate_all(*this, loaders);
+  }
   return validate_checkpoints(*this, loaders, find, options);
 }
 

@@ -54,7 +54,8 @@ class Trainer {
                                     const LoadFrom& from = {});
 
   /// Evaluates one loader. After a fit the newest checkpoint is the model as it is, so nothing is
-  /// loaded then unless a file is named.
+  /// loaded then unless a file is named. Warns of weights that nobody trained: see
+  /// `TrainerOptions::untrained`.
   /// \return its metrics, with their scope; none when a stop left batches out
   Metrics validate(const DataLoader& loader, const LoadFrom& from = {});
 
@@ -62,8 +63,9 @@ class Trainer {
   /// set eval mode and to log what is to be returned: see ValidationLoop.
   Metrics validate(const DataLoader& loader, ValidationLoop& loop, const LoadFrom& from = {});
 
-  /// The model's outputs for a whole loader, in eval mode and in order: rows of all batches joined,
-  /// outputs without rows one a batch. Fires the hooks `on_predict_…`. Keeps the outputs in
+  /// The model's outputs for a whole data set, in eval mode: one row a sample in the order of the
+  /// data, whatever the loader's `shuffle` and `drop_last`; outputs without rows one a batch. Fires
+  /// the hooks `on_predict_…`. Keeps the outputs in
   /// `<artifact_dir>/predictions.pt` as well. When a stop left batches out, there are none of both.
   /// \throws ShapeError  when the outputs of two batches do not fit together
   Outputs predict(const DataLoader& loader, const LoadFrom& from = {});
@@ -79,7 +81,8 @@ class Trainer {
                                const std::vector<std::string>& globs,
                                const ValidateAllOptions& options = {});
 
-  /// The same over every indexed checkpoint. \throws IoError  when there is none
+  /// The same over every indexed checkpoint; when there is none, the same as
+  /// `validate_all(loaders)`, unless `options.watch` waits for one.
   ValidationTable validate_all_indexed(const Loaders& loaders,
                                        const ValidateAllOptions& options = {});
 

@@ -228,7 +228,10 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
   keys.key("steps",
            &CheckpointOptions::steps,
            at_least(0),
-           "how far apart saves are, a fraction being one of the run; 0: never")
+           "how far apart saves are, a fraction being one of the run; 0: none in between")
+      .key("save_final_checkpoint",
+           &CheckpointOptions::save_final_checkpoint,
+           "save the last update of a fit, whatever steps says")
       .key("autoload_last_checkpoint",
            &CheckpointOptions::autoload_last_checkpoint,
            "continue from the newest checkpoint of the run")

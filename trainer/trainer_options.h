@@ -23,6 +23,13 @@
 
 namespace rondo {
 
+/// What an evaluation does when it finds no checkpoint and nobody has trained the model's weights.
+enum class UntrainedWeights {
+  Warn,    ///< evaluates them with a warning
+  Refuse,  ///< throws ConfigError
+  Accept   ///< evaluates them
+};
+
 /// Everything that makes a run, `[trainer.init]` in a config file: an option's path is its key
 /// there. Required: `model_dir` and `model`. Without an optimizer the Trainer only evaluates.
 struct TrainerOptions {
@@ -44,6 +51,7 @@ struct TrainerOptions {
       {};  ///< core callbacks replaced by slot name
   bool (*leaves_out)(const Callback&) =
       nullptr;  ///< which global callbacks are not called; of runs that are trained aside
+  UntrainedWeights untrained = UntrainedWeights::Warn;  ///< the command line refuses them
 
   std::string config_text =
       {};  ///< the resolved config as TOML, kept beside the run; "" when built in code

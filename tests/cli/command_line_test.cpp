@@ -116,6 +116,14 @@ TEST_CASE("options of a run stand anywhere after the command") {
   }
 }
 
+TEST_CASE("commands that evaluate can be told to accept weights that nobody trained; fit cannot") {
+  for (const char* command : {"validate", "validate_all", "predict"}) {
+    CHECK(read({command, "a.toml", "--untrained"}).untrained);
+  }
+
+  CHECK(answer({"fit", "a.toml", "--untrained"}).code == 2);
+}
+
 TEST_CASE("what is not given is empty") {
   const CommandLine line = read({"fit", "a.toml"});
   CHECK(line.overrides.empty());
@@ -123,6 +131,7 @@ TEST_CASE("what is not given is empty") {
   CHECK_FALSE(line.dry_run);
   CHECK(line.model_dir.empty());
   CHECK(line.checkpoint.empty());
+  CHECK_FALSE(line.untrained);
   CHECK(line.plugins.empty());
   CHECK(read({"describe"}).name.empty());
   CHECK(read({"inspect", "runs/a"}).graph.empty());

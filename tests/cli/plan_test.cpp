@@ -119,7 +119,12 @@ TEST_CASE("what trains a run anew in another directory does so under the run's o
   const int threads = available_cores() + 1;  // which no calibration tries
   const TempDir dir;
   const std::string config = write_run(dir);
-  REQUIRE(run_here({"fit", config, "trainer.init.backend.threads=\"auto\""}).code == 0);
+  REQUIRE(
+      run_here({"fit",
+                config,
+                "trainer.init.backend.threads=\"auto\"",
+                "trainer.init.checkpoint.save_final_checkpoint=false"})  // it would tell threads
+          .code == 0);
   std::ofstream(dir / "run" / "threads.json") << "{\"threads\": " << threads << "}\n";
   const std::string run_dir = (dir / "run").string();
   SUBCASE("inspect --timeline") {

@@ -184,7 +184,7 @@ TEST_CASE("T134: fit builds an optimizer, validate, validate_all and predict bui
 TEST_CASE("T135: validate_all visits every indexed checkpoint, and fails when there is none") {
   const TempDir dir;
   const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
-  CHECK(run({"validate_all", file}) == 1);
+  CHECK(run({"validate_all", file}) == 2);
   CHECK(run({"fit", file}) == 0);
   CHECK(run({"validate_all", file}) == 0);
   const std::string table = real_file_system()->read(latest(dir, "a") / "validate_all.csv");
@@ -197,8 +197,11 @@ TEST_CASE("an interrupted validate reports no number as its result") {
   const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
   std::ostringstream out;
   std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
-  const int code =
-      run({"validate", file, "--json", "trainer.init.callbacks=[{ Interrupter = true }]"});
+  const int code = run({"validate",
+                        file,
+                        "--untrained",
+                        "--json",
+                        "trainer.init.callbacks=[{ Interrupter = true }]"});
   std::cout.rdbuf(before);
   CHECK(code == 130);
   CHECK_MESSAGE(out.str().find("\"metrics\": {}") != std::string::npos, out.str());
@@ -212,6 +215,26 @@ TEST_CASE("predict writes the outputs of the whole data set") {
   CHECK(run({"predict", file, "--json"}) == 0);
   const StateDict outputs = read_checkpoint(latest(dir, "a") / "predictions.pt");
   CHECK(outputs.at("logits").as_tensor().sizes() == at::IntArrayRef({16, 10}));
+}
+
+TEST_CASE("weights that nobody trained are not evaluated, unless that is asked for") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  for (const char* command : {"validate", "validate_all", "predict"}) {
+    CAPTURE(command);
+    const std::string text = output_of({command, file}, 2);
+    CHECK(tells(text, (dir / "run").string()));
+    CHECK(tells(text, "--untrained"));
+    CHECK(run({command, file, "--untrained"}) == 0);
+  }
+  CHECK(run({"validate", file, "--checkpoint=none"}) == 0);
+  CHECK(run({"predict", file, "--checkpoint", "none"}) == 0);
+  CHECK(run({"fit", file, "trainer.init.checkpoint.steps=0"}) == 0);
+  CHECK(std::filesystem::exists(dir / "run/checkpoint_4.pt"));
+  for (const char* command : {"validate", "validate_all", "predict"}) {
+    CAPTURE(command);
+    CHECK(run({command, file}) == 0);
+  }
 }
 
 TEST_CASE("T136: phases run in order, each with a Trainer of its own; a failure is the last") {
@@ -403,8 +426,9 @@ TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or w
 TEST_CASE("export-step writes a file that is a checkpoint file") {
   const TempDir dir;
   const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
-  const std::string step = (dir / "out.step").string();
+  const std::string step = (dir / "new/folder/out.step").string();
   CHECK(run({"export-step", file, step}) == 0);
+  CHECK(run({"export-step", file, step + "/below.step"}) == 1);  // a file is in the way
   const StateDict state = read_checkpoint(step);
   CHECK(state.at("rondo_step").as_int() == 1);
   CHECK(state.at("state/model.layer0.weight").is_tensor());

@@ -12,6 +12,7 @@
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
 #include "core/error.h"
+#include "loops/sample_stream.h"
 #include "loops/validate_all.h"
 #include "support/campaign.h"
 #include "support/faulty_fs.h"
@@ -298,7 +299,7 @@ TEST_CASE("a save that is asked for comes after the current update, whatever the
     Trainer trainer(options, quiet_log());
     CHECK(trainer.fit(tiny_loader("train")).steps == 6);
     CHECK(fs::exists(dir / "run/checkpoint_4.pt"));
-    CHECK(fs::exists(dir / "run/checkpoint_6.pt") == (steps == 100));
+    CHECK(fs::exists(dir / "run/checkpoint_6.pt"));
   }
 }
 
@@ -351,26 +352,82 @@ TEST_CASE("the last update of a run that is stopped is saved again when its save
   }
 }
 
-TEST_CASE("a run that is stopped and saves nothing says so") {
-  for (const int64_t steps : {0, 100}) {
-    const TempDir dir;
-    TrainerOptions options = run_options(dir / "run", false);
-    options.checkpoint.steps = steps;
-    AtBatchEnd::Options stop;
-    stop.train = [](Trainer& trainer) {
-      if (trainer.state().global_step() == 3) {
-        trainer.request_stop("stopped by the test");
+/// A stop after update 3.
+Factory<Callback> stop_at_3() {
+  AtBatchEnd::Options stop;
+  stop.train = [](Trainer& trainer) {
+    if (trainer.state().global_step() == 3) {
+      trainer.request_stop("stopped by the test");
+    }
+  };
+  return use<AtBatchEnd>(stop);
+}
+
+TEST_CASE("which updates are saved, by steps and save_final_checkpoint, at the end and at a stop") {
+  struct Case {
+    int64_t steps;
+    bool saves_final;
+    Paths at_end;
+    Paths at_stop;
+  };
+
+  for (const Case& one :
+       {Case{0, true, {"checkpoint_6.pt"}, {"checkpoint_3.pt"}},
+        Case{0, false, {}, {}},
+        Case{4, true, {"checkpoint_4.pt", "checkpoint_6.pt"}, {"checkpoint_3.pt"}},
+        Case{4, false, {"checkpoint_4.pt"}, {"checkpoint_3.pt"}}}) {
+    for (const bool stops : {false, true}) {
+      CAPTURE(one.steps);
+      CAPTURE(one.saves_final);
+      CAPTURE(stops);
+      const TempDir dir;
+      TrainerOptions options = run_options(dir / "run", false);
+      options.checkpoint.steps = one.steps;
+      options.checkpoint.save_final_checkpoint = one.saves_final;
+      if (stops) {
+        options.callbacks = {stop_at_3()};
       }
-    };
-    options.callbacks = {use<AtBatchEnd>(stop)};
-    std::vector<std::string> lines;
-    Trainer trainer(options, quiet_log(&lines));
-    CHECK(trainer.fit(tiny_loader("train")).steps == 3);
-    const bool is_told = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-      return line.find("checkpoint.steps is 0") != std::string::npos;
-    });
-    CHECK(is_told == (steps == 0));
+      std::vector<std::string> lines;
+      Trainer trainer(options, quiet_log(&lines));
+      trainer.fit(tiny_loader("train"));
+      Paths saved;
+      for (const fs::path& path : trainer.slot<CheckpointCallback>("checkpoint").indexed()) {
+        saved.push_back(path.filename());
+      }
+      CHECK(saved == (stops ? one.at_stop : one.at_end));
+      const bool is_told = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+        return line.find("nothing since the beginning was saved") != std::string::npos;
+      });
+      CHECK(is_told == (stops && saved.empty()));
+    }
   }
+}
+
+TEST_CASE(
+    "a pass whose end is known only when the data ends is saved, too, in the background too") {
+  for (const bool async : {false, true}) {
+    CAPTURE(async);
+    const TempDir dir;
+    TrainerOptions options = run_options(dir / "run", async);
+    options.loop.max_steps = {};
+    options.loop.num_epochs = 1;
+    options.checkpoint.steps = 0;
+    Trainer trainer(options, quiet_log());
+    const FitResult result = trainer.fit(stream_loader({10}));
+    CHECK(result.steps == 5);
+    CHECK(result.saves.written == 1);
+    CHECK(newest_step(dir / "run") == result.steps);
+  }
+}
+
+TEST_CASE("a fit that has nothing to train saves nothing again") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run", false);
+  options.checkpoint.steps = 0;
+  CHECK(Trainer(options, quiet_log()).fit(tiny_loader("train")).saves.written == 1);
+  const FitResult again = Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  CHECK(again.was_already_done);
+  CHECK(again.saves.written == 0);
 }
 
 TEST_SUITE_END();

@@ -23,6 +23,7 @@ inline RunConfig recipe_without_events(const std::string& name, const TempDir& d
   RunConfig run = read_run_config(root, builtins());
   run.init.model_dir = dir.path();
   run.init.checkpoint.steps = 0;
+  run.init.checkpoint.save_final_checkpoint = false;
   run.init.loop.eval_frequency = 0;
   run.init.logging.log_steps = 1000;
   run.init.logging.log_level = "error";
