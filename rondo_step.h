@@ -76,8 +76,14 @@ int rondo_step_find(rondo_step* step, const char* name, rondo_tensor* tensor);
  * or it has another size. */
 int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t bytes);
 
-/* Trains on one batch. Returns 1, or 0 when an input was never bound or an operator failed; after
- * the latter the state may be half updated: close the step. */
+/* What `rondo_step_run` returns when the step, while it was recorded, read a value on the host (a
+ * flag, or a size that follows from data) that is another one for this batch. `rondo_step_error`
+ * names it. Nothing was changed: the step can go on with another batch. */
+#define RONDO_STEP_GUARD (-1)
+
+/* Trains on one batch. Returns 1, or RONDO_STEP_GUARD, or 0 when an input was never bound or an
+ * operator failed; after the latter the state may be half updated: close the step. Only 1 means
+ * that it has trained. */
 int rondo_step_run(rondo_step* step);
 
 /* Copies an output of the newest run, or a tensor of the state. Outputs are zero before the first

@@ -12,6 +12,7 @@
 #include "backends/generator_state.h"
 #include "backends/passes/storages.h"
 #include "backends/plan/planned_executor.h"
+#include "backends/program/guards.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/host_calls.h"
 #include "core/error.h"
@@ -141,6 +142,35 @@ std::vector<std::string> texts_in(const StateDict& saved, const char* list) {
   return texts;
 }
 
+StateList lists_of(const std::vector<std::vector<std::string>>& texts) {
+  StateList lists;
+  for (const std::vector<std::string>& list : texts) {
+    lists.emplace_back(StateList(list.begin(), list.end()));
+  }
+  return lists;
+}
+
+/// Of files without guards, earlier ones among them: none.
+std::vector<std::vector<std::string>> reads_from(const StateDict& saved,
+                                                 const std::vector<StepProgram>& programs) {
+  std::vector<std::vector<std::string>> reads(programs.size());
+  const StateValue* const lists = saved.find("reads");
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const size_t guards = answers_of(programs[i]).size();
+    if (lists != nullptr && i < lists->as_list().size()) {
+      for (const StateValue& read : lists->as_list()[i].as_list()) {
+        reads[i].push_back(read.as_string());
+      }
+    }
+    require(reads[i].size() == guards,
+            fmt::format("program \"{}\" has names for {} of its {} guards",
+                        programs[i].name,
+                        reads[i].size(),
+                        guards));
+  }
+  return reads;
+}
+
 }  // namespace
 
 StateDict to_state(const StepFile& file) {
@@ -155,18 +185,27 @@ StateDict to_state(const StepFile& file) {
     }
     schedules.emplace_back(tables);
   }
-  return {{"rondo_step", kStepFileVersion},
-          {"manifest", file.manifest},
-          {"signature", signature_of(file)},
-          {"programs", programs},
-          {"plans", StateList(file.plans.begin(), file.plans.end())},
-          {"cycle", StateList(file.cycle.begin(), file.cycle.end())},
-          {"schedules", schedules},
-          {"state", state_of(state)},
-          {"generator", file.generator},
-          {"batches", file.batches},
-          {"exact", file.exact},
-          {"without_passes", StateList(file.without_passes.begin(), file.without_passes.end())}};
+  const bool is_guarded =
+      std::any_of(file.programs.begin(), file.programs.end(), [](const StepProgram& program) {
+        return !answers_of(program).empty();
+      });
+  StateDict saved{
+      {"rondo_step", is_guarded ? kStepFileVersion : int64_t{1}},
+      {"manifest", file.manifest},
+      {"signature", signature_of(file)},
+      {"programs", programs},
+      {"plans", StateList(file.plans.begin(), file.plans.end())},
+      {"cycle", StateList(file.cycle.begin(), file.cycle.end())},
+      {"schedules", schedules},
+      {"state", state_of(state)},
+      {"generator", file.generator},
+      {"batches", file.batches},
+      {"exact", file.exact},
+      {"without_passes", StateList(file.without_passes.begin(), file.without_passes.end())}};
+  if (is_guarded) {
+    saved.set("reads", lists_of(file.reads));
+  }
+  return saved;
 }
 
 std::vector<std::string> plan_texts(const StepFile& file) {
@@ -205,6 +244,7 @@ StepFile step_file_from(const StateDict& saved) {
   }
   require(!file.cycle.empty(), "its cycle is empty");
   file.schedules = schedules_from(saved.at("schedules").as_list(), file.programs);
+  file.reads = reads_from(saved, file.programs);
   file.generator = saved.at("generator").as_tensor();
   file.batches = saved.at("batches").as_int();
   require(file.batches >= 0, fmt::format("it has run {} batches", file.batches));
@@ -308,12 +348,22 @@ void ExportedStep::run() {
   }
   const HostCallScope scope(*host_calls_[program]);
   const std::vector<at::Tensor>& results = executors_[program]->run(batch_, kAlwaysDue);
+  if (const MissedGuard* const missed = executors_[program]->missed_guard()) {
+    throw StepGuardError(fmt::format(
+        "the step was exported for batches where {} gives {}; for this one it gives {}. Nothing "
+        "was changed",
+        file_.reads[program][missed->guard],
+        answers_of(file_.programs[program])[missed->guard],
+        missed->answer));
+  }
+  const bool is_guarded = !answers_of(file_.programs[program]).empty();
   for (size_t i = 0; i < file_.programs[program].outputs.size(); ++i) {
     const std::string& name = file_.programs[program].outputs[i].first;
     const auto output = std::find_if(
         outputs_.begin(), outputs_.end(), [&](const auto& known) { return known.first == name; });
     if (output != outputs_.end()) {
-      output->second = results[i];
+      // A run that a guard ends must leave them as they are.
+      output->second = is_guarded ? results[i].clone() : results[i];
     }
   }
   ++file_.batches;

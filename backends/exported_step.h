@@ -8,6 +8,7 @@
 #include "backends/program/program_file.h"
 #include "backends/step.h"
 #include "backends/step_report.h"
+#include "core/error.h"
 
 namespace rondo {
 
@@ -27,6 +28,8 @@ struct StepFile {
   std::vector<int64_t> cycle;  ///< which program each batch of a group runs
   /// For each program, for each of its host calls: what it writes.
   std::vector<std::vector<ExportedSchedule>> schedules;
+  /// For each program, what its guards read and where.
+  std::vector<std::vector<std::string>> reads;
   ProgramState state;
   at::Tensor generator;                     ///< state of LibTorch's default generator
   int64_t batches = 0;                      ///< that were run
@@ -36,8 +39,15 @@ struct StepFile {
   std::vector<std::string> plans;           ///< `plan_texts` where it was exported; kept as it is
 };
 
-/// Version of the format that is written; files of a later one are refused.
-inline constexpr int64_t kStepFileVersion = 1;
+/// Newest version of the format; files of a later one are refused. A step without guards is written
+/// as version 1.
+inline constexpr int64_t kStepFileVersion = 2;
+
+/// What the host read while the step was recorded is another value for this batch: the file has no
+/// step for it. Nothing was changed.
+struct StepGuardError : Error {
+  using Error::Error;
+};
 
 /// How this machine runs the programs, for people to read. Slow: plans each of them.
 std::vector<std::string> plan_texts(const StepFile& file);
@@ -69,7 +79,9 @@ class ExportedStep {
   /// \throws UsageError  when there is no such input
   void bind(const std::string& name, const void* elements);
 
-  /// Trains on one batch. \throws UsageError  when an input was never bound
+  /// Trains on one batch.
+  /// \throws UsageError      when an input was never bound
+  /// \throws StepGuardError  when a guard of the program fails, naming what was read
   void run();
 
   /// An output of the newest run, or a tensor of the state, which must not be resized; null when

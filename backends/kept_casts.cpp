@@ -11,6 +11,8 @@ namespace rondo {
 
 namespace {
 
+const std::string kPrefix = "cast.";
+
 const void* memory_of(const at::Tensor& tensor) {
   return tensor.storage().unsafeGetStorageImpl();
 }
@@ -83,6 +85,10 @@ std::vector<const void*> written_memory(const StepProgram& program) {
 
 }  // namespace
 
+bool KeptCasts::is_kept(const Slot& slot) {
+  return slot.kind == SlotKind::Captured && slot.name.compare(0, kPrefix.size(), kPrefix) == 0;
+}
+
 KeptCasts::Use KeptCasts::keep(StepProgram& program,
                                const GroupPhase& phase,
                                const CapturedState& state) {
@@ -110,7 +116,7 @@ KeptCasts::Use KeptCasts::keep(StepProgram& program,
     Slot& slot = program.slots[static_cast<size_t>(result)];
     const size_t cast = cast_of(live, slot);
     slot.kind = SlotKind::Captured;
-    slot.name = "cast." + source.name;
+    slot.name = kPrefix + source.name;
     slot.value = casts_[cast].kept;
     if (phase.is_first) {
       instruction = copy_into(result, instruction);

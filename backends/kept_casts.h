@@ -27,6 +27,9 @@ class KeptCasts {
   /// The name under which they can be switched off, as passes can.
   static constexpr const char* kPass = "kept_casts";
 
+  /// Whether a slot of a program is one of them.
+  static bool is_kept(const Slot& slot);
+
   /// Lets the program of a step of a group make the casts, when it is the group's first, or use
   /// those that are kept.
   /// \param state  the live tensors, whose versions tell what host code wrote

@@ -115,7 +115,7 @@ void TracedBackend::end_step(TracedStep& step) {
   if (step.replays() > 0 || step.refusal()) {
     heap_.reset();
   }
-  if (step.refusal() && step.stats().eager_runs <= 1) {
+  if (step.refusal() && step.eager_runs() <= 1) {
     warn_of_refusal(*step.refusal());
   }
   if (step.wants_arenas()) {
@@ -179,8 +179,8 @@ const Outputs* TracedBackend::go_on(const Work& work) {
 std::vector<RecordedStep> TracedBackend::recorded_steps() const {
   std::vector<RecordedStep> all;
   for (const Entry& entry : steps_) {
-    if (entry.step->is_ready()) {
-      all.push_back({entry.key, entry.step->program()});
+    for (StepProgram& program : entry.step->programs()) {
+      all.push_back({entry.key, std::move(program)});
     }
   }
   return all;
@@ -223,8 +223,9 @@ void TracedBackend::invalidate(const std::string& why) {
   }
   const size_t reported_before = retired_.size();
   for (const Entry& entry : steps_) {
-    if (entry.step->replays() > 0 || entry.step->stats().eager_runs > 0) {
-      retired_.push_back(entry.step->report());
+    if (entry.step->replays() > 0 || entry.step->eager_runs() > 0) {
+      const std::vector<StepReport> reports = entry.step->reports();
+      retired_.insert(retired_.end(), reports.begin(), reports.end());
     }
   }
   retired_eager_ = eager_steps();
@@ -247,9 +248,8 @@ void TracedBackend::invalidate(const std::string& why) {
 std::vector<StepReport> TracedBackend::reports() const {
   std::vector<StepReport> all = retired_;
   for (const Entry& entry : steps_) {
-    if (entry.step->is_ready() || entry.step->refusal()) {
-      all.push_back(entry.step->report());
-    }
+    const std::vector<StepReport> reports = entry.step->reports();
+    all.insert(all.end(), reports.begin(), reports.end());
   }
   for (StepReport& report : all) {
     report.share_of_time = report.stats.eager_s / age_.seconds();
@@ -270,8 +270,8 @@ std::vector<EagerSteps> TracedBackend::eager_steps() const {
     EagerSteps& steps = known != all.end()
                             ? *known
                             : all.emplace_back(EagerSteps{step.name(), step.refusal()->what});
-    steps.runs += step.stats().eager_runs;
-    steps.seconds += step.stats().eager_s;
+    steps.runs += step.eager_runs();
+    steps.seconds += step.eager_s();
   }
   for (EagerSteps& steps : all) {
     steps.share_of_time = steps.seconds / age_.seconds();

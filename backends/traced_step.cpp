@@ -1,20 +1,12 @@
 #include "backends/traced_step.h"
 
-#include <malloc.h>
-
 #include <algorithm>
-#include <exception>
-#include <optional>
 #include <utility>
 
-#include "backends/checks/verification.h"
-#include "backends/interpreter/jit_executor.h"
-#include "backends/passes/passes.h"
-#include "backends/plan/planned_executor.h"
-#include "backends/program/program_diff.h"
+#include "backends/program/guards.h"
 #include "backends/recording/capture.h"
 #include "backends/run_as_written.h"
-#include "backends/staging.h"
+#include "backends/step_variant.h"
 #include "core/error.h"
 #include "core/heap_without_holes.h"
 #include "core/stopwatch.h"
@@ -23,32 +15,8 @@ namespace rondo {
 
 namespace {
 
-// Captures in a row that were useless because the state had moved, before that is an error.
-constexpr int kMaxMovesInARow = 3;
-
-// Of the first element: a plan's kernels keep it.
-const void* address_of(const at::Tensor& tensor) {
-  return tensor.unsafeGetTensorImpl()->data();
-}
-
-// A plan runs operators that no graph can name.
-std::string graph_text(const StepProgram& program) {
-  try {
-    return to_text(to_jit_graph(program));
-  } catch (const CaptureError& error) {
-    return std::string(error.what()) + '\n';
-  }
-}
-
-std::unique_ptr<Executor> make_executor(const StepProgram& program,
-                                        const TracedOptions& options,
-                                        const TextLog& log) {
-  if (options.interprets) {
-    return std::make_unique<JitExecutor>(program);
-  }
-  const PlanOptions plan = plan_options(options.exact, options.without_passes);
-  return std::make_unique<PlannedExecutor>(program, log, plan, options.timed_replays);
-}
+// Of one step; what has more answers than this has ever new ones.
+constexpr size_t kMostVariants = 8;
 
 }  // namespace
 
@@ -67,46 +35,17 @@ TracedStep::TracedStep(std::string name,
 
 TracedStep::~TracedStep() = default;
 
-// Runs a part of a replay; what a host call throws comes out as it was thrown.
-template <class Work>
-auto TracedStep::replaying(const StepCall& call, const Work& work) {
-  const HostCallScope scope(host_calls_);
-  host_calls_.append_answers_to(call.answers);
-  try {
-    return work();
-  } catch (const std::exception&) {
-    if (const std::exception_ptr thrown = host_calls_.take_exception()) {
-      std::rethrow_exception(thrown);
-    }
-    std::throw_with_nested(CaptureError("step " + name_ + ": its replay failed"));
-  }
-}
-
 const Outputs& TracedStep::run(const StepCall& call) {
-  look_at_state();
-  if (refusal_) {
-    return run_eagerly(call);
+  const Outputs* const outputs = refusal_ ? nullptr : replay(call);
+  if (outputs != nullptr) {
+    return *outputs;
   }
-  if (!is_ready_) {
-    has_tried_kernels_ = false;
-    capture(call);
-    return outputs_;
-  }
-  has_tried_kernels_ = executor_->has_trials();
-  due_ = due_closures(call);
-  if (options_.verify.covers(replays_since_capture_)) {
-    return run_verified(call);
-  }
-  std::optional<HeapWithoutHoles> heap;
-  if (has_tried_kernels_) {
-    heap.emplace();
-  }
-  return finish(call, replay(call, due_));
+  return refusal_ ? run_eagerly(call) : capture(call);
 }
 
 const Outputs& TracedStep::run_eagerly(const StepCall& call) {
-  const Stopwatch watch(stats_.eager_s);
-  ++stats_.eager_runs;
+  const Stopwatch watch(eager_.eager_s);
+  ++eager_.eager_runs;
   samples_ = call.batch.size();
   outputs_ = run_as_written(call);
   casts_->forget();
@@ -114,300 +53,212 @@ const Outputs& TracedStep::run_eagerly(const StepCall& call) {
 }
 
 const Outputs* TracedStep::start(const StepCall& call, const Deadline& deadline) {
-  look_at_state();
-  if (refusal_ || !is_ready_ || options_.verify.covers(replays_since_capture_)) {
-    return &run(call);
+  if (newest_ != nullptr && newest_->start(call)) {
+    return resume(call, deadline);
   }
-  due_ = due_closures(call);  // asked once: by the end of the step another answer may be true
-  if (!executor_->start(call.batch, due_)) {
-    return &run(call);
-  }
-  has_tried_kernels_ = executor_->has_trials();
-  casts_->prepare(use_of_casts_);
-  return resume(call, deadline);
+  return &run(call);
 }
 
 const Outputs* TracedStep::resume(const StepCall& call, const Deadline& deadline) {
-  const std::vector<at::Tensor>* const results =
-      replaying(call, [&] { return executor_->advance(deadline); });
-  if (results == nullptr) {
-    return nullptr;
+  if (const Outputs* const outputs = newest_->advance(call, deadline)) {
+    recorded_ = newest_->recorded();
+    return outputs;
   }
-  return &finish(call, *results);
+  return newest_->missed_guard() == nullptr ? nullptr : &run(call);
 }
 
-// What there is to do after a replay.
-const Outputs& TracedStep::finish(const StepCall& call, const std::vector<at::Tensor>& results) {
-  casts_->finish(use_of_casts_);
-  ++stats_.replays;
-  ++replays_since_capture_;
-  moves_in_a_row_ = 0;
-  auto next = results.begin();
-  for (const auto& output : program_.outputs) {
-    outputs_.set(output.first, *next++);
-  }
-  for (const ClosureOutput& closure : program_.closures) {
-    const auto end = next + static_cast<std::ptrdiff_t>(closure.tensors.size());
-    const bool has_bit = closure.index < kDueClosures;
-    if (has_bit ? (due_ >> closure.index & 1) != 0 : call.asks_for(closure.cadence)) {
-      call.queue.push_back(next, end, closures_[closure.index], closure.cadence);
+// Null: what there is must be captured, or the step was refused and has not run.
+const Outputs* TracedStep::replay(const StepCall& call) {
+  StepVariant* variant = newest_;
+  for (size_t tries = 0; variant != nullptr && tries < variants_.size(); ++tries) {
+    const Outputs* const outputs = variant->run(call);
+    if (variant->refusal()) {
+      const bool has_run = outputs != nullptr;
+      outputs_ = has_run ? *outputs : outputs_;
+      refuse(*variant->refusal());
+      return has_run ? &outputs_ : nullptr;
     }
-    next = end;
-  }
-  return outputs_;
-}
-
-void TracedStep::capture(const StepCall& call) {
-  const HeapWithoutHoles heap;
-  CapturedStep captured;
-  {
-    const Stopwatch watch(stats_.capture_s);
-    captured = capture_step(name_, call);
-  }
-  casts_->forget();
-  samples_ = call.batch.size();
-  if (options_.explains) {
-    recorded_ = std::make_shared<StepProgram>(captured.program);
-  }
-  outputs_ = captured.outputs;
-  if (captured.refusal) {
-    refuse(std::move(*captured.refusal));
-  } else if (first_ == nullptr) {
-    first_ = std::make_unique<StepProgram>(std::move(captured.program));
-  } else {
-    settle(std::move(captured), call);
-  }
-}
-
-// Two captures are there: compares, and builds what is replayed. State that was made in the first
-// step gives it other operators than the second has; a third capture then shows whether that was
-// all. The step as written beside a first replay that is verified will do for that.
-void TracedStep::settle(CapturedStep second, const StepCall& call) {
-  const std::unique_ptr<StepProgram> first = std::move(first_);
-  const ProgramDifference difference = first_difference(*first, second.program);
-  const bool is_third = std::exchange(is_third_capture_, false);
-  if (difference.text.empty()) {
-    build(std::move(second), call);
-    return;
-  }
-  if (difference.is_value || is_third) {
-    refuse(differing_captures(difference.text));
-    return;
-  }
-  log_.debug("step " + name_ + ": captured once more, because " + difference.text);
-  if (options_.verify.covers(0)) {
-    auto unconfirmed = std::make_unique<StepProgram>(second.program);
-    build(std::move(second), call);
-    unconfirmed_ = std::move(unconfirmed);
-  } else {
-    is_third_capture_ = true;
-    first_ = std::make_unique<StepProgram>(std::move(second.program));
-  }
-}
-
-std::optional<Refusal> TracedStep::objection_to(const CapturedStep& third) {
-  const std::unique_ptr<StepProgram> second = std::move(unconfirmed_);
-  if (third.refusal) {
-    return third.refusal;
-  }
-  const ProgramDifference difference = first_difference(*second, third.program);
-  return difference.text.empty() ? std::nullopt
-                                 : std::optional(differing_captures(difference.text));
-}
-
-void TracedStep::build(CapturedStep captured, const StepCall& call) {
-  try {
-    plan(std::move(captured), call);
-  } catch (const std::exception&) {
-    refuse({"step " + name_ +
-                " was recorded, but cannot be replayed: " + describe(std::current_exception()),
-            "backend.without_passes or backend.executor = \"interpreter\" may avoid it"});
-  }
-}
-
-void TracedStep::plan(CapturedStep captured, const StepCall& call) {
-  const Stopwatch watch(stats_.build_s);
-  capture_bytes_ = peak_of_results(captured.program);
-  writes_batch_ = written_input(captured.program) != kNoTensor;
-  stats_.operators_recorded = static_cast<int64_t>(captured.program.instructions.size());
-  CleanedUp cleaned_up =
-      clean_up(std::move(captured.program), options_.without_passes, options_.exact);
-  program_ = std::move(cleaned_up.program);
-  stats_.passes = std::move(cleaned_up.applied);
-  if (!options_.is_without(KeptCasts::kPass)) {
-    use_of_casts_ = casts_->keep(program_, phase_, call.state());
-  }
-  stats_.passes.emplace_back(
-      KeptCasts::kPass,
-      static_cast<int64_t>(use_of_casts_.made.size() + use_of_casts_.read.size()));
-  stats_.operators_replayed = static_cast<int64_t>(program_.instructions.size());
-  stats_.captured_bytes = captured_bytes(program_);
-  closures_ = std::move(captured.closures);
-  host_calls_ = std::move(captured.host_calls);
-  const std::vector<bool> used = used_slots(program_);
-  addresses_.clear();
-  for (size_t i = 0; i < used.size(); ++i) {
-    if (used[i] && program_.slots[i].kind == SlotKind::Captured) {
-      addresses_.push_back({static_cast<SlotId>(i), address_of(program_.slots[i].value)});
+    if (outputs != nullptr) {
+      newest_ = variant;
+      recorded_ = variant->recorded();
+      return outputs;
     }
-  }
-  ::malloc_trim(0);  // what the captures left free is not what replays need
-  executor_ = make_executor(program_, options_, log_);
-  executor_->try_kernels(call.batch);
-  has_tried_kernels_ = true;
-  const PassCounts applied = executor_->applied();
-  stats_.passes.insert(stats_.passes.end(), applied.begin(), applied.end());
-  stats_.adopted_operators = executor_->adopted_operators();
-  stats_.arena_bytes = executor_->memory().arena;
-  replays_since_capture_ = 0;
-  is_ready_ = true;
-}
-
-Refusal TracedStep::differing_captures(const std::string& difference) const {
-  return {
-      "step " + name_ + " cannot be replayed, because two captures of it differ: " + difference,
-      "Whatever changes from step to step must be a tensor of the batch or of the state, a host "
-      "call, or part of the step's key"};
-}
-
-void TracedStep::refuse(Refusal refusal) {
-  is_ready_ = false;
-  first_.reset();
-  unconfirmed_.reset();
-  recorded_.reset();
-  executor_.reset();
-  program_ = StepProgram();
-  addresses_.clear();
-  closures_.clear();
-  host_calls_.clear();
-  stats_.arena_bytes = 0;
-  use_of_casts_ = {};
-  if (options_.throws_on_refusal) {
-    throw CaptureError(error_text(refusal));
-  }
-  refusal_ = std::move(refusal);
-}
-
-const Slot* TracedStep::moved_state() const {
-  for (const Address& address : addresses_) {
-    const Slot& slot = program_.slots[static_cast<size_t>(address.slot)];
-    if (address_of(slot.value) != address.data) {
-      return &slot;
+    const MissedGuard* const missed = variant->missed_guard();
+    if (missed == nullptr) {
+      return nullptr;
     }
+    std::vector<std::string> answers = variant->answers();
+    answers.resize(missed->guard);
+    answers.push_back(missed->answer);
+    variant = ready_variant(answers);
   }
   return nullptr;
 }
 
-// State that lies in other memory starts the captures anew.
-void TracedStep::look_at_state() {
-  const Slot* const moved = is_ready_ ? moved_state() : nullptr;
-  if (moved == nullptr) {
-    return;
-  }
-  if (++moves_in_a_row_ >= kMaxMovesInARow) {
-    refuse({"step " + name_ + " never settles: \"" + moved->name +
-                "\" lies in other memory after each capture",
-            "Copy into state in place (copy_) instead of replacing it"});
-    return;
-  }
-  log_.debug("step " + name_ + ": \"" + moved->name + "\" lies in other memory; captured anew");
-  is_ready_ = false;
-  unconfirmed_.reset();
+/// \param first_answers  of its guards, as far as they are known
+StepVariant* TracedStep::ready_variant(const std::vector<std::string>& first_answers) const {
+  const auto fits = [&](const std::unique_ptr<StepVariant>& variant) {
+    const std::vector<std::string>& answers = variant->answers();
+    return variant->is_ready() && answers.size() >= first_answers.size() &&
+           std::equal(first_answers.begin(), first_answers.end(), answers.begin());
+  };
+  const auto found = std::find_if(variants_.begin(), variants_.end(), fits);
+  return found == variants_.end() ? nullptr : found->get();
 }
 
-DueSet TracedStep::due_closures(const StepCall& call) const {
-  DueSet due = DueSet{1} << kDueClosures;
-  for (const ClosureOutput& closure : program_.closures) {
-    if (closure.index < kDueClosures && call.asks_for(closure.cadence)) {
-      due |= DueSet{1} << closure.index;
-    }
-  }
-  return due;
-}
-
-const std::vector<at::Tensor>& TracedStep::replay(const StepCall& call, DueSet due) {
-  casts_->prepare(use_of_casts_);
-  return *replaying(call, [&] { return &executor_->run(call.batch, due); });
-}
-
-const Outputs& TracedStep::run_verified(const StepCall& call) {
+const Outputs& TracedStep::capture(const StepCall& call) {
   const HeapWithoutHoles heap;
-  const bool is_first = replays_since_capture_ == 0;
-  Verified verified;
+  CapturedStep captured;
+  double seconds = 0.0;
   {
-    const Stopwatch watch(stats_.verify_s);
-    Verification verification{program_, call, host_calls_, log_};
-    if (unconfirmed_ != nullptr) {
-      verification.confirm = [this](const CapturedStep& third) { return objection_to(third); };
-    }
-    verified = verification.run(
-        [&]() -> const std::vector<at::Tensor>& { return replay(call, kAlwaysDue); });
+    const Stopwatch watch(seconds);
+    captured = capture_step(name_, call, /*may_guard=*/!options_.interprets);
   }
-  if (verified.refusal) {
-    if (!is_first) {  // updates since the last good one may be wrong
-      throw CaptureError(error_text(*verified.refusal));
-    }
-    keep_as_written(call, std::move(verified));
-    return outputs_;
+  casts_->forget();
+  samples_ = call.batch.size();
+  outputs_ = captured.outputs;
+  recorded_ = options_.explains && !captured.refusal
+                  ? std::make_shared<StepProgram>(captured.program)
+                  : nullptr;
+  if (captured.refusal) {
+    refuse(std::move(*captured.refusal));
+  } else {
+    keep(std::move(captured), call, seconds);
   }
-  if (verified.replayed == nullptr) {  // memory does not allow the third capture here
-    is_ready_ = false;
-    is_third_capture_ = true;
-    first_ = std::move(unconfirmed_);
-    return run(call);
-  }
-  return finish(call, *verified.replayed);
+  return outputs_;
 }
 
-void TracedStep::keep_as_written(const StepCall& call, Verified verified) {
-  casts_->forget();
-  refuse(std::move(*verified.refusal));
-  outputs_ = std::move(verified.outputs);
-  for (StepClosure& closure : verified.closures) {
-    if (call.asks_for(closure.cadence)) {
-      call.queue.push_back(detached(std::move(closure)));
-    }
+void TracedStep::keep(CapturedStep captured, const StepCall& call, double seconds) {
+  StepVariant* const variant = variant_for(captured.program);
+  if (variant == nullptr) {
+    refuse(too_many_variants(captured.program));
+    return;
   }
+  if (!variant->is_ready()) {
+    variant->take(std::move(captured), call, seconds);
+  }
+  if (variant->refusal()) {
+    refuse(*variant->refusal());
+  } else if (variant->is_ready()) {
+    newest_ = variant;
+  }
+}
+
+// That with the same answers, or a new one; null when there are too many.
+StepVariant* TracedStep::variant_for(const StepProgram& captured) {
+  std::vector<std::string> answers = answers_of(captured);
+  const auto found = std::find_if(variants_.begin(), variants_.end(), [&](const auto& variant) {
+    return variant->answers() == answers;
+  });
+  if (found != variants_.end()) {
+    return found->get();
+  }
+  if (variants_.size() == kMostVariants) {
+    return nullptr;
+  }
+  if (!variants_.empty()) {
+    log_.debug("step " + name_ + ": captured for other answers to what the host reads");
+  }
+  variants_.push_back(
+      std::make_unique<StepVariant>(name_, phase_, casts_, options_, log_, std::move(answers)));
+  return variants_.back().get();
+}
+
+Refusal TracedStep::too_many_variants(const StepProgram& captured) const {
+  const std::vector<StepGuard> guards = guards_of(captured);
+  const std::vector<std::string>& before = variants_.back()->answers();
+  size_t other = 0;
+  while (other + 1 < guards.size() && other < before.size() &&
+         guards[other].answer == before[other]) {
+    ++other;
+  }
+  std::string what = "step " + name_ + " was captured with more than " +
+                     std::to_string(kMostVariants) +
+                     " different answers to what it reads on the host";
+  if (other < guards.size() && other < before.size()) {
+    what += ": " + guards[other].read + " gave " + before[other] + ", then " + guards[other].answer;
+  }
+  return {what,
+          "Make what changes a tensor (torch::where, a mask that is multiplied), or log it with "
+          "log_metrics"};
+}
+
+void TracedStep::refuse(Refusal refusal) {
+  if (options_.throws_on_refusal) {
+    throw CaptureError(error_text(refusal));
+  }
+  refusal_ = std::move(refusal);
+  newest_ = nullptr;
+  variants_.clear();
+  recorded_.reset();
+}
+
+bool TracedStep::may_write_batch() const {
+  // Other answers are captured.
+  return newest_ == nullptr || newest_->writes_batch() || !newest_->answers().empty();
+}
+
+int64_t TracedStep::replays() const {
+  int64_t sum = 0;
+  for (const auto& variant : variants_) {
+    sum += variant->replays();
+  }
+  return sum;
+}
+
+int64_t TracedStep::arena_bytes() const {
+  int64_t sum = 0;
+  for (const auto& variant : variants_) {
+    sum += variant->arena_bytes();
+  }
+  return sum;
+}
+
+bool TracedStep::wants_arenas() const {
+  return newest_ != nullptr && newest_->wants_arenas();
 }
 
 void TracedStep::note_arenas(int64_t bytes) {
-  if (replays_since_capture_ == 0) {
-    arenas_at_capture_ = bytes - stats_.arena_bytes;
-    return;
-  }
-  if (replays_since_capture_ == 1) {
-    arenas_at_first_ = bytes;
-  }
-  if (has_tried_kernels_) {
-    arenas_at_trial_ = bytes;
-  }
+  newest_->note_arenas(bytes);
 }
 
-StepReport TracedStep::report() const {
-  StepReport report;
-  report.name = name_;
-  std::replace(report.name.begin(), report.name.end(), '/', '_');
-  report.name += "." + std::to_string(number_);
-  report.phase = phase_;
-  report.samples = samples_;
-  report.stats = stats_;
+std::vector<StepProgram> TracedStep::programs() const {
+  std::vector<StepProgram> programs;
+  for (const auto& variant : variants_) {
+    if (variant->is_ready()) {
+      programs.push_back(variant->program());
+    }
+  }
+  return programs;
+}
+
+std::vector<StepReport> TracedStep::reports() const {
+  std::vector<StepReport> reports;
   if (refusal_) {
+    StepReport& report = reports.emplace_back();
+    report.name = report_name(0);
+    report.phase = phase_;
+    report.samples = samples_;
     report.mode = "eager";
     report.reason = refusal_->what;
-    return report;
+    report.stats = eager_;
+    return reports;
   }
-  report.program = to_text(program_);
-  report.plan = executor_ == nullptr ? "" : executor_->to_text();
-  report.graph = graph_text(program_);
-  if (executor_ != nullptr) {
-    report.memory = executor_->memory();
-    report.memory.capture = capture_bytes_;
-    report.memory.arenas_at_capture = arenas_at_capture_;
-    report.memory.arenas_at_first = arenas_at_first_;
-    report.memory.arenas_at_trial = arenas_at_trial_;
+  for (size_t i = 0; i < variants_.size(); ++i) {
+    if (variants_[i]->is_ready()) {
+      StepReport& report = reports.emplace_back(variants_[i]->report());
+      report.name = report_name(i);
+      report.variant_of = i == 0 ? "" : report_name(0);
+    }
   }
-  report.timeline = executor_ == nullptr ? StepTimeline() : executor_->timeline();
-  return report;
+  return reports;
+}
+
+std::string TracedStep::report_name(size_t variant) const {
+  std::string name = name_;
+  std::replace(name.begin(), name.end(), '/', '_');
+  name += "." + std::to_string(number_);
+  return variant == 0 ? name : name + "-" + std::to_string(variant + 1);
 }
 
 }  // namespace rondo

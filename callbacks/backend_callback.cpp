@@ -38,11 +38,23 @@ std::string json_of(const std::vector<std::pair<std::string, int64_t>>& counts) 
   return "{" + members + "}";
 }
 
+std::string json_of(const std::vector<StepGuard>& guards) {
+  std::string members;
+  for (const StepGuard& guard : guards) {
+    members += fmt::format("{}{{\"read\": {}, \"answer\": {}}}",
+                           members.empty() ? "" : ", ",
+                           json_string(guard.read),
+                           json_string(guard.answer));
+  }
+  return "[" + members + "]";
+}
+
 std::string json_of(const StepReport& report) {
   const StepStats& stats = report.stats;
   const std::string reason = report.reason.empty() ? "null" : json_string(report.reason);
   return fmt::format(
-      "{{\"mode\": {}, \"reason\": {}, \"eager_runs\": {}, \"eager_s\": {:.6f}, "
+      "{{\"mode\": {}, \"reason\": {}, \"guards\": {}, \"variant_of\": {}, \"undone\": {}, "
+      "\"eager_runs\": {}, \"eager_s\": {:.6f}, "
       "\"share_of_time\": {:.4f}, \"operators_recorded\": {}, \"operators_replayed\": {}, "
       "\"passes\": {}, "
       "\"adopted_operators\": {}, \"captured_bytes\": {}, "
@@ -50,6 +62,9 @@ std::string json_of(const StepReport& report) {
       "\"build_s\": {:.6f}, \"verify_s\": {:.6f}, \"replays\": {}}}",
       json_string(report.mode),
       reason,
+      json_of(report.guards),
+      report.variant_of.empty() ? "null" : json_string(report.variant_of),
+      stats.undone,
       stats.eager_runs,
       stats.eager_s,
       report.share_of_time,
@@ -72,7 +87,8 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
     for (const StepReport& report : trainer.state().backend->reports()) {
       write_report(trainer.log(),
                    directory / (report.name + ".txt"),
-                   report.program + "\n" + report.plan + "\n" + report.graph);
+                   is_eager(report) ? report.reason + "\n"
+                                    : report.program + "\n" + report.plan + "\n" + report.graph);
       write_report(trainer.log(), directory / (report.name + ".json"), json_of(report) + "\n");
     }
   });

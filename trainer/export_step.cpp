@@ -12,6 +12,8 @@
 #include "backends/generator_state.h"
 #include "backends/numeric_environment.h"
 #include "backends/passes/passes.h"
+#include "backends/passes/storages.h"
+#include "backends/program/guards.h"
 #include "backends/traced_backend.h"
 #include "callbacks/backend_callback.h"
 #include "callbacks/reproducibility_callback.h"
@@ -195,6 +197,30 @@ void refuse_odd_inputs(const StepProgram& program) {
   }
 }
 
+/// What the guards of a program read. A file has no step as it is written: where a guard fails,
+/// nothing may have been changed.
+std::vector<std::string> reads_of(const StepProgram& program) {
+  const StorageFacts facts(program);
+  const std::vector<StepGuard> guards = guards_of(program);
+  std::vector<std::string> reads;
+  bool has_written = false;
+  for (const Instruction& instruction : program.instructions) {
+    if (is_guard(instruction)) {
+      reads.push_back(guards[reads.size()].read);
+      if (has_written) {
+        throw NotSupportedError(fmt::format(
+            "the step reads a value on the host ({}) after it has changed its state; a step in a "
+            "file could not be undone there: read it before the first change",
+            reads.back()));
+      }
+    }
+    for (const SlotId slot : instruction.writes) {
+      has_written = has_written || facts.is_external[storage_of(program, slot)];
+    }
+  }
+  return reads;
+}
+
 /// State that was made while the step was recorded is written before it is read.
 void clear_new_state(const StepFile& file, const CapturedState& before) {
   const at::NoGradGuard no_grad;
@@ -248,6 +274,7 @@ StepFile export_step(const RunConfig& run) {
     program.closures.clear();
     program = remove_dead_code(std::move(program));
     refuse_odd_inputs(program);
+    file.reads.push_back(reads_of(program));
     file.schedules.push_back(schedules_of(program, trainer.state()));
   }
   before.swap();

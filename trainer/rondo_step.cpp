@@ -189,10 +189,17 @@ int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t
 }
 
 int rondo_step_run(rondo_step* step) {
-  return guarded([&] {
+  bool is_guarded = false;
+  const int is_done = guarded([&] {
     require_argument(step, "step");
-    step->step.run();
+    try {
+      step->step.run();
+    } catch (const rondo::StepGuardError&) {
+      is_guarded = true;
+      throw;
+    }
   });
+  return is_guarded ? RONDO_STEP_GUARD : is_done;
 }
 
 int rondo_step_read(rondo_step* step, const char* name, void* data, size_t bytes) {

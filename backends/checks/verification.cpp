@@ -196,16 +196,19 @@ Refusal other_bytes(const std::string& step, const std::string& where) {
 
 }  // namespace
 
-Verified Verification::run(const std::function<const std::vector<at::Tensor>&()>& replay) const {
+Verified Verification::run(const std::function<const std::vector<at::Tensor>*()>& replay) const {
   const std::unique_ptr<StateSnapshot> before = snapshot(*this);
   Verified verified;
   if (before == nullptr) {
-    verified.replayed = confirm ? nullptr : &replay();
+    verified.replayed = confirm ? nullptr : replay();
     return verified;
   }
   const KeepAnswers answers(host_calls);
   try {
-    verified.replayed = &replay();
+    verified.replayed = replay();
+    if (verified.replayed == nullptr) {
+      return verified;
+    }
   } catch (const CaptureError&) {
     verified.refusal = Refusal{describe(std::current_exception()), "look at what it names"};
   } catch (...) {

@@ -42,13 +42,14 @@ struct Verification {
 
   /// Where memory does not hold a copy of the state, the replay is not compared; if somebody is to
   /// confirm, nothing is run then: neither results nor a refusal.
-  /// \param replay  gives the program's outputs, then its closures' tensors. Where it throws a
-  ///                CaptureError, the step is run as written from the state before
+  /// \param replay  gives the program's outputs, then its closures' tensors; null when it was
+  ///                undone, with which the verification ends. Where it throws a CaptureError, the
+  ///                step is run as written from the state before
   /// \return where a byte differs, a refusal that names the tensor and what wrote it last; the
   ///         state is then that of the step as written
   /// \throws CaptureError  when it differs and host calls were answered to other bytes than the
   ///                       step as written has: its state may not be trusted
-  Verified run(const std::function<const std::vector<at::Tensor>&()>& replay) const;
+  Verified run(const std::function<const std::vector<at::Tensor>*()>& replay) const;
 };
 
 }  // namespace rondo

@@ -28,7 +28,7 @@ class Liveness {
   }
 
   bool is_needed(const Instruction& instruction) const {
-    if (instruction.draws_random || instruction.is_opaque) {
+    if (instruction.draws_random || instruction.is_opaque || is_guard(instruction)) {
       return true;
     }
     bool needed = false;

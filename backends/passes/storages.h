@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "backends/program/guards.h"
 #include "backends/program/step_program.h"
 
 namespace rondo {
@@ -34,7 +35,8 @@ inline bool has_name(const Instruction& instruction, const char* op) {
 
 /// True when nothing but its results matters of an instruction.
 inline bool is_pure(const Instruction& instruction) {
-  return instruction.writes.empty() && !instruction.draws_random && !instruction.is_opaque;
+  return instruction.writes.empty() && !instruction.draws_random && !instruction.is_opaque &&
+         !is_guard(instruction);
 }
 
 /// Whether one of the tensors lies in the storage.

@@ -102,9 +102,15 @@ class PreparedKernel final : public Kernel {
 
 class AdoptingCall final : public Kernel {
  public:
-  AdoptingCall(const Instruction& instruction, const std::vector<SlotId>& slots, PlanMemory& memory)
-      : call_(instruction.op, instruction, memory), memory_(memory) {
+  AdoptingCall(const Instruction& instruction,
+               const std::vector<SlotId>& slots,
+               PlanMemory& memory,
+               CheckReturned check)
+      : call_(instruction.op, instruction, memory), memory_(memory), check_(std::move(check)) {
     const std::vector<SlotId> all = result_slots(instruction);
+    for (const SlotId slot : all) {
+      planned_.push_back(memory.tensor(slot));
+    }
     for (const SlotId slot : slots) {
       const auto place = std::find(all.begin(), all.end(), slot) - all.begin();
       results_.emplace_back(static_cast<size_t>(place), slot);
@@ -113,6 +119,9 @@ class AdoptingCall final : public Kernel {
 
   void run() override {
     take_tensors(call_.run(), returned_);
+    if (check_) {
+      check_(returned_, planned_);
+    }
     for (const auto& [place, slot] : results_) {
       memory_.adopt(slot, returned_[place], call_.op());
     }
@@ -122,6 +131,8 @@ class AdoptingCall final : public Kernel {
  private:
   BoxedCall call_;
   PlanMemory& memory_;
+  CheckReturned check_;
+  std::vector<at::Tensor> planned_;
   std::vector<at::Tensor> returned_;                // empty between runs, but for its memory
   std::vector<std::pair<size_t, SlotId>> results_;  // place among the returned tensors, slot
 };
@@ -234,8 +245,9 @@ void CopyingCall::refuse_other(const std::vector<at::Tensor>& returned) const {
 
 std::unique_ptr<Kernel> call_and_adopt(const Instruction& instruction,
                                        const std::vector<SlotId>& slots,
-                                       PlanMemory& memory) {
-  return std::make_unique<AdoptingCall>(instruction, slots, memory);
+                                       PlanMemory& memory,
+                                       CheckReturned check) {
+  return std::make_unique<AdoptingCall>(instruction, slots, memory, std::move(check));
 }
 
 }  // namespace rondo

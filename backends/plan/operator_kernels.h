@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -86,10 +87,16 @@ class CopyingCall final : public Kernel {
   std::vector<std::pair<size_t, at::Tensor>> outs_;  // place among the arguments, as planned
 };
 
+/// Gets what an operator returned and where its results are planned; may throw.
+using CheckReturned = std::function<void(const std::vector<at::Tensor>& returned,
+                                         const std::vector<at::Tensor>& planned)>;
+
 /// Calls the operator and takes over the memory of what it returned; nothing is copied.
 /// \param slots  the results to adopt: the first of each storage
+/// \param check  before anything is taken over; none: nothing is checked
 std::unique_ptr<Kernel> call_and_adopt(const Instruction& instruction,
                                        const std::vector<SlotId>& slots,
-                                       PlanMemory& memory);
+                                       PlanMemory& memory,
+                                       CheckReturned check = nullptr);
 
 }  // namespace rondo

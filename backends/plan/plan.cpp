@@ -9,6 +9,7 @@
 #include "backends/passes/storages.h"
 #include "backends/plan/arena_layout.h"
 #include "backends/plan/chains.h"
+#include "backends/plan/guard_kernels.h"
 #include "backends/plan/operator_kernels.h"
 #include "backends/plan/out_variant.h"
 #include "backends/plan/own_kernels.h"
@@ -91,7 +92,7 @@ class Planner {
       return Lowering::Own;
     }
     if (new_memory_of(index).empty()) {
-      return Lowering::InPlace;
+      return is_guard(instruction) ? Lowering::Guard : Lowering::InPlace;
     }
     // Random numbers cannot be drawn twice, which comparing with the operator would.
     const bool can_write_out =
@@ -264,6 +265,9 @@ class Planner {
       case Lowering::Adopting:
         planned.kernel = adopting_call(index);
         break;
+      case Lowering::Guard:
+        planned.kernel = compare_answer(instruction, *plan_.memory);
+        break;
       case Lowering::InPlace:
         planned.kernel = call_in_place(instruction, *plan_.memory);
         if (takes_out(instruction.op) && !instruction.is_opaque && !instruction.results.empty()) {
@@ -284,7 +288,9 @@ class Planner {
     for (const SlotId slot : made) {
       releases_[storages()[storage_of(program(), slot)].last].push_back(slot);
     }
-    return call_and_adopt(program().instructions[index], made, *plan_.memory);
+    const Instruction& instruction = program().instructions[index];
+    return is_guard(instruction) ? compare_sizes_and_adopt(instruction, made, *plan_.memory)
+                                 : call_and_adopt(instruction, made, *plan_.memory);
   }
 
   void release_after(size_t index) {
@@ -314,6 +320,8 @@ const char* to_string(Lowering lowering) {
       return "out";
     case Lowering::InPlace:
       return "in place";
+    case Lowering::Guard:
+      return "guard";
     case Lowering::Adopting:
       return "adopting";
     case Lowering::Copying:

@@ -18,6 +18,7 @@ enum class Lowering {
   Own,       ///< a kernel of rondo's own
   Out,       ///< LibTorch's operator, writing into the arena
   InPlace,   ///< LibTorch's operator, writing its arguments
+  Guard,     ///< LibTorch's operator, whose answer on the host is compared
   Adopting,  ///< LibTorch's operator, whose result is taken over where it was allocated
   Copying,   ///< LibTorch's operator, whose result is copied to its place: the kernel failed
 };

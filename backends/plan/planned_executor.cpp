@@ -7,7 +7,9 @@
 #include "backends/generator_state.h"
 #include "backends/kernels_only.h"
 #include "backends/plan/chains.h"
+#include "backends/plan/guard_kernels.h"
 #include "backends/plan/put_back.h"
+#include "backends/program/guards.h"
 #include "core/error.h"
 
 namespace rondo {
@@ -37,11 +39,13 @@ PlannedExecutor::PlannedExecutor(StepProgram program,
     : plan_(make_plan(std::move(program), options)),
       log_(std::move(log)),
       memory_(memory_of(plan_)),
+      undo_(plan_),
       stopwatch_(plan_.instructions.size(), timed_replays),
       on_trial_(std::count_if(
           plan_.instructions.begin(),
           plan_.instructions.end(),
           [](const PlannedInstruction& planned) { return planned.trial != nullptr; })) {
+  memory_.arena += undo_.bytes();
   for (const auto& output : plan_.program.outputs) {
     add_result(output.second);
   }
@@ -94,6 +98,9 @@ const std::vector<at::Tensor>& PlannedExecutor::run(const Batch& batch, DueSet d
       }
       planned += done;
     }
+  } catch (GuardFailed& failed) {
+    undo(*planned, std::move(failed.answer));
+    return results_;
   } catch (const std::exception&) {
     throw_failed(*planned);
   }
@@ -123,6 +130,9 @@ const std::vector<at::Tensor>* PlannedExecutor::advance(const Deadline& deadline
         break;
       }
     }
+  } catch (GuardFailed& failed) {
+    undo(plan_.instructions[next_ - 1], std::move(failed.answer));
+    return nullptr;
   } catch (const std::exception&) {
     throw_failed(plan_.instructions[next_ - 1]);
   }
@@ -153,6 +163,21 @@ inline void PlannedExecutor::run_one(PlannedInstruction& planned) {
     planned.kernel->run();
   }
   release(planned, *plan_.memory);
+}
+
+void PlannedExecutor::undo(const PlannedInstruction& guard, std::string answer) {
+  const auto begin = plan_.program.instructions.begin();
+  const auto place = begin + static_cast<std::ptrdiff_t>(guard.index);
+  missed_ =
+      MissedGuard{static_cast<size_t>(std::count_if(begin, place, &is_guard)), std::move(answer)};
+  undo_.put_back();
+  release_all();
+}
+
+void PlannedExecutor::release_all() {
+  for (const PlannedInstruction& planned : plan_.instructions) {
+    release(planned, *plan_.memory);
+  }
 }
 
 // Within a handler: the exception becomes the cause of one that says where it was thrown.
@@ -192,6 +217,8 @@ void PlannedExecutor::begin(const Batch& batch) {
     plan_.memory->poison();
   }
   bind(batch);
+  missed_.reset();
+  undo_.begin();
 }
 
 void PlannedExecutor::bind(const Batch& batch) {
@@ -216,13 +243,14 @@ void PlannedExecutor::try_kernels(const Batch& batch) {
   }
   try {
     try_all_kernels();
+  } catch (const GuardFailed&) {  // the state is that after the step
+    log_.debug("step " + plan_.program.name +
+               ": not all kernels were tried before its first replay, because a guard failed");
   } catch (const std::exception& error) {
     log_.debug("step " + plan_.program.name +
                ": not all kernels were tried before its first replay: " + error.what());
   }
-  for (const PlannedInstruction& planned : plan_.instructions) {
-    release(planned, *plan_.memory);
-  }
+  release_all();
   set_generator_state(random_numbers);
 }
 
@@ -241,6 +269,9 @@ void PlannedExecutor::try_all_kernels() {
     const Instruction& instruction = plan_.program.instructions[planned.index];
     const std::vector<SlotId> outside = written_outside(instruction);
     const bool makes_nothing = planned.lowering == Lowering::InPlace;
+    if (planned.lowering == Lowering::Guard) {
+      continue;  // nothing comes of it
+    }
     if (planned.trial != nullptr) {
       try_kernel(planned, Trial::Effect::Undone);
     } else if (instruction.is_opaque && !makes_nothing) {

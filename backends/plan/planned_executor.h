@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "backends/plan/memory_report.h"
 #include "backends/plan/plan.h"
 #include "backends/plan/replay_stopwatch.h"
+#include "backends/plan/undo.h"
 #include "core/log.h"
 
 namespace rondo {
@@ -41,6 +43,8 @@ class PlannedExecutor final : public Executor {
   /// can be compared as well. Kernels that no probe has shown to agree are tried in further runs.
   void try_kernels(const Batch& batch) override;
 
+  const MissedGuard* missed_guard() const override { return missed_ ? &*missed_ : nullptr; }
+
   bool has_trials() const override { return on_trial_ > 0; }
 
   StepMemory memory() const override { return memory_; }
@@ -62,6 +66,8 @@ class PlannedExecutor final : public Executor {
   void bind(const Batch& batch);
   void run_one(PlannedInstruction& planned);
   size_t run_from(PlannedInstruction* planned);
+  void undo(const PlannedInstruction& guard, std::string answer);
+  void release_all();
   [[noreturn]] void throw_failed(const PlannedInstruction& planned) const;
   void keep_parts_of_batch();
   void try_kernel(PlannedInstruction& planned, Trial::Effect effect);
@@ -75,6 +81,8 @@ class PlannedExecutor final : public Executor {
   StepMemory memory_;
   std::vector<std::pair<size_t, SlotId>> inputs_;  // position in the batch, slot
   std::vector<at::Tensor> results_;
+  Undo undo_;
+  std::optional<MissedGuard> missed_;
   ReplayStopwatch stopwatch_;
   std::vector<std::pair<size_t, SlotId>> parts_of_batch_;  // place among the results, slot
   int64_t on_trial_ = 0;                                   // kernels

@@ -13,8 +13,10 @@ namespace {
 
 class Capture final : public BodyRequests {
  public:
-  Capture(const std::string& name, const StepCall& call)
-      : call_(call), recorder_(name, call.batch, [&call] { return call.state(); }) {
+  Capture(const std::string& name, const StepCall& call, bool may_guard)
+      : call_(call),
+        recorder_(
+            name, call.batch, [&call] { return call.state(); }, may_guard) {
     result_.host_calls.append_answers_to(call.answers);
   }
 
@@ -67,9 +69,9 @@ class Capture final : public BodyRequests {
 
 }  // namespace
 
-CapturedStep capture_step(const std::string& name, const StepCall& call) {
+CapturedStep capture_step(const std::string& name, const StepCall& call, bool may_guard) {
   register_with_dispatcher();
-  return Capture(name, call).run();
+  return Capture(name, call, may_guard).run();
 }
 
 }  // namespace rondo

@@ -21,6 +21,7 @@ struct CapturedStep {
 };
 
 /// Runs the body for real and records it. Closures that are due go to the call's queue.
-CapturedStep capture_step(const std::string& name, const StepCall& call);
+/// \param may_guard  see `Recorder`
+CapturedStep capture_step(const std::string& name, const StepCall& call, bool may_guard = true);
 
 }  // namespace rondo

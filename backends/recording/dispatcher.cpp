@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include <ATen/ops/index.h>
 #include <torch/library.h>
 
 #include "backends/recording/fused_operators.h"
@@ -57,6 +58,10 @@ PreparedCall prepare_host_call(const std::vector<c10::IValue>& arguments) {
   };
 }
 
+at::Tensor index_by_mask(const at::Tensor& x, const c10::List<c10::optional<at::Tensor>>& indices) {
+  return at::index(x, indices);
+}
+
 at::Tensor view_dtype(const at::Tensor& x, at::ScalarType dtype) {
   return x.view(dtype);
 }
@@ -76,6 +81,9 @@ void register_with_dispatcher() {
     register_prepared_operator("rondo::host_call", &prepare_host_call);
     define_fused_operators(operators);
     define_lstm_operators(operators);
+    operators.def("index_by_mask(Tensor self, Tensor?[] indices) -> Tensor");
+    operators.impl("index_by_mask",
+                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &index_by_mask));
     operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
     operators.impl("view_dtype",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));

@@ -6,6 +6,8 @@
 
 #include <ATen/core/enum_tag.h>
 
+#include "backends/program/guards.h"
+
 namespace rondo {
 
 namespace {
@@ -30,8 +32,7 @@ constexpr std::array<UndeclaredWrites, 10> kUndeclaredWrites = {{
 }};
 
 // The tags of 1.13 miss these.
-constexpr std::array<std::string_view, 3> kReadsHost = {
-    "aten::_unique", "aten::_nnz", "aten::_local_scalar_dense"};
+constexpr std::array<std::string_view, 2> kReadsHost = {"aten::_nnz", "aten::_local_scalar_dense"};
 
 // Answers on the host that follow from the shapes of the arguments, not from their bytes.
 constexpr std::array<std::string_view, 9> kShapeQueries = {"aten::is_same_size",
@@ -123,7 +124,7 @@ void correct_writes(const c10::FunctionSchema& schema, OperatorEffects& effects)
 bool has_data_dependent_result(const c10::OperatorHandle& op) {
   const std::string& name = op.schema().name();
   return contains(kReadsHost, name) || op.hasTag(at::Tag::data_dependent_output) ||
-         (op.hasTag(at::Tag::dynamic_output_shape) && name != "aten::index");
+         has_size_from_data(op);
 }
 
 }  // namespace

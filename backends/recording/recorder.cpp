@@ -10,6 +10,7 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
+#include "backends/program/guards.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/recording_rules.h"
 #include "backends/scoped.h"
@@ -55,8 +56,14 @@ struct Recorder::Call {
   std::vector<std::pair<SlotId, at::Tensor>> lent;  // to an operator that may do anything
 };
 
-Recorder::Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state)
-    : table_(program_.slots), state_(std::move(state)), strays_before_(stray_operators().count) {
+Recorder::Recorder(std::string step,
+                   const Batch& batch,
+                   std::function<CapturedState()> state,
+                   bool may_guard)
+    : table_(program_.slots),
+      state_(std::move(state)),
+      may_guard_(may_guard),
+      strays_before_(stray_operators().count) {
   program_.name = std::move(step);
   for (const auto& [name, tensor] : batch.items()) {
     if (tensor.defined() && tensor.has_storage() && table_.find(tensor) == kNoTensor) {
@@ -153,10 +160,18 @@ void Recorder::record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& s
   if (const auto objection = objection_to(call.op, call.effects, call.values, table_)) {
     refuse(objection->what, objection->advice);
   }
-  if (call.effects.is_ignored || call.effects.reads_host) {
+  const bool is_read_by_host = is_read(call.op, call.effects, call.values, table_);
+  if (call.effects.is_ignored || (call.effects.reads_host && !is_read_by_host)) {
     return;
   }
+  if (is_read_by_host) {
+    refuse_what_cannot_be_undone(call);
+  }
+  const bool is_by_mask = is_indexed_by_mask(call.op, call.values);
   read_arguments(call, call.values);
+  if (is_read_by_host) {
+    refuse_constants(call);
+  }
   const size_t bytes_before =
       call.effects.changes_view_only ? call.values[0].toTensor().storage().nbytes() : 0;
   call.progress = Call::Progress::Runs;
@@ -172,6 +187,9 @@ void Recorder::record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& s
   }
   refuse_changed(call);
   read_results(call, torch::jit::last(stack, call.op.schema().returns().size()));
+  if (is_by_mask) {
+    call.op = operator_named(kIndexByMask);
+  }
   append(call);
 }
 
@@ -183,6 +201,44 @@ void Recorder::refuse_changed(const Call& call) {
              "let the operator return a new tensor instead");
     }
   }
+}
+
+// When a guard fails, what came before it is undone.
+void Recorder::refuse_what_cannot_be_undone(const Call& call) {
+  constexpr int64_t kMostBytes = int64_t{16} << 20;
+  const std::string read = "read a tensor on the host (" + call.name + ")";
+  if (!may_guard_) {
+    refuse(read + ", which only plans compare", "set backend.executor = \"plan\"");
+  }
+  std::set<SlotId> written;
+  int64_t bytes = 0;
+  for (const Instruction& instruction : program_.instructions) {
+    if (instruction.is_opaque) {
+      refuse(read + " after " + operator_name(instruction.op) + ", which cannot be undone",
+             "read it before that");
+    }
+    for (const SlotId id : instruction.writes) {
+      if (table_.storage_of(id).kind != SlotKind::Produced && written.insert(id).second) {
+        const Slot& slot = program_.slots[static_cast<size_t>(id)];
+        bytes += numel(slot) * static_cast<int64_t>(c10::elementSize(slot.dtype));
+      }
+    }
+  }
+  if (bytes > kMostBytes) {
+    refuse(read + " after the step had written " + std::to_string(bytes >> 20) +
+               " MiB of its state, of which each replay would need a copy",
+           "read it before the update");
+  }
+}
+
+// A replay has a copy of what it was, and would not see it change.
+void Recorder::refuse_constants(const Call& call) {
+  for_each_slot(call.arguments, [&](SlotId slot) {
+    if (table_.storage_of(slot).kind == SlotKind::Constant) {
+      refuse("read a tensor on the host (" + call.name + ") that was made outside of the step",
+             "make it a buffer of the model, or state of the optimizer or callback");
+    }
+  });
 }
 
 void Recorder::read_arguments(Call& call, c10::ArrayRef<c10::IValue> values) {

@@ -21,16 +21,21 @@
 namespace rondo {
 
 /// Records what a step does: every operator that reaches the dispatcher below autograd, on tensors
-/// named by their memory. It refuses what a replay could not repeat: values read on the host,
-/// tensors that come from outside of the step and are not its state, sparse tensors. Recording ends
-/// there; the step itself goes on as it is written. Values that the host reads without the
+/// named by their memory. It refuses what a replay could not repeat: numbers read on the host
+/// that change from step to step, tensors that come from outside of the step and are not its state,
+/// sparse tensors. Recording ends there; the step itself goes on as it is written. Flags and sizes
+/// that the host reads become guards (program/guards.h). Values that the host reads without the
 /// dispatcher (`data_ptr`) are found only by recording the step a second time.
 ///
 /// Used on one thread: a `RecordingScope` switches it on there.
 class Recorder {
  public:
-  /// \param state  asked at once, and again when the step uses a tensor that is not known
-  Recorder(std::string step, const Batch& batch, std::function<CapturedState()> state);
+  /// \param state      asked at once, and again when the step uses a tensor that is not known
+  /// \param may_guard  whether values may be read on the host that each replay can compare
+  Recorder(std::string step,
+           const Batch& batch,
+           std::function<CapturedState()> state,
+           bool may_guard = true);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -89,6 +94,8 @@ class Recorder {
   void refuse_written_shared_memory();
   SlotId freeze(const at::Tensor& tensor);
   SlotId use_after_step(const at::Tensor& tensor, const std::string& what);
+  void refuse_what_cannot_be_undone(const Call& call);
+  void refuse_constants(const Call& call);
   void refuse_strays();
   [[noreturn]] void refuse(const std::string& what, const std::string& advice);
   std::string place_of(const Call& call);
@@ -102,7 +109,8 @@ class Recorder {
   std::vector<SlotId> read_after_step_;
   std::optional<Refusal> refusal_;
   const Call* call_ = nullptr;  // the operator that is being recorded
-  int64_t strays_before_;       // see stray_operators
+  bool may_guard_;
+  int64_t strays_before_;  // see stray_operators
   int32_t location_ = 0;
 };
 

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
       labels[b] = next_random(&random) % 10;
       draw(images + b * kPixels, labels[b], &random);
     }
-    if (!rondo_step_run(step) || !rondo_step_read(step, "loss", &loss, sizeof loss)) {
+    if (rondo_step_run(step) != 1 || !rondo_step_read(step, "loss", &loss, sizeof loss)) {
       return fail(step);
     }
     if (i == 1 || i % 100 == 0) {

@@ -1,11 +1,15 @@
 #include "callbacks/backend_callback.h"
 
 #include <doctest/doctest.h>
+#include <torch/types.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "callbacks/log_optimizer_param_group.h"
 #include "core/file_system.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -29,6 +33,63 @@ TEST_CASE("what is told of a run's steps names the operators whose results LibTo
   };
   CHECK(told("plan").find("\"adopted_operators\": {\"aten::clone\": 1}") != std::string::npos);
   CHECK(told("interpreter").find("\"adopted_operators\": {}") != std::string::npos);
+}
+
+TEST_CASE("a step with a hook that reads a number trains as eager does, and the run says so") {
+  const auto run = [](const std::string& mode, std::vector<std::string>* lines, std::string* told) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.backend.mode = mode;
+    ProbeCallback::Options hooks;
+    hooks.after_backward = [](Trainer&, const Outputs& outputs) {
+      CHECK(outputs["loss"].item<float>() > 0.0F);
+    };
+    options.callbacks = {use<ProbeCallback>(hooks)};
+    options.loop.max_steps = 8;
+    Trainer trainer(options, quiet_log(lines));
+    const FitResult result = trainer.fit(tiny_loader("train"));
+    if (told != nullptr) {
+      REQUIRE(result.eager_steps.size() == 1);
+      CHECK(result.eager_steps[0].name == "train/update");
+      CHECK(result.eager_steps[0].runs == 7);
+      CHECK(result.eager_steps[0].share_of_time > 0.0);
+      *told = real_file_system()->read(trainer.state().artifact_dir / "steps/train_update.0.json");
+    }
+    return bits_of(trainer);
+  };
+  std::vector<std::string> lines;
+  std::string told;
+  const StateDict expected = run("eager", nullptr, nullptr);
+  const StateDict got = run("traced", &lines, &told);
+  CHECK(first_difference(expected, got) == "");
+  const auto is_refusal = [](const std::string& line) {
+    return line.find("ProbeCallback.on_after_backward") != std::string::npos;
+  };
+  CHECK(std::count_if(lines.begin(), lines.end(), is_refusal) == 1);
+  CHECK(told.find("\"mode\": \"eager\"") != std::string::npos);
+  CHECK(told.find("ProbeCallback.on_after_backward") != std::string::npos);
+  CHECK(told.find("\"share_of_time\": 0.") != std::string::npos);
+}
+
+TEST_CASE("a step that reads a flag is replayed, and its report has the guard") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.backend.mode = "traced";
+  ProbeCallback::Options hooks;
+  hooks.after_backward = [](Trainer&, const Outputs& outputs) {
+    CHECK((outputs["loss"] > 0).item<bool>());
+  };
+  options.callbacks = {use<ProbeCallback>(hooks)};
+  options.loop.max_steps = 8;
+  Trainer trainer(options, quiet_log());
+  CHECK(trainer.fit(tiny_loader("train")).eager_steps.empty());
+  const std::string told =
+      real_file_system()->read(trainer.state().artifact_dir / "steps/train_update.0.json");
+  CHECK(told.find("\"mode\": \"guarded\"") != std::string::npos);
+  CHECK(told.find("aten::_local_scalar_dense in ProbeCallback.on_after_backward") !=
+        std::string::npos);
+  CHECK(told.find("\"answer\": \"true\"") != std::string::npos);
+  CHECK(told.find("\"replays\": 6") != std::string::npos);
 }
 
 TEST_SUITE_END();

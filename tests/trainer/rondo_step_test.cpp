@@ -6,11 +6,15 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
 #include "core/file_system.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "trainer/exports.h"
+#include "trainer/trainer.h"
 
 TEST_SUITE_BEGIN("trainer/rondo_step");
 
@@ -91,6 +95,59 @@ TEST_CASE("a file that is broken, cut short, or something else does not open") {
   write_checkpoint(*real_file_system(), other, StateDict{{"model", StateDict{}}});
   CHECK(rondo_step_open(other.c_str()) == nullptr);
   CHECK(says("not a step"));
+}
+
+TEST_CASE("a batch with another answer than was exported is an error that changes nothing") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  ProbeCallback::Options hooks;
+  hooks.before_forward = [](Batch& input) { CHECK_FALSE((input["x"] > 100).any().item<bool>()); };
+  options.callbacks = {use<ProbeCallback>(hooks)};
+  rondo_step* step = rondo_step_open(export_to(dir, options).c_str());
+  REQUIRE_MESSAGE(step != nullptr, rondo_step_error());
+  float x[8] = {};
+  const int64_t label[2] = {};
+  REQUIRE(rondo_step_bind(step, "x", x, sizeof x));
+  REQUIRE(rondo_step_bind(step, "label", label, sizeof label));
+  const auto weight = [&] {
+    std::vector<float> numbers(32);
+    REQUIRE(rondo_step_read(step, "model.0.weight", numbers.data(), 32 * sizeof(float)));
+    return numbers;
+  };
+  REQUIRE(rondo_step_run(step) == 1);
+  const std::vector<float> before = weight();
+  x[3] = 1000.0F;
+  CHECK(rondo_step_run(step) == RONDO_STEP_GUARD);
+  CHECK(says("aten::_local_scalar_dense in ProbeCallback.on_before_forward"));
+  CHECK((says("false") && says("true")));
+  CHECK(weight() == before);
+  x[3] = 1.0F;
+  CHECK(rondo_step_run(step) == 1);
+  CHECK(weight() != before);
+  rondo_step_close(step);
+}
+
+TEST_CASE("a step that a file cannot hold is refused with the read that stands in the way") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  ProbeCallback::Options hooks;
+  SUBCASE("a flag after the update") {
+    hooks.after_optimizer_step = [](Trainer& trainer, Optimizer&) {
+      const at::Tensor weight = trainer.state().model->module().parameters()[0];
+      CHECK(weight.isfinite().all().item<bool>());
+    };
+    options.callbacks = {use<ProbeCallback>(hooks)};
+    CHECK_THROWS_WITH_AS(export_to(dir, options),
+                         doctest::Contains("ProbeCallback.on_after_optimizer_step"),
+                         NotSupportedError);
+  }
+  SUBCASE("a number") {
+    hooks.before_forward = [](Batch& input) { CHECK(input["x"].sum().item<float>() < 1e9F); };
+    options.callbacks = {use<ProbeCallback>(hooks)};
+    CHECK_THROWS_WITH_AS(export_to(dir, options),
+                         doctest::Contains("ProbeCallback.on_before_forward"),
+                         CaptureError);
+  }
 }
 
 TEST_SUITE_END();

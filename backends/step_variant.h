@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/body_requests.h"
+#include "backends/executor.h"
+#include "backends/kept_casts.h"
+#include "backends/program/step_program.h"
+#include "backends/recording/host_calls.h"
+#include "backends/refusal.h"
+#include "backends/step_report.h"
+#include "backends/traced_options.h"
+#include "core/log.h"
+
+namespace rondo {
+
+struct CapturedStep;
+struct Verified;
+
+/// A step as it is for certain answers of its guards: captured twice, then replayed. When the two
+/// captures differ in their operators, because the first one made state, a third one must agree
+/// with the second; where the first replay is verified, the run as written that it is compared with
+/// is the third.
+class StepVariant {
+ public:
+  /// \param name     of the step
+  /// \param phase    of a training step
+  /// \param casts    of the steps of one backend
+  /// \param answers  of its guards, in order
+  StepVariant(std::string name,
+              const GroupPhase& phase,
+              std::shared_ptr<KeptCasts> casts,
+              const TracedOptions& options,
+              TextLog log,
+              std::vector<std::string> answers);
+  ~StepVariant();
+
+  const std::vector<std::string>& answers() const { return answers_; }
+
+  /// A capture with these answers; it did the step.
+  /// \param seconds  that it took
+  void take(CapturedStep captured, const StepCall& call, double seconds);
+
+  /// Whether it can be replayed.
+  bool is_ready() const { return is_ready_; }
+
+  /// Why it cannot, and never will; nothing while it may.
+  const std::optional<Refusal>& refusal() const { return refusal_; }
+
+  /// Replays the step.
+  /// \return valid until the next run. Null: nothing was done, or it was undone. Then
+  ///         `missed_guard` says which guard failed; where none did, the step must be captured
+  /// \throws as `Backend::run`
+  const Outputs* run(const StepCall& call);
+
+  /// Begins a replay that `advance` goes on with. Which closures are due is asked now.
+  /// \return false: nothing was begun, `run` may do it
+  bool start(const StepCall& call);
+
+  /// \return the outputs, or null: it is in progress, or a guard failed
+  const Outputs* advance(const StepCall& call, const Deadline& deadline);
+
+  const MissedGuard* missed_guard() const;
+
+  int64_t replays() const { return stats_.replays; }
+
+  int64_t arena_bytes() const { return stats_.arena_bytes; }
+
+  bool writes_batch() const { return writes_batch_; }
+
+  /// Whether its report is to tell how large all arenas were by the end of the newest run.
+  bool wants_arenas() const { return has_tried_kernels_ || replays_since_capture_ == 1; }
+
+  /// \param bytes  of the arenas of all steps that are ready
+  void note_arenas(int64_t bytes);
+
+  /// The program that is replayed, once it is ready.
+  const StepProgram& program() const { return program_; }
+
+  /// The program as it was recorded; null unless TracedOptions::explains.
+  const std::shared_ptr<const StepProgram>& recorded() const { return recorded_; }
+
+  /// Without a name.
+  StepReport report() const;
+
+ private:
+  struct Address {
+    SlotId slot;
+    const void* data;
+  };
+
+  void settle(CapturedStep second, const StepCall& call);
+  void build(CapturedStep captured, const StepCall& call);
+  void plan(CapturedStep captured, const StepCall& call);
+  std::optional<Refusal> objection_to(const CapturedStep& third);
+  Refusal differing_captures(const std::string& difference) const;
+  const Slot* moved_state() const;
+  void look_at_state();
+  DueSet due_closures(const StepCall& call) const;
+  template <class Work>
+  auto replaying(const StepCall& call, const Work& work);
+  const std::vector<at::Tensor>* replay(const StepCall& call, DueSet due);
+  const Outputs* run_verified(const StepCall& call);
+  void keep_as_written(const StepCall& call, Verified verified);
+  const Outputs* finish(const StepCall& call, const std::vector<at::Tensor>* results);
+
+  std::string name_;
+  GroupPhase phase_;
+  std::shared_ptr<KeptCasts> casts_;
+  KeptCasts::Use use_of_casts_;
+  TracedOptions options_;
+  TextLog log_;
+  std::vector<std::string> answers_;
+  std::optional<Refusal> refusal_;
+  bool is_ready_ = false;
+  bool is_third_capture_ = false;
+  std::unique_ptr<StepProgram> unconfirmed_;  // the second capture, until a third one agrees
+  bool writes_batch_ = false;
+  bool has_tried_kernels_ = false;
+  DueSet due_ = 0;  // of the replay that is done, or in progress
+  int64_t samples_ = 0;
+  std::unique_ptr<StepProgram> first_;  // between the two captures
+  std::shared_ptr<const StepProgram> recorded_;
+  StepProgram program_;  // cleaned up, with every closure
+  std::vector<Address> addresses_;
+  std::vector<HostFunction> closures_;
+  HostCalls host_calls_;
+  std::unique_ptr<Executor> executor_;
+  Outputs outputs_;
+  int64_t capture_bytes_ = 0;
+  int64_t arenas_at_capture_ = 0;
+  int64_t arenas_at_first_ = 0;
+  int64_t arenas_at_trial_ = 0;
+  int moves_in_a_row_ = 0;
+  int64_t replays_since_capture_ = 0;
+  StepStats stats_;
+};
+
+}  // namespace rondo
