@@ -51,6 +51,12 @@ class Backend {
   /// step that is being captured uses a tensor that is not known.
   virtual void set_state(std::function<CapturedState()> state) = 0;
 
+  /// What the step's code depends on besides its key, its batch and the memory of its state, as one
+  /// number: which parameters are trained, modes of modules … Asked before each step, so it must
+  /// take no time; LibTorch's own switches are looked at by the backend itself. Under another
+  /// number a step is recorded anew, and under a number that was there before it is replayed again.
+  virtual void set_fingerprint(std::function<uint64_t()> /*fingerprint*/) {}
+
   /// The batch on the device; may return before the copy is done.
   virtual Batch stage(Batch host) = 0;
 

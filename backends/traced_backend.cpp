@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "backends/checks/step_history.h"
+#include "backends/global_flags.h"
 #include "backends/scoped.h"
 #include "backends/staging.h"
 #include "backends/traced_step.h"
 #include "core/error.h"
+#include "core/fingerprint.h"
 
 namespace rondo {
 
@@ -17,6 +19,10 @@ namespace {
 
 // Keys are few in a healthy run: loops, phases of a group, a last short batch.
 constexpr size_t kMaxSteps = 64;
+
+// Programs of one step that differ in its fingerprint: layers that are frozen by and by, and a few
+// that come and go. Each keeps its memory.
+constexpr int64_t kMaxFingerprints = 8;
 
 // Invalidations in a row after none of which a step was replayed.
 constexpr int kUselessGenerations = 8;
@@ -53,12 +59,32 @@ Batch copy_of(const Batch& batch) {
   return copy;
 }
 
+void add_eager_runs(const TracedStep& step, std::vector<EagerSteps>& all) {
+  if (!step.refusal()) {
+    return;
+  }
+  const auto known = std::find_if(all.begin(), all.end(), [&](const EagerSteps& steps) {
+    return steps.name == step.name() && steps.reason == step.refusal()->what;
+  });
+  EagerSteps& steps =
+      known != all.end() ? *known : all.emplace_back(EagerSteps{step.name(), step.refusal()->what});
+  steps.runs += step.eager_runs();
+  steps.seconds += step.eager_s();
+}
+
 }  // namespace
 
 struct TracedBackend::Entry {
+  std::optional<uint64_t> fingerprint;  ///< nothing: any that no other entry has
   StepKey key;
   std::optional<BatchStructure> structure;  ///< nothing: any that no other entry has
   std::unique_ptr<TracedStep> step;
+  int64_t last_run;
+
+  /// Whether it is a step of this key and batch, under some fingerprint.
+  bool is_of(const StepKey& other, const Batch& batch) const {
+    return key == other && (!structure || structure->matches(batch));
+  }
 };
 
 struct TracedBackend::StepInProgress {
@@ -81,6 +107,19 @@ TracedBackend::~TracedBackend() = default;
 
 void TracedBackend::set_state(std::function<CapturedState()> state) {
   state_ = std::move(state);
+}
+
+void TracedBackend::set_fingerprint(std::function<uint64_t()> fingerprint) {
+  fingerprint_ = std::move(fingerprint);
+}
+
+uint64_t TracedBackend::fingerprint() const {
+  Fingerprint all;
+  add_global_flags(all);
+  if (fingerprint_) {
+    all.add(fingerprint_());
+  }
+  return all.value();
 }
 
 Batch TracedBackend::stage(Batch host) {
@@ -221,20 +260,11 @@ void TracedBackend::invalidate(const std::string& why) {
   if (history_ != nullptr) {
     history_->forget();
   }
-  const size_t reported_before = retired_.size();
+  bool was_useful = false;
   for (const Entry& entry : steps_) {
-    if (entry.step->replays() > 0 || entry.step->eager_runs() > 0) {
-      const std::vector<StepReport> reports = entry.step->reports();
-      retired_.insert(retired_.end(), reports.begin(), reports.end());
-    }
+    was_useful = retire(entry) || was_useful;
   }
-  retired_eager_ = eager_steps();
-  if (!steps_.empty()) {
-    useless_generations_ = retired_.size() > reported_before ? 0 : useless_generations_ + 1;
-  }
-  if (retired_.size() > kMaxSteps) {
-    retired_.erase(retired_.begin(), retired_.end() - kMaxSteps);
-  }
+  useless_generations_ = was_useful || steps_.empty() ? 0 : useless_generations_ + 1;
   if (useless_generations_ == kUselessGenerations) {
     log_.warning(
         "traced steps never settle: " + std::to_string(kUselessGenerations) +
@@ -243,6 +273,21 @@ void TracedBackend::invalidate(const std::string& why) {
   }
   steps_.clear();
   casts_ = std::make_shared<KeptCasts>();
+}
+
+// Keeps what there is to tell of a step that is about to be forgotten.
+// \return whether it did what it was made for
+bool TracedBackend::retire(const Entry& entry) {
+  add_eager_runs(*entry.step, retired_eager_);
+  if (entry.step->replays() == 0 && entry.step->eager_runs() == 0) {
+    return false;
+  }
+  const std::vector<StepReport> reports = entry.step->reports();
+  retired_.insert(retired_.end(), reports.begin(), reports.end());
+  if (retired_.size() > kMaxSteps) {
+    retired_.erase(retired_.begin(), retired_.end() - kMaxSteps);
+  }
+  return true;
 }
 
 std::vector<StepReport> TracedBackend::reports() const {
@@ -260,18 +305,7 @@ std::vector<StepReport> TracedBackend::reports() const {
 std::vector<EagerSteps> TracedBackend::eager_steps() const {
   std::vector<EagerSteps> all = retired_eager_;
   for (const Entry& entry : steps_) {
-    const TracedStep& step = *entry.step;
-    if (!step.refusal()) {
-      continue;
-    }
-    const auto known = std::find_if(all.begin(), all.end(), [&](const EagerSteps& steps) {
-      return steps.name == step.name() && steps.reason == step.refusal()->what;
-    });
-    EagerSteps& steps = known != all.end()
-                            ? *known
-                            : all.emplace_back(EagerSteps{step.name(), step.refusal()->what});
-    steps.runs += step.eager_runs();
-    steps.seconds += step.eager_s();
+    add_eager_runs(*entry.step, all);
   }
   for (EagerSteps& steps : all) {
     steps.share_of_time = steps.seconds / age_.seconds();
@@ -286,20 +320,32 @@ bool TracedBackend::is_settled() const {
 }
 
 TracedStep& TracedBackend::step_for(const StepKey& key, const Batch& batch) {
-  for (const Entry& entry : steps_) {
-    if (entry.key == key && (!entry.structure || entry.structure->matches(batch))) {
+  const uint64_t now = fingerprint();
+  ++runs_;
+  for (Entry& entry : steps_) {
+    if (entry.fingerprint.value_or(now) == now && entry.is_of(key, batch)) {
+      entry.last_run = runs_;
       return *entry.step;
     }
   }
+  if (!make_room(key, batch)) {
+    TracedStep& step = add_step({std::nullopt, key, BatchStructure(batch), nullptr, runs_});
+    step.refuse({"step " + step.name() +
+                     " never settles: which parameters require gradients, modes "
+                     "of modules, the set of them or LibTorch's global switches changed " +
+                     std::to_string(kMaxFingerprints) + " times before it was replayed",
+                 "Change them less often than every few steps"});
+    return step;
+  }
   if (steps_.size() < kMaxSteps) {
-    return add_step(key, BatchStructure(batch));
+    return add_step({now, key, BatchStructure(batch), nullptr, runs_});
   }
   const auto last = std::find_if(steps_.rbegin(), steps_.rend(), [](const Entry& entry) {
     return entry.structure.has_value();
   });
   const std::string batches =
       last->structure->to_string() + " and " + BatchStructure(batch).to_string();
-  TracedStep& step = add_step(key, std::nullopt);
+  TracedStep& step = add_step({std::nullopt, key, std::nullopt, nullptr, runs_});
   step.refuse({"step " + step.name() + " is not recorded for every shape of batch: there are " +
                    std::to_string(kMaxSteps) +
                    " different steps; the last ones are for batches of " + batches,
@@ -307,11 +353,34 @@ TracedStep& TracedBackend::step_for(const StepKey& key, const Batch& batch) {
   return step;
 }
 
-TracedStep& TracedBackend::add_step(const StepKey& key, std::optional<BatchStructure> structure) {
-  const std::string name = name_of(key);
-  auto step =
-      std::make_unique<TracedStep>(name, steps_made_[name]++, key.phase, casts_, options_, log_);
-  steps_.push_back({key, std::move(structure), std::move(step)});
+// For one more fingerprint of this step: the one that was run the longest ago goes.
+// \return false when none of them was ever replayed
+bool TracedBackend::make_room(const StepKey& key, const Batch& batch) {
+  int64_t variants = 0;
+  bool is_any_useful = false;
+  auto oldest = steps_.end();
+  for (auto entry = steps_.begin(); entry != steps_.end(); ++entry) {
+    if (entry->is_of(key, batch)) {
+      ++variants;
+      is_any_useful = is_any_useful || entry->step->replays() > 0 || entry->step->refusal();
+      oldest = oldest == steps_.end() || entry->last_run < oldest->last_run ? entry : oldest;
+    }
+  }
+  if (variants < kMaxFingerprints) {
+    return true;
+  }
+  if (is_any_useful) {
+    retire(*oldest);
+    steps_.erase(oldest);
+  }
+  return is_any_useful;
+}
+
+TracedStep& TracedBackend::add_step(Entry entry) {
+  const std::string name = name_of(entry.key);
+  entry.step = std::make_unique<TracedStep>(
+      name, steps_made_[name]++, entry.key.phase, casts_, options_, log_);
+  steps_.push_back(std::move(entry));
   return *steps_.back().step;
 }
 

@@ -40,6 +40,7 @@ class TracedBackend final : public Backend {
   c10::Device device() const override { return c10::Device(c10::kCPU); }
 
   void set_state(std::function<CapturedState()> state) override;
+  void set_fingerprint(std::function<uint64_t()> fingerprint) override;
   Batch stage(Batch host) override;
 
   void synchronize() override {}
@@ -79,12 +80,15 @@ class TracedBackend final : public Backend {
  private:
   struct Entry;
 
+  uint64_t fingerprint() const;
   TracedStep& step_for(const StepKey& key, const Batch& batch);
   struct StepInProgress;
 
   TracedStep& begin_step(const StepKey& key, const Batch& batch);
   void end_step(TracedStep& step);
-  TracedStep& add_step(const StepKey& key, std::optional<BatchStructure> structure);
+  bool make_room(const StepKey& key, const Batch& batch);
+  TracedStep& add_step(Entry entry);
+  bool retire(const Entry& entry);
   void warn_of_refusal(const Refusal& refusal);
   template <class Work>
   const Outputs* go_on(const Work& work);
@@ -92,10 +96,12 @@ class TracedBackend final : public Backend {
   TracedOptions options_;
   TextLog log_;
   std::function<CapturedState()> state_;
+  std::function<uint64_t()> fingerprint_;
   std::shared_ptr<KeptCasts> casts_;  // of the steps
   std::vector<Entry> steps_;
+  int64_t runs_ = 0;                       // of steps
   std::map<std::string, int> steps_made_;  // by name
-  std::vector<StepReport> retired_;        // of steps that were run and then invalidated
+  std::vector<StepReport> retired_;        // of steps that were run and then forgotten
   std::vector<EagerSteps> retired_eager_;  // with the seconds they took
   std::set<std::string> told_;             // refusals
   Stopwatch age_;

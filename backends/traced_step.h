@@ -24,11 +24,12 @@ class StepVariant;
 /// flag or a size, there is a variant for each set of answers, of which the one that ran last is
 /// tried first. What is baked into a replay, and what guards it:
 /// - shapes, dtypes, the loop and the phase: the key, compared before each run by the backend
+/// - what trains, modes of modules, global switches: a fingerprint, compared likewise
 /// - addresses of captured state: compared before each replay; another one starts the captures anew
 /// - flags and sizes that the host reads: compared in each replay; another one undoes it
 /// - other host values in the body: the recorder refuses them; the comparison of the two captures;
 /// verification
-/// - what host code changes between steps: `Backend::invalidate`
+/// - what else host code changes between steps: `Backend::invalidate`
 ///
 /// A step that is refused runs as it is written from then on, or is a CaptureError: see
 /// TracedOptions::throws_on_refusal.

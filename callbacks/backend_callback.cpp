@@ -13,9 +13,11 @@
 #include "callbacks/sparsity_callback.h"
 #include "core/available_cores.h"
 #include "core/error.h"
+#include "core/fingerprint.h"
 #include "core/json.h"
 #include "core/report_file.h"
 #include "models/model_state.h"
+#include "models/module_fingerprint.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 
@@ -27,6 +29,21 @@ void append(CapturedState& all, const std::string& prefix, const NamedTensors& t
   for (const NamedTensor& tensor : tensors) {
     all.emplace_back(prefix + tensor.first, tensor.second);
   }
+}
+
+/// What the code of a step depends on besides the memory of its state. A number such as `lr` may be
+/// given another tensor, not only another value.
+uint64_t fingerprint_of(const State& state) {
+  Fingerprint fingerprint;
+  add_module(fingerprint, state.model->module());
+  if (state.optimizer) {
+    for (const ParamGroup& group : state.optimizer->groups()) {
+      for (const NamedTensor& number : group.numbers()) {
+        fingerprint.add(number.second.unsafeGetTensorImpl());
+      }
+    }
+  }
+  return fingerprint.value();
 }
 
 /// Names of passes and operators hold nothing that JSON would have escaped.
@@ -123,7 +140,10 @@ void BackendCallback::pre_setup(Trainer& trainer) {
 }
 
 void BackendCallback::post_setup(Trainer& trainer) {
-  trainer.state().backend->set_state([&trainer] { return captured_state(trainer); });
+  Backend& backend = *trainer.state().backend;
+  backend.set_state([&trainer] { return captured_state(trainer); });
+  backend.set_fingerprint(
+      [&state = std::as_const(trainer).state()] { return fingerprint_of(state); });
 }
 
 void BackendCallback::on_enter_fit(

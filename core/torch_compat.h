@@ -20,6 +20,10 @@ inline void set_autocast(c10::DeviceType device, bool on) {
   at::autocast::set_autocast_enabled(device, on);
 }
 
+inline at::ScalarType autocast_dtype(c10::DeviceType device) {
+  return at::autocast::get_autocast_dtype(device);
+}
+
 inline void set_autocast_dtype(c10::DeviceType device, at::ScalarType dtype) {
   at::autocast::set_autocast_dtype(device, dtype);
 }
@@ -32,6 +36,11 @@ inline bool autocast_enabled(c10::DeviceType device) {
 
 inline void set_autocast(c10::DeviceType device, bool on) {
   device == c10::kCPU ? at::autocast::set_cpu_enabled(on) : at::autocast::set_enabled(on);
+}
+
+inline at::ScalarType autocast_dtype(c10::DeviceType device) {
+  return device == c10::kCPU ? at::autocast::get_autocast_cpu_dtype()
+                             : at::autocast::get_autocast_gpu_dtype();
 }
 
 inline void set_autocast_dtype(c10::DeviceType device, at::ScalarType dtype) {

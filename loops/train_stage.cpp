@@ -77,7 +77,10 @@ bool TrainStage::advance_until(const Deadline& deadline) {
     begin_batch();
   }
   const Outputs* outputs = nullptr;
-  const auto body = [this](const Batch& staged) { return train_step(trainer_, staged); };
+  const auto body = [this](const Batch& staged) {
+    ran_body_ = true;
+    return train_step(trainer_, staged);
+  };
   if (!is_new) {
     outputs = executor_->resume(deadline);
   } else if (deadline == Deadline::max()) {
@@ -98,6 +101,7 @@ bool TrainStage::advance_until(const Deadline& deadline) {
 void TrainStage::begin_batch() {
   State& state = trainer_.state();
   seconds_ = 0.0;
+  ran_body_ = false;
   batch_ = executor_->next();
   if (state.phase.is_first) {
     state.earlier = state.previous;
@@ -109,7 +113,7 @@ void TrainStage::begin_batch() {
 
 bool TrainStage::end_batch(const Outputs& outputs) {
   State& state = trainer_.state();
-  if (state.phase.size > 1) {
+  if (state.phase.size > 1 && !ran_body_) {
     state.optimizer->bind_grads(!state.phase.is_last);
   }
   const Batch batch = std::move(*batch_);

@@ -57,6 +57,7 @@ class TrainStage {
   int64_t loop_idx_;
   int64_t batch_idx_ = 0;
   bool ends_epoch_ = false;     // of the current batch
+  bool ran_body_ = false;       // its step was run as written, so that it left the gradients
   std::optional<Batch> batch_;  // the one in progress
   double seconds_ = 0.0;        // that it took so far
   Cleanup cleanup_;

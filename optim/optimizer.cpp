@@ -269,7 +269,7 @@ void Optimizer::keep_grads() {
 
 void Optimizer::bind_grads(bool bound) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const bool is_kept = bound && i < kept_grads_.size();
+    const bool is_kept = bound && i < kept_grads_.size() && parameters_[i].second.requires_grad();
     parameters_[i].second.mutable_grad() = is_kept ? kept_grads_[i] : at::Tensor();
   }
 }

@@ -111,7 +111,8 @@ class Optimizer {
   void keep_grads();
 
   /// Binds the kept gradients to their parameters, or makes every gradient undefined, without
-  /// touching a byte: what the host sees after a step was replayed rather than run.
+  /// touching a byte: what the host sees after a step was replayed rather than run. A parameter
+  /// that was frozen since gets none.
   /// \capture host only
   void bind_grads(bool bound);
 

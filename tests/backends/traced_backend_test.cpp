@@ -1,5 +1,6 @@
 #include "backends/traced_backend.h"
 
+#include <ATen/Context.h>
 #include <doctest/doctest.h>
 #include <torch/types.h>
 #include <torch/utils.h>
@@ -134,6 +135,89 @@ TEST_CASE("after an invalidation every step is captured anew") {
   REQUIRE(reports.size() == 2);
   CHECK(reports[0].name == "train_update.0");
   CHECK(reports[1].name == "train_update.1");
+}
+
+TEST_CASE("another fingerprint is captured anew, and one that comes back is replayed again") {
+  const auto backend = backend_of("traced", "off");
+  int body_runs = 0;
+  double scale = 1.0;
+  uint64_t fingerprint = 1;
+  StepProbe probe = plain_descent();
+  const StepBody scaled = [&](const Batch& batch) {
+    ++body_runs;
+    Outputs outputs = probe.body(*backend, batch);
+    outputs.set("scaled", outputs["loss"].detach() * scale);
+    return outputs;
+  };
+  backend->set_state([&] { return probe.state; });
+  backend->set_fingerprint([&] { return fingerprint; });
+  ClosureQueue queue;
+  int step = 0;
+  const auto run = [&](uint64_t under, int times) {
+    fingerprint = under;
+    scale = static_cast<double>(under);
+    const int before = body_runs;
+    for (int i = 0; i < times; ++i) {
+      const Outputs& outputs =
+          backend->run({"train", {}, "fp32"}, random_batch(step++), scaled, IsDue(), queue);
+      CHECK(outputs["scaled"].item<float>() ==
+            static_cast<float>(under) * outputs["loss"].item<float>());
+    }
+    return body_runs - before;
+  };
+  CHECK(run(1, 4) == 2);
+  CHECK(run(2, 4) == 2);
+  CHECK(run(1, 4) == 0);
+  CHECK(run(2, 4) == 0);
+  CHECK(run(3, 1) == 1);  // changed back before it was captured twice
+  CHECK(run(1, 2) == 0);
+  CHECK(run(3, 2) == 1);
+  SUBCASE("of many the one that was used the longest ago is forgotten") {
+    for (uint64_t other = 4; other < 40; ++other) {
+      run(other, 3);
+      CHECK(run(1, 1) == 0);
+    }
+    CHECK(backend->reports().size() <= 64);
+    CHECK(run(2, 3) == 2);
+  }
+  SUBCASE("a global switch of LibTorch is a part of it") {
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+    const int under_switch = run(1, 4);
+    at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
+    CHECK(under_switch == 2);
+    CHECK(run(1, 2) == 0);
+  }
+}
+
+TEST_CASE("a step whose fingerprint is another one each time runs as it is written") {
+  BackendOptions options;
+  std::vector<std::string> warnings;
+  const auto backend =
+      make_backend(options, TextLog::to([&](LogLevel level, std::string_view text) {
+                     if (level == LogLevel::Warning) {
+                       warnings.emplace_back(text);
+                     }
+                   }));
+  StepProbe probe = plain_descent();
+  uint64_t fingerprint = 0;
+  backend->set_state([&] { return probe.state; });
+  backend->set_fingerprint([&] { return fingerprint; });
+  ClosureQueue queue;
+  for (int step = 0; step < 30; ++step) {
+    fingerprint = static_cast<uint64_t>(step);
+    backend->run(
+        {"train", {}, "fp32"},
+        random_batch(step),
+        [&](const Batch& batch) { return probe.body(*backend, batch); },
+        IsDue(),
+        queue);
+  }
+  const std::vector<EagerSteps> eager = backend->eager_steps();
+  REQUIRE(eager.size() == 1);
+  CHECK(eager[0].runs == 30 - 8);
+  CHECK(eager[0].reason.find("train/update") != std::string::npos);
+  CHECK(eager[0].reason.find("modes of modules") != std::string::npos);
+  CHECK(warnings.size() == 1);
 }
 
 TEST_CASE("state that moves to other memory starts the captures anew") {
