@@ -9,8 +9,7 @@
 
 #include "backends/blas_advice.h"
 #include "backends/numeric_environment.h"
-#include "callbacks/loss_accum_callback.h"
-#include "callbacks/sparsity_callback.h"
+#include "callbacks/callback_states.h"
 #include "core/available_cores.h"
 #include "core/error.h"
 #include "core/fingerprint.h"
@@ -121,10 +120,9 @@ CapturedState captured_state(Trainer& trainer) {
   if (trainer.state().optimizer) {
     append(all, "optimizer.", trainer.state().optimizer->captured_state());
   }
-  if (const MagnitudeMask* mask = trainer.slot<SparsityCallback>("sparsity").mask()) {
-    append(all, "sparsity.", mask->captured_state());
+  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
+    append(all, fmt::format("callbacks/{}/", entry.name), tensors_of(entry));
   }
-  append(all, "", trainer.slot<LossAccumCallback>("loss_accum").captured_state());
   return all;
 }
 
@@ -141,9 +139,26 @@ void BackendCallback::pre_setup(Trainer& trainer) {
 
 void BackendCallback::post_setup(Trainer& trainer) {
   Backend& backend = *trainer.state().backend;
-  backend.set_state([&trainer] { return captured_state(trainer); });
+  backend.set_state([this, &trainer] { return state_of_step(trainer); });
   backend.set_fingerprint(
       [&state = std::as_const(trainer).state()] { return fingerprint_of(state); });
+}
+
+// Another tensor in the place of one that was recorded would be left as it is by every replay.
+CapturedState BackendCallback::state_of_step(Trainer& trainer) {
+  CapturedState state = rondo::captured_state(trainer);
+  for (const NamedTensor& tensor : state) {
+    if (tensor.first.rfind("callbacks/", 0) == 0) {
+      const at::Tensor& first = of_callbacks_.emplace(tensor).first->second;
+      if (!first.is_alias_of(tensor.second)) {
+        throw CaptureError(fmt::format(
+            "\"{}\" is another tensor than before: a callback keeps the storage of what its "
+            "captured_state() gives. Write it in place, with copy_, add_ or lerp_",
+            tensor.first));
+      }
+    }
+  }
+  return state;
 }
 
 void BackendCallback::on_enter_fit(

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "backends/numeric_environment.h"
 #include "backends/step.h"
@@ -9,11 +11,11 @@
 namespace rondo {
 
 /// Everything that a step of this Trainer may read or write besides its batch, by name: "model.…",
-/// "optimizer.…" and what callbacks keep.
+/// "optimizer.…" and, of callbacks, "callbacks/<name>/…".
 CapturedState captured_state(Trainer& trainer);
 
-/// Builds the backend, tells it what steps may touch, and holds the numeric environment to what a
-/// checkpoint was trained in; fills slot `backend`.
+/// Builds the backend, tells it what steps may touch and depend on, and holds the numeric
+/// environment to what a checkpoint was trained in; fills slot `backend`.
 class BackendCallback : public CoreCallback {
  public:
   void pre_setup(Trainer& trainer) override;
@@ -43,6 +45,9 @@ class BackendCallback : public CoreCallback {
   std::optional<NumericEnvironment> environment_to_keep(const Trainer& trainer,
                                                         const StateDict& state) const;
 
+  CapturedState state_of_step(Trainer& trainer);
+
+  std::map<std::string, at::Tensor> of_callbacks_;  // as the first recording found them
   bool is_open_ = false;        // the number of threads, until the first fit fixes it
   std::optional<int> threads_;  // what it will fix it to, as far as that is known
   bool is_fitting_ = false;     // a validation may run anywhere

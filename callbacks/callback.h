@@ -44,6 +44,9 @@ class Callback {
   using Component = Callback;
   using Options = NoOptions;
 
+  /// A config may give it a `label`, its name in the Trainer: see Factory::labelled.
+  static constexpr bool kTakesLabel = true;
+
   Callback() = default;
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
@@ -169,7 +172,8 @@ class Callback {
 
   /// @}
 
-  /// \name Checkpoints. State of your own goes under a name of your own in `save_state`
+  /// \name Checkpoints. State of your own goes under a name of your own in `save_state`; tensors
+  /// that a step reads or writes are `captured_state`
   /// @{
   /// Adds to what is saved.
   virtual void on_save_checkpoint(Trainer&, StateDict&) {}
@@ -202,6 +206,17 @@ class Callback {
   /// state came from a checkpoint, `on_load_checkpoint` tells, which comes when nothing failed.
   virtual void load_state(const StateDict&) {}
 
+  /// The callback's tensors that hooks in the step read or write, each by a name of its own. They
+  /// are there after `post_setup` and keep their storage: a step writes them in place. They are
+  /// saved under `callbacks/<its name in the Trainer>/<tensor>` and loaded in place; a slot saves
+  /// its own under a key of its own, in `on_save_checkpoint`.
+  virtual NamedTensors captured_state() { return {}; }
+
+  /// What the state is about, such as the metric that is watched; "" when there is nothing to tell
+  /// apart. It is saved with the state. A state that is about something else is not taken: there is
+  /// a warning, and the callback starts afresh.
+  virtual std::string state_subject() const { return ""; }
+
   /// @}
 
   /// A hook of a user's own, dispatched by `Trainer::call(name, args)`.
@@ -217,6 +232,8 @@ class Callback {
 class CoreCallback : public Callback {
  public:
   using Component = CoreCallback;
+
+  static constexpr bool kTakesLabel = false;
 };
 
 }  // namespace rondo

@@ -8,15 +8,40 @@
 
 namespace rondo {
 
+bool CallbackNames::is_free(const std::string& name) const {
+  return std::find(taken_.begin(), taken_.end(), name) == taken_.end();
+}
+
+std::string CallbackNames::add(const std::string& class_name, const std::string& label) {
+  std::string name = label;
+  if (label.empty()) {
+    name = class_name;
+    for (int count = 2; !is_free(name); ++count) {
+      name = fmt::format("{}_{}", class_name, count);
+    }
+  } else if (!is_label(label)) {
+    throw UsageError(fmt::format(
+        "{}: expected a label of letters, digits, \"_\" and \"-\", got \"{}\"", class_name, label));
+  } else if (!is_free(label)) {
+    throw UsageError(
+        fmt::format("{}: the label \"{}\" is the name of another callback; choose another one",
+                    class_name,
+                    label));
+  }
+  taken_.push_back(name);
+  return name;
+}
+
 void CallbackMap::add_slot(std::string slot,
                            std::string class_name,
                            std::string origin,
                            std::unique_ptr<CoreCallback> callback) {
-  ++used_[slot];
-  append(std::move(slot), std::move(class_name), std::move(origin), std::move(callback));
+  std::string name = names_.add(slot, "");
+  append(std::move(name), std::move(class_name), std::move(origin), std::move(callback));
 }
 
 void CallbackMap::add(std::string class_name,
+                      const std::string& label,
                       std::string origin,
                       std::unique_ptr<Callback> callback) {
   if (dynamic_cast<const CoreCallback*>(callback.get()) != nullptr) {
@@ -25,8 +50,7 @@ void CallbackMap::add(std::string class_name,
                     "in TrainerOptions::slots",
                     class_name));
   }
-  const int count = ++used_[class_name];
-  std::string name = count == 1 ? class_name : fmt::format("{}_{}", class_name, count);
+  std::string name = names_.add(class_name, label);
   append(std::move(name), std::move(class_name), std::move(origin), std::move(callback));
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,11 +8,25 @@
 
 namespace rondo {
 
+/// The names of a Trainer's callbacks: a slot's, a label, or the class name, which gets `_2`, `_3`
+/// … where it is taken.
+class CallbackNames {
+ public:
+  /// \param label  "" for none
+  /// \throws UsageError  for a label that is none, or that another callback has
+  std::string add(const std::string& class_name, const std::string& label);
+
+ private:
+  bool is_free(const std::string& name) const;
+
+  std::vector<std::string> taken_;
+};
+
 /// The ordered map name -> callback of a Trainer: core slots, then users' callbacks and loggers.
 class CallbackMap {
  public:
   struct Entry {
-    std::string name;        ///< the slot's, or the class name with `_2`, `_3` …
+    std::string name;        ///< see CallbackNames
     std::string class_name;  ///< for messages
     std::string origin;      ///< where a config file has it, such as "run.toml:12:3", or ""
     std::unique_ptr<Callback> callback;
@@ -26,9 +39,12 @@ class CallbackMap {
                 std::string origin,
                 std::unique_ptr<CoreCallback> callback);
 
-  /// Adds a user's callback or a logger at the end, named after its class: `X`, `X_2`, `X_3` …
-  /// \throws UsageError  for a core callback, which has its own place
-  void add(std::string class_name, std::string origin, std::unique_ptr<Callback> callback);
+  /// Adds a user's callback or a logger at the end, named after its label or its class.
+  /// \throws UsageError  for a core callback, which has its own place, and as CallbackNames does
+  void add(std::string class_name,
+           const std::string& label,
+           std::string origin,
+           std::unique_ptr<Callback> callback);
 
   /// Moves an entry behind all others.
   void move_to_end(const std::string& name);
@@ -51,7 +67,7 @@ class CallbackMap {
               std::unique_ptr<Callback> callback);
 
   std::vector<Entry> entries_;
-  std::map<std::string, int> used_;  // how often each class name was given
+  CallbackNames names_;
 };
 
 }  // namespace rondo

@@ -114,11 +114,11 @@ void LossAccumCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
   trainer.log_metrics(values);
 }
 
-std::vector<Metric::NamedTensor> LossAccumCallback::captured_state() {
-  std::vector<Metric::NamedTensor> tensors{{"loss_accum.group_loss", group_loss_}};
+NamedTensors LossAccumCallback::captured_state() {
+  NamedTensors tensors{{"group_loss", group_loss_}};
   for (const auto& metric : metrics_) {
     for (const Metric::NamedTensor& tensor : metric->state()) {
-      tensors.emplace_back("metrics." + metric->name() + "." + tensor.first, tensor.second);
+      tensors.emplace_back(metric->name() + "/" + tensor.first, tensor.second);
     }
   }
   return tensors;

@@ -27,8 +27,11 @@ class LossAccumCallback : public CoreCallback {
       Trainer&, Model&, const Outputs& outputs, const Batch&, int64_t batch_idx) override;
   void on_validate_end(Trainer& trainer, Model&, Loop&) override;
 
-  /// The tensors that the steps change.
-  std::vector<Metric::NamedTensor> captured_state();
+  /// The sum of the running group's losses, and the metrics of validations.
+  NamedTensors captured_state() override;
+
+  /// Of a validation, in the order in which they are logged.
+  const std::vector<std::unique_ptr<Metric>>& metrics() const { return metrics_; }
 
  private:
   at::Tensor group_loss_;  // float32, 0-dim: sum over the batches of the running group

@@ -32,6 +32,10 @@ void SparsityCallback::after_update() {
   }
 }
 
+NamedTensors SparsityCallback::captured_state() {
+  return mask_ ? mask_->captured_state() : NamedTensors();
+}
+
 void SparsityCallback::on_save_checkpoint(Trainer&, StateDict& state) {
   if (mask_) {
     state.set("sparsity", mask_->state_dict());

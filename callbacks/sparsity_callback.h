@@ -17,15 +17,13 @@ class SparsityCallback : public CoreCallback {
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+  NamedTensors captured_state() override;
 
   /// Zeroes the gradients of masked weights, so that nothing is kept for them.  \capture safe
   void before_update();
 
   /// Zeroes the masked weights again.  \capture safe
   void after_update();
-
-  /// Null without sparsity.
-  const MagnitudeMask* mask() const { return mask_.get(); }
 
  private:
   std::unique_ptr<MagnitudeMask> mask_;

@@ -3,12 +3,14 @@
 
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "core/error.h"
 #include "core/glob.h"
 #include "core/json.h"
+#include "core/registry.h"
 #include "trainer/run_config.h"
 
 namespace rondo {
@@ -36,6 +38,21 @@ void print_keys(const std::vector<OptionKey>& keys, const ConfigTable& defaults,
   }
 }
 
+/// The keys of a component, and what every one of its family has beside them.
+template <class Base>
+std::vector<OptionKey> keys_of(const typename Registry<Base>::Entry& entry) {
+  std::vector<OptionKey> keys = entry.keys->keys();
+  if constexpr (detail::TakesLabel<Base>::value) {
+    OptionKey label;
+    label.name = "label";
+    label.type = "a string";
+    label.check = "of letters, digits, \"_\" and \"-\"";
+    label.doc = "its name in the run and in checkpoints, instead of its class's";
+    keys.push_back(std::move(label));
+  }
+  return keys;
+}
+
 template <class Base>
 void list(const Registry<Base>& registry) {
   if (registry.entries().empty()) {
@@ -52,7 +69,7 @@ template <class Base>
 void print_one(const Registry<Base>& registry, const std::string& name) {
   if (const auto* entry = registry.find(name)) {
     std::cout << fmt::format("{} ({}): {}\n", entry->name, registry.family(), entry->doc);
-    print_keys(entry->keys->keys(), entry->defaults(), 2);
+    print_keys(keys_of<Base>(*entry), entry->defaults(), 2);
   }
 }
 
@@ -87,7 +104,7 @@ std::string json_of(const std::string& family, const typename Registry<Base>::En
                      json_string(family),
                      json_string(entry.name),
                      json_string(entry.doc),
-                     json_of(entry.keys->keys(), entry.defaults()));
+                     json_of(keys_of<Base>(entry), entry.defaults()));
 }
 
 /// Adds an object for the component of this name, if the family has one; for "" for all of them.

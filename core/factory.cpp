@@ -2,9 +2,18 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 namespace rondo {
+
+bool is_label(std::string_view text) {
+  const auto is_allowed = [](unsigned char letter) {
+    return (letter < 0x80 && std::isalnum(letter)) || letter == '_' || letter == '-';
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_allowed);
+}
 
 std::string class_name(const std::type_info& type) {
   int status = 0;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <typeindex>
 #include <utility>
@@ -11,6 +12,9 @@ namespace rondo {
 
 /// The Options of a component that has none.
 struct NoOptions {};
+
+/// Whether a text may be a label: letters, digits, "_" and "-".
+bool is_label(std::string_view text);
 
 /// The class name without namespaces, for a name that `typeid` gave.
 std::string class_name(const std::type_info& type);
@@ -50,12 +54,24 @@ class Factory {
 
   const std::string& origin() const { return origin_; }
 
+  /// The same for a callback or logger that is to have this name in the Trainer, instead of its
+  /// class's: `use<EarlyStopper>({"val/loss"}).labelled("patience")`. Letters, digits, "_" and "-".
+  Factory labelled(std::string label) const {
+    Factory copy = *this;
+    copy.label_ = std::move(label);
+    return copy;
+  }
+
+  /// "" for none.
+  const std::string& label() const { return label_; }
+
  private:
   std::string name_;
   std::type_index type_ = typeid(void);
   std::shared_ptr<const void> options_;
   Make make_;
   std::string origin_;
+  std::string label_;
 };
 
 /// The family of a component and the options that it takes.

@@ -34,6 +34,23 @@ bool same_name(std::string_view a, std::string_view b) {
   });
 }
 
+std::string take_label(ConfigTable& keys, FaultSink& faults) {
+  const ConfigEntry* entry = keys.find_entry("label");
+  if (entry == nullptr) {
+    return "";
+  }
+  const auto* text = entry->value.get_if<std::string>();
+  std::string label = text != nullptr && is_label(*text) ? *text : "";
+  if (label.empty()) {
+    FaultSink inside = faults.inside("label");
+    inside.add(entry->value.position(),
+               fmt::format("expected a name of letters, digits, \"_\" and \"-\", got {}",
+                           entry->value.to_text()));
+  }
+  keys.erase("label");
+  return label;
+}
+
 const ConfigEntry* single_component(const ConfigValue& value,
                                     const std::string& family,
                                     FaultSink& faults) {

@@ -87,6 +87,17 @@ void read_then_check(const SourcePosition& at,
 
 bool same_name(std::string_view a, std::string_view b);
 
+/// True when components of this family may be given a label: when `Base::kTakesLabel`.
+template <class Base, class = void>
+struct TakesLabel : std::false_type {};
+
+template <class Base>
+struct TakesLabel<Base, std::enable_if_t<Base::kTakesLabel>> : std::true_type {};
+
+/// Takes `label`, which no component has as a key of its own, out of a table of keys. "" when it is
+/// absent or faulty.
+std::string take_label(ConfigTable& keys, FaultSink& faults);
+
 /// The single key of a one-component table and its keys, or null with a fault.
 const ConfigEntry* single_component(const ConfigValue& value,
                                     const std::string& family,
@@ -174,7 +185,13 @@ Factory<Base> Registry<Base>::read_named(const std::string& name,
     return {};
   }
   FaultSink inside = faults.inside(entry->name);
-  return entry->read(keys, name_position, inside);
+  if constexpr (detail::TakesLabel<Base>::value) {
+    ConfigTable own = keys;
+    const std::string label = detail::take_label(own, inside);
+    return entry->read(own, name_position, inside).labelled(label);
+  } else {
+    return entry->read(keys, name_position, inside);
+  }
 }
 
 template <class Base>
@@ -182,7 +199,11 @@ ConfigValue Registry<Base>::write(const Factory<Base>& factory) const {
   ConfigTable component;
   const Entry* entry = find(factory.type());
   if (entry != nullptr && factory.options() != nullptr) {
-    component.set(entry->name, ConfigValue(entry->keys->write(factory.options())));
+    ConfigTable keys = entry->keys->write(factory.options());
+    if (!factory.label().empty()) {
+      keys.set("label", ConfigValue(factory.label()));
+    }
+    component.set(entry->name, ConfigValue(std::move(keys)));
   } else {
     component.set(factory.name(), ConfigValue(true));
   }

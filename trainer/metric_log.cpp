@@ -146,8 +146,10 @@ void MetricLog::give_to_loggers(const Metrics& host_values,
     trainer_.step_slots().logging->tell_no_logger(trainer_);
   }
   for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
-    const bool is_meant =
-        names.empty() || std::find(names.begin(), names.end(), entry.class_name) != names.end();
+    const auto is_entry = [&](const std::string& name) {
+      return name == entry.name || name == entry.class_name;
+    };
+    const bool is_meant = names.empty() || std::any_of(names.begin(), names.end(), is_entry);
     if (auto* logger = dynamic_cast<Logger*>(entry.callback.get()); logger != nullptr && is_meant) {
       try {
         logger->log(host_values, step);
@@ -169,6 +171,7 @@ void MetricLog::warn_of_unknown(const std::vector<std::string>& names) const {
   std::vector<std::string> known;
   for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
     if (dynamic_cast<Logger*>(entry.callback.get()) != nullptr) {
+      known.push_back(entry.name);
       known.push_back(entry.class_name);
     }
   }

@@ -20,7 +20,7 @@ class Trainer;
 /// How a metric is logged, where it differs from the usual.
 struct LogOptions {
   std::optional<int64_t> step;       ///< instead of the global step
-  std::vector<std::string> loggers;  ///< names of the loggers that get it; none: all
+  std::vector<std::string> loggers;  ///< names or classes of the loggers that get it; none: all
 };
 
 /// What metrics are called, when they are logged, and who gets them. A part of the Trainer, from

@@ -56,7 +56,9 @@ void leave_out(TrainerOptions& options, bool (*is_left_out)(const Callback&)) {
       std::unique_ptr<Callback> callback = factory.make();
       return is_left_out(*callback) ? std::make_unique<LeftOut>() : std::move(callback);
     };
-    factory = {factory.name(), factory.type(), nullptr, std::move(make), factory.origin()};
+    factory = Factory<Callback>(
+                  factory.name(), factory.type(), nullptr, std::move(make), factory.origin())
+                  .labelled(factory.label());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "callbacks/callback_map.h"
 #include "callbacks/checkpoint_callback.h"
 #include "callbacks/logging_callback.h"
 #include "checkpoint/checkpoint_name.h"
@@ -118,6 +119,29 @@ void check_together(const ConfigTable& init,
   }
 }
 
+/// Labels that two callbacks have, or one of them and a slot.
+void check_labels(const ConfigTable& init,
+                  const SourcePosition& begin,
+                  const TrainerOptions& options,
+                  FaultSink& faults) {
+  CallbackNames names;
+  for (const CoreSlot& slot : core_slots()) {
+    names.add(slot.name, "");
+  }
+  const auto check = [&](const char* list, const auto& factories) {
+    try {
+      for (const auto& factory : factories) {
+        names.add(factory.name(), factory.label());
+      }
+    } catch (const UsageError& error) {
+      FaultSink inside = faults.inside(list);
+      inside.add(place_of(init, begin, list, ""), error.what());
+    }
+  };
+  check("callbacks", options.callbacks);
+  check("loggers", options.loggers);
+}
+
 /// Where `init` sets what core callbacks are made of.
 std::map<std::string, std::string> origins_of(const ConfigTable& init) {
   std::map<std::string, std::string> origins;
@@ -147,6 +171,7 @@ TrainerOptions read_init(const ConfigTable& trainer,
   }
   trainer_keys(registries).read(init, given->position(), &options, inside);
   check_together(init, given->position(), options, inside);
+  check_labels(init, given->position(), options, inside);
   options.origins = origins_of(init);
   return options;
 }

@@ -81,10 +81,10 @@ void Trainer::build_callbacks() {
                         factory.make());
   }
   for (const Factory<Callback>& factory : options_.callbacks) {
-    callbacks_.add(factory.name(), factory.origin(), factory.make());
+    callbacks_.add(factory.name(), factory.label(), factory.origin(), factory.make());
   }
   for (const Factory<Logger>& factory : options_.loggers) {
-    callbacks_.add(factory.name(), factory.origin(), factory.make());
+    callbacks_.add(factory.name(), factory.label(), factory.origin(), factory.make());
   }
   for (const char* name : slots_moved_to_end()) {
     callbacks_.move_to_end(name);

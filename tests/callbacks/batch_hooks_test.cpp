@@ -92,7 +92,7 @@ class AtEndOverloaded final : public Callback {
 
 BatchHooks hooks_in_map(std::unique_ptr<Callback> callback) {
   CallbackMap map;
-  map.add("X", "", std::move(callback));
+  map.add("X", "", "", std::move(callback));
   return map.entries().front().batch_hooks;
 }
 

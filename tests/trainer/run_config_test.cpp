@@ -293,6 +293,31 @@ TEST_CASE("options of a component that do not go together are a fault at the com
   CHECK(faults_with("trainer.init.model={ name = \"Gpt\", heads = 0, width = 64 }").size() == 1);
 }
 
+TEST_CASE("a label names a callback or logger, is kept, and is checked with the file") {
+  std::string text = kRun;
+  text.insert(text.find("[trainer.init.optimizer"),
+              "callbacks = [{ EarlyStopper = { metric = \"loss\", label = \"patience\" } }]\n"
+              "loggers = [{ CsvLogger = { label = \"table\" } }]\n");
+  const RunConfig run = read(text);
+  CHECK(run.init.callbacks.front().label() == "patience");
+  CHECK(run.init.loggers.front().label() == "table");
+  const RunConfig again = read(run.init.config_text);
+  CHECK(again.init.callbacks.front().label() == "patience");
+  CHECK(again.init.config_text == run.init.config_text);
+  const char* const bad[] = {
+      "trainer.init.callbacks=[{ MemoryMonitor = { label = \"a b\" } }]",
+      "trainer.init.callbacks=[{ MemoryMonitor = { label = 3 } }]",
+      "trainer.init.callbacks=[{ MemoryMonitor = { label = \"\" } }]",
+      "trainer.init.callbacks=[{ MemoryMonitor = { label = \"model\" } }]",
+      "trainer.init.callbacks=[{ MemoryMonitor = { label = \"a\" } }, { MemoryMonitor = { label = "
+      "\"a\" } }]",
+  };
+  for (const char* one : bad) {
+    CAPTURE(one);
+    CHECK(faults_with(one).size() == 1);
+  }
+}
+
 TEST_CASE("what only a built model shows is told with the place in the file") {
   const test::TempDir dir;
   const auto failure_of = [&](const std::string& line) -> std::string {
