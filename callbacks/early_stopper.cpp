@@ -1,5 +1,7 @@
 #include "callbacks/early_stopper.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "core/registry.h"
@@ -27,6 +29,16 @@ void EarlyStopper::on_fit_start(Trainer& trainer,
   if (patience_.unit() == TimeUnit::Fraction) {
     patience_ = counted(patience_, trainer.state().plan->length());
   }
+  if (best_ && saved_unit_ && *saved_unit_ != patience_.unit()) {
+    trainer.log().warning(fmt::format(
+        "EarlyStopper: patience is now {}, which counts in another unit than the checkpoint's: the "
+        "best value of {} counts as found at this update",
+        patience_.to_string(),
+        *best_));
+    best_at_ = trainer.state().timestamp.get(patience_.unit());
+    age_ = 0;
+  }
+  saved_unit_.reset();
   MetricStopper::on_fit_start(trainer, train, val, loop);
 }
 
@@ -46,7 +58,8 @@ StateDict EarlyStopper::save_state() const {
   if (!best_) {
     return {};
   }
-  return {{"best", *best_}, {"best_at", best_at_}, {"age", age_}};
+  return {
+      {"best", *best_}, {"best_at", best_at_}, {"age", age_}, {"patience", patience_.to_string()}};
 }
 
 void EarlyStopper::load_state(const StateDict& state) {
@@ -57,6 +70,9 @@ void EarlyStopper::load_state(const StateDict& state) {
   }
   const double best = state.at("best").as_double();
   const int64_t best_at = state.at("best_at").as_int();
+  const StateValue* patience = state.find("patience");  // older files have none
+  saved_unit_ =
+      patience != nullptr ? std::optional(Time(patience->as_string()).unit()) : std::nullopt;
   age_ = state.at("age").as_int();
   best_at_ = best_at;
   best_ = best;
@@ -70,7 +86,7 @@ void register_early_stopper(Registry<Callback>& registry) {
       .key("direction",
            &Options::direction,
            one_of({"auto", "min", "max"}),
-           "which values are better; auto: lower ones of a loss, an error or a perplexity")
+           "which values are better; auto: what the metric says")
       .key("when",
            &Options::when,
            one_of({"validation", "epoch", "update"}),

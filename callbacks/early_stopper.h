@@ -40,8 +40,9 @@ class EarlyStopper final : public MetricStopper {
   Time patience_;
   double min_delta_;
   std::optional<double> best_;
-  int64_t best_at_ = 0;  // in the unit of the patience
-  int64_t age_ = 0;      // of the best value when the metric was looked at last
+  int64_t best_at_ = 0;                 // in the unit of the patience
+  std::optional<TimeUnit> saved_unit_;  // of the patience that a loaded state was saved with
+  int64_t age_ = 0;                     // of the best value when the metric was looked at last
 };
 
 }  // namespace rondo

@@ -56,17 +56,20 @@ void duplicate(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-KeepBestCheckpoints::KeepBestCheckpoints(const Options& options) : options_(options) {
-  detail::require(
-      !options.metric.empty(), "KeepBestCheckpoints.metric", "a metric's name", "nothing");
-  detail::require(options.direction == "min" || options.direction == "max",
-                  "KeepBestCheckpoints.direction",
-                  "\"min\" or \"max\"",
-                  options.direction);
+KeepBestCheckpoints::KeepBestCheckpoints(const Options& options)
+    : direction_("KeepBestCheckpoints", options.metric, options.direction), n_(options.n) {
   detail::require(options.n >= 1, "KeepBestCheckpoints.n", ">= 1", options.n);
 }
 
-void KeepBestCheckpoints::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+void KeepBestCheckpoints::post_setup(Trainer& trainer) {
+  direction_.guess(trainer);
+}
+
+void KeepBestCheckpoints::on_fit_start(Trainer& trainer,
+                                       const DataLoader&,
+                                       const Loaders& val,
+                                       Loop&) {
+  direction_.resolve(trainer, val);
   if (!is_loaded_) {
     return;
   }
@@ -88,10 +91,10 @@ void KeepBestCheckpoints::on_after_save_checkpoint(Trainer& trainer, const fs::p
 }
 
 void KeepBestCheckpoints::run_validation(Trainer& trainer, std::optional<int64_t>, bool) {
-  const auto value = trainer.state().last_metrics.number(options_.metric);
+  const auto value = trainer.state().last_metrics.number(direction_.metric());
   if (!value && trainer.state().plan != nullptr) {
     trainer.log().warning(
-        fmt::format("KeepBestCheckpoints: no validation logged \"{}\"", options_.metric));
+        fmt::format("KeepBestCheckpoints: no validation logged \"{}\"", direction_.metric()));
   }
   if (value && trainer.state().plan != nullptr) {
     value_ = *value;
@@ -100,25 +103,21 @@ void KeepBestCheckpoints::run_validation(Trainer& trainer, std::optional<int64_t
   }
 }
 
-bool KeepBestCheckpoints::is_better(double a, double b) const {
-  return options_.direction == "min" ? a < b : a > b;
-}
-
 void KeepBestCheckpoints::judge(Trainer& trainer) {
   if (saved_.empty() || saved_update_ != validated_update_ || std::isnan(value_)) {
     return;
   }
   const fs::path directory = trainer.slot<CheckpointCallback>("checkpoint").root() / "best";
   const auto place = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& other) {
-    return is_better(value_, other.value);
+    return direction_.is_better(value_, other.value);
   });
-  if (place - kept_.begin() < options_.n) {
+  if (place - kept_.begin() < n_) {
     const fs::path copy = directory / saved_.filename();
     duplicate(saved_, copy);
-    trainer.log().info(fmt::format("kept {}: {} = {}", copy.string(), options_.metric, value_));
+    trainer.log().info(fmt::format("kept {}: {} = {}", copy.string(), direction_.metric(), value_));
     kept_.insert(place, {saved_.filename().string(), value_});
   }
-  while (static_cast<int64_t>(kept_.size()) > options_.n) {
+  while (static_cast<int64_t>(kept_.size()) > n_) {
     const std::string name = kept_.back().name;
     kept_.pop_back();
     if (!is_kept_by_any(trainer, name)) {
@@ -168,7 +167,10 @@ void register_keep_best_checkpoints(Registry<Callback>& registry) {
                                 "Keeps copies of the checkpoints that validated best.")
       .key("metric", &Options::metric, "as it is logged, such as \"val/accuracy\"")
       .required()
-      .key("direction", &Options::direction, one_of({"min", "max"}), "which values are better")
+      .key("direction",
+           &Options::direction,
+           one_of({"auto", "min", "max"}),
+           "which values are better; auto: what the metric says")
       .key("n", &Options::n, at_least(1), "how many to keep");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "callbacks/callback.h"
+#include "callbacks/metric_direction.h"
 
 namespace rondo {
 
@@ -22,18 +23,24 @@ namespace rondo {
 class KeepBestCheckpoints final : public Callback {
  public:
   struct Options {
-    std::string metric;             ///< as it is logged, such as "val/accuracy"
-    std::string direction = "min";  ///< "min" or "max" is better
-    int64_t n = 1;                  ///< how many to keep, >= 1
+    std::string metric;              ///< as it is logged, such as "val/accuracy"
+    std::string direction = "auto";  ///< which values are better: see MetricDirection
+    int64_t n = 1;                   ///< how many to keep, >= 1
   };
 
   explicit KeepBestCheckpoints(const Options& options);
 
+  void post_setup(Trainer& trainer) override;
+
+  /// \throws UsageError  where the direction is "auto" and no metric knows it
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_after_save_checkpoint(Trainer& trainer, const std::filesystem::path& path) override;
   void run_validation(Trainer& trainer, std::optional<int64_t> loop_idx, bool is_last) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
+
+  std::string state_subject() const override { return direction_.subject(); }
+
   void on_load_checkpoint(Trainer& trainer, const StateDict& checkpoint) override;
 
  private:
@@ -44,9 +51,9 @@ class KeepBestCheckpoints final : public Callback {
 
   void judge(Trainer& trainer);
   static bool is_kept_by_any(const Trainer& trainer, const std::string& name);
-  bool is_better(double a, double b) const;
 
-  Options options_;
+  MetricDirection direction_;
+  int64_t n_;
   std::vector<Kept> kept_;         // the best first
   bool is_loaded_ = false;         // `kept_` is a checkpoint's and not yet checked
   std::filesystem::path saved_;    // the newest checkpoint, until it is judged

@@ -36,6 +36,18 @@ void flush_at_end(Trainer& trainer, Cleanup& cleanup) {
   });
 }
 
+/// A file gives numbers back as tensors.
+MetricValue metric_of(const StateValue& saved) {
+  if (const auto* count = std::get_if<int64_t>(&saved.variant())) {
+    return *count;
+  }
+  if (const auto* text = std::get_if<std::string>(&saved.variant())) {
+    return *text;
+  }
+  const bool is_number = !saved.is_tensor() || saved.as_tensor().dim() == 0;
+  return is_number ? MetricValue(saved.as_double()) : MetricValue(saved.as_tensor());
+}
+
 /// In the files alone: whoever catches the exception tells the user.
 void record(const Trainer& trainer, const std::string& failure) {
   trainer.log().debug(failure);
@@ -86,8 +98,27 @@ void LoggingCallback::on_enter_validate(Trainer& trainer,
   flush_at_end(trainer, cleanup);
 }
 
-void LoggingCallback::on_save_checkpoint(Trainer& trainer, StateDict&) {
+void LoggingCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   trainer.metric_log().flush();
+  StateDict metrics;
+  for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
+    metrics.set(item.first, std::visit([](const auto& v) { return StateValue(v); }, item.second));
+  }
+  if (!metrics.empty()) {
+    state.set("metrics", std::move(metrics));
+  }
+}
+
+void LoggingCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* saved = state.find("metrics");
+  if (saved == nullptr) {
+    return;
+  }
+  Metrics& metrics = trainer.state().last_metrics;
+  metrics = {};
+  for (const StateDict::Item& item : saved->as_dict().items()) {
+    metrics.set(item.first, metric_of(item.second));
+  }
 }
 
 void LoggingCallback::on_fit_exception(Trainer& trainer, std::exception_ptr error) {

@@ -22,8 +22,10 @@ class LoggingCallback : public CoreCallback {
   void on_enter_train(Trainer& trainer, Cleanup&, const DataLoader&, Loop&, int64_t) override;
   void on_enter_validate(Trainer& trainer, Cleanup&, const DataLoader&, Loop&) override;
 
-  /// Flushes the loggers: what a checkpoint has behind it must outlive a crash after it.
-  void on_save_checkpoint(Trainer& trainer, StateDict&) override;
+  /// Saves the newest value of each metric, which callbacks look at before it is logged again, and
+  /// flushes the loggers: what a checkpoint has behind it must outlive a crash after it.
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
   /// Records the cause in the log file.
   void on_fit_exception(Trainer& trainer, std::exception_ptr error) override;

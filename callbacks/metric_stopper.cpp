@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/error.h"
@@ -13,39 +11,23 @@
 
 namespace rondo {
 
-namespace {
-
-bool prefers_lower(const MetricStopper::Watch& watch) {
-  if (watch.direction != "auto") {
-    return watch.direction == "min";
-  }
-  constexpr std::array<const char*, 3> kCosts = {"loss", "error", "perplexity"};
-  return std::any_of(kCosts.begin(), kCosts.end(), [&](const char* cost) {
-    return watch.metric.find(cost) != std::string::npos;
-  });
-}
-
-}  // namespace
-
 MetricStopper::MetricStopper(std::string name, Watch watch, const char* reason)
     : name_(std::move(name)),
-      watch_(std::move(watch)),
-      lower_is_better_(prefers_lower(watch_)),
+      direction_(name_, std::move(watch.metric), std::move(watch.direction)),
+      when_(std::move(watch.when)),
       reason_(reason) {
-  const std::string& direction = watch_.direction;
-  const std::string& when = watch_.when;
-  detail::require(!watch_.metric.empty(), name_ + ".metric", "a metric's name", "nothing");
-  detail::require(direction == "min" || direction == "max" || direction == "auto",
-                  name_ + ".direction",
-                  R"("min", "max" or "auto")",
-                  direction);
-  detail::require(when == "validation" || when == "epoch" || when == "update",
+  detail::require(when_ == "validation" || when_ == "epoch" || when_ == "update",
                   name_ + ".when",
                   R"("validation", "epoch" or "update")",
-                  when);
+                  when_);
 }
 
-void MetricStopper::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+void MetricStopper::post_setup(Trainer& trainer) {
+  direction_.guess(trainer);
+}
+
+void MetricStopper::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders& val, Loop&) {
+  direction_.resolve(trainer, val);
   stop_when_over(trainer);
 }
 
@@ -54,7 +36,7 @@ void MetricStopper::on_train_batch_end(
   const State& state = trainer.state();
   const bool ends_epoch = state.timestamp.epoch > state.previous.epoch;
   const bool is_due =
-      (watch_.when == "update" && trainer.is_log_step()) || (watch_.when == "epoch" && ends_epoch);
+      (when_ == "update" && trainer.is_log_step()) || (when_ == "epoch" && ends_epoch);
   if (state.phase.is_last && is_due) {
     // What the step logs is known after its closures, which come first.
     trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { look_now(trainer); });
@@ -62,14 +44,14 @@ void MetricStopper::on_train_batch_end(
 }
 
 void MetricStopper::run_validation(Trainer& trainer, std::optional<int64_t>, bool) {
-  if (watch_.when == "validation" && trainer.state().plan != nullptr) {
+  if (when_ == "validation" && trainer.state().plan != nullptr) {
     look_now(trainer);
   }
 }
 
 void MetricStopper::look_now(Trainer& trainer) {
   const Metrics& metrics = trainer.state().last_metrics;
-  const std::optional<double> value = metrics.number(watch_.metric);
+  const std::optional<double> value = metrics.number(direction_.metric());
   if (!value) {
     std::vector<std::string> known;
     for (const Metrics::Item& item : metrics.items()) {
@@ -77,9 +59,9 @@ void MetricStopper::look_now(Trainer& trainer) {
     }
     throw UsageError(fmt::format("{}: nothing logged the metric \"{}\" until update {}{}",
                                  name_,
-                                 watch_.metric,
+                                 direction_.metric(),
                                  trainer.state().global_step(),
-                                 suggestion(watch_.metric, known)));
+                                 suggestion(direction_.metric(), known)));
   }
   look(trainer.state().timestamp, *value);
   stop_when_over(trainer);
@@ -87,18 +69,14 @@ void MetricStopper::look_now(Trainer& trainer) {
 
 void MetricStopper::stop_when_over(Trainer& trainer) {
   if (is_over()) {
-    const std::optional<double> value = trainer.state().last_metrics.number(watch_.metric);
+    const std::optional<double> value = trainer.state().last_metrics.number(direction_.metric());
     trainer.log().info(fmt::format("{} ends the run at update {}: {}{}",
                                    name_,
                                    trainer.state().global_step(),
-                                   watch_.metric,
+                                   direction_.metric(),
                                    value ? fmt::format(" = {}", *value) : " said so before"));
     trainer.request_stop(reason_);
   }
-}
-
-bool MetricStopper::is_better(double a, double b) const {
-  return lower_is_better_ ? a < b : a > b;
 }
 
 }  // namespace rondo

@@ -28,7 +28,7 @@ void register_threshold_stopper(Registry<Callback>& registry) {
       .key("direction",
            &Options::direction,
            one_of({"auto", "min", "max"}),
-           "which values are better; auto: lower ones of a loss, an error or a perplexity")
+           "which values are better; auto: what the metric says")
       .key("when",
            &Options::when,
            one_of({"validation", "epoch", "update"}),

@@ -86,6 +86,7 @@ StateDict comparable(const fs::path& model_dir, const CheckpointName& name) {
   }
   StateDict state = without_stamps(read_checkpoint(*newest)).as_dict();
   state.erase("__metadata__");
+  state.erase("metrics");  // speeds are among them; their losses follow from the model
   for (const char* section : {"timestamp", "callbacks"}) {
     if (StateValue* found = state.find(section)) {
       erase_clocks(found->as_dict());

@@ -20,6 +20,8 @@ class Accuracy final : public Metric {
 
   std::string name() const override { return "accuracy"; }
 
+  std::optional<Better> better() const override { return Better::Higher; }
+
   /// \throws ShapeError  when there is not one label for each row of logits
   /// \capture safe
   void update(const Outputs& outputs, const Batch& batch) override;

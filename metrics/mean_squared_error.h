@@ -20,6 +20,8 @@ class MeanSquaredError final : public Metric {
 
   std::string name() const override { return "mean_squared_error"; }
 
+  std::optional<Better> better() const override { return Better::Lower; }
+
   /// \throws ShapeError  when the shapes differ
   /// \capture safe
   void update(const Outputs& outputs, const Batch& batch) override;

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "core/tensor_map.h"
 
 namespace rondo {
+
+/// Which values of a metric are better.
+enum class Better { Lower, Higher };
 
 /// A number gathered over the batches of a validation. Its state is tensors that `update` changes
 /// in place inside the validation step, so that it is recorded with the step.
@@ -26,6 +30,9 @@ class Metric {
 
   /// As it is logged, such as "accuracy".
   virtual std::string name() const = 0;
+
+  /// Which values are better, for callbacks that watch the metric; nothing where that depends.
+  virtual std::optional<Better> better() const { return std::nullopt; }
 
   /// Adds one batch to the state.
   /// \capture safe: in-place tensor work on the state

@@ -19,6 +19,8 @@ class Perplexity final : public Metric {
 
   std::string name() const override { return "perplexity"; }
 
+  std::optional<Better> better() const override { return Better::Lower; }
+
   /// \throws ShapeError  when the output has dimensions
   /// \capture safe
   void update(const Outputs& outputs, const Batch& batch) override;

@@ -46,6 +46,7 @@ FitResult fit(const TempDir& dir, std::vector<double> scores, const Factory<Call
 EarlyStopper::Options on_score() {
   EarlyStopper::Options options;
   options.metric = "val/score";
+  options.direction = "max";
   return options;
 }
 
@@ -111,6 +112,16 @@ TEST_CASE("C77: a run that was ended ends at once when it is resumed, unless pat
   CHECK(fit(dir, scores, use<EarlyStopper>(options)).steps == 40);
 }
 
+TEST_CASE("patience that is given in another unit for the resume begins anew") {
+  const TempDir dir;
+  EarlyStopper::Options options = on_score();
+  options.patience = "1ep";
+  const std::vector<double> scores = {1, 2, 2, 1.5, 1, 1, 1, 1};
+  CHECK(fit(dir, scores, use<EarlyStopper>(options)).steps == 20);
+  options.patience = 12;  // updates; it was best in epoch 2, which is no update 2
+  CHECK(fit(dir, scores, use<EarlyStopper>(options)).steps == 35);
+}
+
 TEST_CASE("patience is a time of any unit, and may be a share of the run") {
   const std::vector<double> scores = {1, 2, 2, 1.5, 9, 9, 9, 9};
   for (const Time& patience : {Time(9), Time(0.2), Time("18sp")}) {
@@ -148,12 +159,34 @@ TEST_CASE("C78: a run whose metric is better than the threshold ends") {
   const TempDir dir;
   ThresholdStopper::Options options;
   options.metric = "val/score";
+  options.direction = "max";
   options.threshold = 2.0;
   const std::vector<double> scores = {1, 2, 2.5, 1, 1, 1, 1, 1};
   const FitResult result = fit(dir, scores, use<ThresholdStopper>(options));
   CHECK(result.steps == 15);
   CHECK(result.stop_reason.find("ThresholdStopper") != std::string::npos);
   CHECK(fit(dir, scores, use<ThresholdStopper>(options)).steps_now == 0);
+}
+
+TEST_CASE("a stopper on the loss of training goes on after a resume, before it is logged again") {
+  const TempDir dir;
+  EarlyStopper::Options options;
+  options.metric = "loss";
+  options.when = "epoch";
+  options.patience = "100ep";
+  TrainerOptions run = tiny_options(dir / "run");
+  run.logging.log_steps = 4;
+  run.checkpoint.steps = 9;
+  run.callbacks = {use<EarlyStopper>(options)};
+  const auto fit_to = [&](int64_t updates) {
+    run.loop.max_steps = updates;
+    return Trainer(run, quiet_log()).fit(tiny_loader("train"));
+  };
+  CHECK(fit_to(9).steps == 9);
+  // An epoch ends at 10; the next log step is 12.
+  const FitResult result = fit_to(12);
+  CHECK(result.steps == 12);
+  CHECK(result.steps_now == 3);
 }
 
 TEST_SUITE_END();

@@ -52,7 +52,7 @@ StateDict bits_of(Trainer& trainer) {
   trainer.call(hooks::on_save_checkpoint, state);
   StateDict copy;
   for (const StateDict::Item& item : state.items()) {
-    if (item.first != "timestamp") {
+    if (item.first != "timestamp" && item.first != "metrics") {
       copy.set(item.first, item.second);
     }
   }

@@ -28,7 +28,7 @@ DataLoader tiny_loader(std::string label,
                        const LoaderOptions& batches,
                        uint64_t seed = 1);
 
-/// Parameters, optimizer state, random state and counters of a Trainer, without wall-clock times:
+/// Parameters, optimizer state, random state and counters of a Trainer, without clocks and metrics:
 /// what two equal runs have in equal bytes.
 StateDict bits_of(Trainer& trainer);
 

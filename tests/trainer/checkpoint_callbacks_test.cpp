@@ -175,7 +175,7 @@ TEST_CASE("a file beside a checkpoint that cannot be written is a failed save: o
     scores.by_update = {{4, 0.5}, {8, 0.4}, {10, 0.3}};
     options.callbacks = {use<FakeMetric>(scores),
                          use<SaveCheckpointState>({3}),
-                         use<KeepBestCheckpoints>({"score"})};
+                         use<KeepBestCheckpoints>({"score", "min"})};
     fs::create_directories(dir / "run/model_checkpoint_6.pt");
     real_file_system()->create(dir / "run/best")->close();
     CHECK_THROWS_AS(Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")}),

@@ -268,9 +268,14 @@ TEST_CASE("T102: a checkpoint holds the keys of what the run has, and no others"
   trainer.fit(tiny_loader("train"));
   std::vector<std::string> names = read_checkpoint(dir.path() / "run/checkpoint_2.pt").names();
   std::sort(names.begin(), names.end());
-  CHECK(names ==
-        std::vector<std::string>{
-            "__metadata__", "dataloader", "global_step", "model", "optimizer", "rng", "timestamp"});
+  CHECK(names == std::vector<std::string>{"__metadata__",
+                                          "dataloader",
+                                          "global_step",
+                                          "metrics",
+                                          "model",
+                                          "optimizer",
+                                          "rng",
+                                          "timestamp"});
 }
 
 TEST_CASE(
