@@ -64,10 +64,6 @@ std::vector<fs::path> pages_with_code() {
 std::vector<fs::path> pages_of_prose() {
   std::vector<fs::path> found = kRootPages;
   add_pages<fs::directory_iterator>("docs", found);
-  // Still to be rewritten.
-  for (const char* page : {"docs/checkpoints.md", "docs/tracing.md"}) {
-    found.erase(std::remove(found.begin(), found.end(), page), found.end());
-  }
   std::sort(found.begin(), found.end());
   return found;
 }
