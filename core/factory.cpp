@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "core/error.h"
+
 namespace rondo {
 
 bool is_label(std::string_view text) {
@@ -24,5 +26,13 @@ std::string class_name(const std::type_info& type) {
   const size_t scope = name.rfind("::", arguments);
   return scope == std::string::npos ? name : name.substr(scope + 2);
 }
+
+namespace detail {
+
+void throw_not_made(const std::string& component) {
+  std::throw_with_nested(Error(component + " cannot be made"));
+}
+
+}  // namespace detail
 
 }  // namespace rondo

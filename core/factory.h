@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +19,13 @@ bool is_label(std::string_view text);
 
 /// The class name without namespaces, for a name that `typeid` gave.
 std::string class_name(const std::type_info& type);
+
+namespace detail {
+
+/// Throws an Error about the component that nests the exception at hand.
+[[noreturn]] void throw_not_made(const std::string& component);
+
+}  // namespace detail
 
 /// A copyable description of a component of family `Base`: what to build, with which options. The
 /// Trainer builds; until then nothing exists, so options can be checked and printed first.
@@ -44,7 +52,16 @@ class Factory {
 
   explicit operator bool() const { return static_cast<bool>(make_); }
 
-  std::unique_ptr<Base> make() const { return make_(); }
+  /// \throws Error  nesting what was thrown where that is no std::exception; else that itself
+  std::unique_ptr<Base> make() const {
+    try {
+      return make_();
+    } catch (const std::exception&) {
+      throw;
+    } catch (...) {
+      detail::throw_not_made(name_);
+    }
+  }
 
   const std::string& name() const { return name_; }
 

@@ -44,9 +44,12 @@ class StateDict {
   bool empty() const;
   size_t size() const;
 
-  const std::vector<Item>& items() const { return items_; }
+  const std::vector<Item>& items() const& { return items_; }
 
-  std::vector<Item>& items() { return items_; }
+  std::vector<Item>& items() & { return items_; }
+
+  /// Of a temporary: a list of its own, to be iterated safely.
+  std::vector<Item> items() &&;
 
   std::vector<std::string> names() const;
 
@@ -105,6 +108,10 @@ class StateValue {
  private:
   Variant value_;
 };
+
+inline std::vector<StateDict::Item> StateDict::items() && {
+  return std::move(items_);
+}
 
 /// Path of the first entry in which two states differ, bytes compared (NaN and -0.0 included);
 /// "" when they are equal.

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/named_tensor.h"
@@ -29,7 +30,10 @@ class TensorMap {
   /// Replaces the tensor at `path`, or adds it at the end.
   void set(std::string_view path, at::Tensor tensor);
 
-  const std::vector<Item>& items() const { return items_; }
+  const std::vector<Item>& items() const& { return items_; }
+
+  /// Of a temporary, such as what `predict` returns: a list of its own, to be iterated safely.
+  std::vector<Item> items() && { return std::move(items_); }
 
   bool empty() const { return items_.empty(); }
 

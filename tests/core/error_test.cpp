@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/factory.h"
+
 using namespace rondo;
 
 TEST_SUITE_BEGIN("core/error");
@@ -37,6 +39,24 @@ TEST_CASE("what is thrown without being a std::exception is described by its tex
   CHECK(described(std::string("out of paper")).find("out of paper") != std::string::npos);
   CHECK(described("out of ink").find("out of ink") != std::string::npos);
   CHECK(described(7).find("of type int") != std::string::npos);
+}
+
+TEST_CASE("a component that throws no std::exception while it is made is named") {
+  struct Thrower {
+    using Component = Thrower;
+    using Options = NoOptions;
+
+    Thrower() { throw 7; }
+  };
+
+  try {
+    use<Thrower>().make();
+    FAIL("nothing was thrown");
+  } catch (const Error&) {
+    const std::string text = describe(std::current_exception());
+    CHECK(text.find("Thrower cannot be made") != std::string::npos);
+    CHECK(text.find("of type int") != std::string::npos);
+  }
 }
 
 TEST_CASE("a config error lists its faults in file order with what is known of their place") {

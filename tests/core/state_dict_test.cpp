@@ -39,4 +39,13 @@ TEST_CASE("bytes are compared: NaN equals itself, -0.0 does not equal 0.0") {
                          StateDict{{"l", StateList{1, "y"}}}) == "l/1");
 }
 
+TEST_CASE("the items of a temporary can be iterated") {
+  const auto make = [] { return StateDict{{"a", 1}, {"b", 2}}; };
+  int64_t sum = 0;
+  for (const auto& item : make().items()) {
+    sum += item.second.as_int();
+  }
+  CHECK(sum == 3);
+}
+
 TEST_SUITE_END();

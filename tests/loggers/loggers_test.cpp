@@ -133,6 +133,11 @@ TEST_CASE("values can be iterated where they are returned") {
     names.push_back(item.first);
   }
   CHECK(names == std::vector<std::string>{"val/loss", "val/accuracy"});
+  names.clear();
+  for (const auto& item : trainer.predict(tiny_loader("val")).items()) {
+    names.push_back(item.first);
+  }
+  CHECK(names == std::vector<std::string>{"logits", "loss"});
 }
 
 TEST_SUITE_END();
