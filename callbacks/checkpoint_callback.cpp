@@ -26,13 +26,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_one_of_ours(const std::exception_ptr& error) {
+/// True for an error that a run survives with checkpoint.on_error = "warn": weights that are not
+/// finite do not get better by training on.
+bool can_go_on_after(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const NonFiniteLossError&) {
+    return false;
   } catch (const Error&) {
     return true;
   } catch (...) {
     return false;
+  }
+}
+
+/// Throws the error on; one about weights that are not finite with what the backend knows of how
+/// they became so.
+[[noreturn]] void throw_explained(const std::exception_ptr& error, Trainer& trainer) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const NonFiniteLossError& plain) {
+    const std::string why = trainer.state().backend->explain_non_finite();
+    throw NonFiniteLossError(why.empty() ? plain.what() : fmt::format("{}\n{}", plain.what(), why));
   }
 }
 
@@ -107,12 +122,29 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
   background_ = std::make_unique<BackgroundSave>(files_);
 }
 
+void CheckpointCallback::post_setup(Trainer& trainer) {
+  sound_.note_buffers(trainer.state().model->module());
+}
+
 void CheckpointCallback::on_enter_fit(
     Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
   for (const fs::path& vanished : index_->drop_vanished()) {
     trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
   }
-  cleanup.push([this, &trainer](const std::exception_ptr&) { settle(trainer, /*waits=*/true); });
+  cleanup.push([this, &trainer](const std::exception_ptr& error) {
+    try {
+      settle(trainer, /*waits=*/true);
+    } catch (const NonFiniteLossError& unsound) {
+      if (error == nullptr) {
+        throw;
+      }
+      trainer.log().error(unsound.what());  // the run ends with what came first, such as the loss
+    }
+  });
+}
+
+void CheckpointCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  sound_.note_buffers(trainer.state().model->module());
 }
 
 void CheckpointCallback::on_train_start(
@@ -163,6 +195,7 @@ fs::path CheckpointCallback::save(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
+  check_of_state(trainer)(state);
   const fs::path path = write_new_checkpoint(*files_, new_name(trainer), state);
   publish(path);
   saving_update_ = trainer.state().timestamp.update;
@@ -179,9 +212,13 @@ void CheckpointCallback::save_in_run(Trainer& trainer) {
   try {
     if (options_.async) {
       background_->begin(
-          new_name(trainer), state, [this](const fs::path& written) { publish(written); });
+          new_name(trainer),
+          state,
+          [this](const fs::path& written) { publish(written); },
+          check_of_state(trainer));
       return;
     }
+    check_of_state(trainer)(state);
     path = write_new_checkpoint(*files_, new_name(trainer), state);
     publish(path);
   } catch (const Error&) {
@@ -228,8 +265,8 @@ void CheckpointCallback::finish_save(Trainer& trainer, const fs::path& path, dou
 }
 
 void CheckpointCallback::fail_save(Trainer& trainer, const std::exception_ptr& error) {
-  if (options_.on_error == "fail" || !is_one_of_ours(error)) {
-    std::rethrow_exception(error);
+  if (options_.on_error == "fail" || !can_go_on_after(error)) {
+    throw_explained(error, trainer);
   }
   ++trainer.state().saves.failed;
   const auto& last = trainer.state().last_checkpoint;
@@ -251,6 +288,12 @@ NewName CheckpointCallback::new_name(const Trainer& trainer) const {
             return free_checkpoint_path(*files, root, name, values);
           },
           [this](const fs::path& path) { index_->announce(path); }};
+}
+
+StateCheck CheckpointCallback::check_of_state(const Trainer& trainer) const {
+  const State& state = trainer.state();
+  return options_.require_finite ? sound_.check_of(state.model->module(), state.timestamp.update)
+                                 : [](const StateDict&) {};
 }
 
 bool CheckpointCallback::has_initial() const {

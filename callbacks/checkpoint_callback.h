@@ -8,6 +8,7 @@
 
 #include "callbacks/callback.h"
 #include "callbacks/checkpoint_options.h"
+#include "callbacks/sound_state.h"
 #include "core/file_system.h"
 
 namespace rondo {
@@ -33,8 +34,10 @@ class CheckpointCallback : public CoreCallback {
 
   /// \throws UsageError  as `check` does, before anything is written
   void pre_setup(Trainer& trainer) override;
+  void post_setup(Trainer& trainer) override;
   void on_enter_fit(
       Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) override;
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_train_start(
       Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t loop_idx) override;
 
@@ -48,6 +51,7 @@ class CheckpointCallback : public CoreCallback {
   void on_fit_end(Trainer& trainer, Loop&) override;
 
   /// Gathers everybody's state, writes it and puts the file into the index, before it returns.
+  /// \throws NonFiniteLossError  when it is not sound (`CheckpointOptions::require_finite`)
   std::filesystem::path save(Trainer& trainer);
 
   /// Finds the file, reads it and gives everybody their state; nothing when there is none. When it
@@ -93,6 +97,7 @@ class CheckpointCallback : public CoreCallback {
   void fail_save(Trainer& trainer, const std::exception_ptr& error);
   void publish(const std::filesystem::path& path) const;
   NewName new_name(const Trainer& trainer) const;
+  StateCheck check_of_state(const Trainer& trainer) const;
   bool has_initial() const;
   StateDict gather(Trainer& trainer);
 
@@ -108,6 +113,7 @@ class CheckpointCallback : public CoreCallback {
   CheckpointOptions options_;
   std::unique_ptr<CheckpointName> name_;
   std::unique_ptr<CheckpointIndex> index_;
+  SoundState sound_;
   int64_t saving_update_ = 0;                   // of the save in progress
   std::optional<int64_t> saved_update_;         // of the newest save that is done, or load
   std::unique_ptr<BackgroundSave> background_;  // last: it ends before what it uses

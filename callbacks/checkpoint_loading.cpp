@@ -197,6 +197,7 @@ void CheckpointCallback::distribute(Trainer& trainer,
   }
   trainer.call(hooks::on_load_checkpoint, checked);
   trainer.state().has_weights |= !keeps_own_model && holds_model(checked);
+  sound_.note_buffers(trainer.state().model->module());
   trainer.state().last_checkpoint = path;
   saved_update_ = trainer.state().timestamp.update;
   trainer.log().info(fmt::format("loaded {}", path.string()));

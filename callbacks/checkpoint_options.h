@@ -35,6 +35,7 @@ struct CheckpointOptions {
   std::string checkpoint_name = "checkpoint_{step}.pt";  ///< must contain {step}
   bool async = false;  ///< write on a thread of its own, from a copy, while training goes on
   std::string on_error = "fail";  ///< what a save that fails does to the run: "fail" or "warn"
+  bool require_finite = true;     ///< write no state with NaN or infinite weights; the run ends
   LoadOptions load = {};          ///< where a run without a checkpoint of its own begins
 };
 

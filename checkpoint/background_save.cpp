@@ -15,12 +15,14 @@ BackgroundSave::~BackgroundSave() {
 
 void BackgroundSave::begin(NewName name,
                            const StateDict& state,
-                           std::function<void(const std::filesystem::path&)> publish) {
+                           std::function<void(const std::filesystem::path&)> publish,
+                           StateCheck check) {
   if (writing_.valid()) {
     throw UsageError("BackgroundSave::begin: the save before it has not been reported");
   }
   snapshot_.take(std::move(name), state);
   publish_ = std::move(publish);
+  check_ = std::move(check);
   try {
     writing_ = std::async(std::launch::async, [this] { return write(); });
   } catch (...) {  // no thread to be had, which would let writers of the state wait for ever
@@ -33,7 +35,7 @@ BackgroundSave::Done BackgroundSave::write() {
   const Stopwatch watch;
   Done done;
   try {
-    done.path = snapshot_.write(*files_);
+    done.path = snapshot_.write(*files_, check_);
     publish_(done.path);
   } catch (...) {
     done.error = std::current_exception();

@@ -39,10 +39,12 @@ class BackgroundSave {
   /// \param name     asked for the path, and from the writing thread for another one when that was
   ///                 taken meanwhile; announces from the writing thread
   /// \param publish  called by the writing thread once the file is durable
+  /// \param check    called by the writing thread with the copy, before anything is written
   /// \throws CheckpointError  when the state cannot be saved
   void begin(NewName name,
              const StateDict& state,
-             std::function<void(const std::filesystem::path&)> publish);
+             std::function<void(const std::filesystem::path&)> publish,
+             StateCheck check = {});
 
   /// True between `begin` and the report of what became of it.
   bool is_in_flight() const { return writing_.valid(); }
@@ -61,6 +63,7 @@ class BackgroundSave {
   std::shared_ptr<FileSystem> files_;
   CheckpointSnapshot snapshot_;
   std::function<void(const std::filesystem::path&)> publish_;
+  StateCheck check_;
   std::future<Done> writing_;  // the last one: it waits in its destructor, and uses the others
 };
 

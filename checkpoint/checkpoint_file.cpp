@@ -47,6 +47,14 @@ void write_archive(WritableFile& file, const detail::PickledState& state) {
   zip.finish();
 }
 
+/// The state whose records are bytes, as they lie there.
+StateDict state_in(const detail::PickledState& pickled, const fs::path& path) {
+  const auto load = [&pickled](at::ScalarType type, const std::string& key, int64_t) {
+    return pickled.records.at(std::stoul(key)).view(type);
+  };
+  return detail::read_pickle(pickled.pickle, {path.string(), "data.pkl", 0}, load);
+}
+
 /// What fills the file of this name.
 std::function<void(WritableFile&)> writer_of(const fs::path& path,
                                              const detail::PickledState& state) {
@@ -151,9 +159,12 @@ void CheckpointSnapshot::take(NewName name, const StateDict& state) {
   path_ = std::move(path);
 }
 
-fs::path CheckpointSnapshot::write(FileSystem& files) {
+fs::path CheckpointSnapshot::write(FileSystem& files, const StateCheck& check) {
   waited_s_ = memory_->finish();
   is_copied_ = true;
+  if (check) {
+    check(state_in(*pickled_, path_));
+  }
   return as_checkpoint_error(
       "save", path_, [&] { return write_new(files, path_, name_, writer_of(path_, *pickled_)); });
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,9 @@ std::filesystem::path write_new_checkpoint(FileSystem& files,
                                            const NewName& name,
                                            const StateDict& state);
 
+/// Looks at a state before it is saved, and throws to keep it from being saved.
+using StateCheck = std::function<void(const StateDict& state)>;
+
 namespace detail {
 
 struct PickledState;
@@ -58,8 +62,9 @@ class CheckpointSnapshot {
   void take(NewName name, const StateDict& state);
 
   /// Writes what was taken last, once, from any thread. \return where it is
+  /// \param check  called with the copy before anything is written; what it throws is thrown on
   /// \throws CheckpointError  as `write_checkpoint`
-  std::filesystem::path write(FileSystem& files);
+  std::filesystem::path write(FileSystem& files, const StateCheck& check = {});
 
   /// True when `write` needs the state's tensors no more; may be asked while it runs.
   bool is_copied() const { return is_copied_; }

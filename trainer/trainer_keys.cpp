@@ -257,6 +257,9 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
            &CheckpointOptions::on_error,
            one_of({"fail", "warn"}),
            "what a save that fails does to the run")
+      .key("require_finite",
+           &CheckpointOptions::require_finite,
+           "end the run instead of saving weights that are NaN or infinite")
       .table("load",
              &CheckpointOptions::load,
              load_keys(),

@@ -303,4 +303,30 @@ TEST_CASE("a run that comes no further is not started again for ever") {
   CHECK(out.find("restart 2") == std::string::npos);
 }
 
+TEST_CASE("a run whose weights become infinite keeps its last file, whatever restarts it") {
+  const TempDir dir;
+  const auto fit = [&](const char* gamma) {
+    const std::string rates = fmt::format(
+        "trainer.init.schedulers=[{{ StepLR = {{ initial_learning_rate = 1e-3, step_size = 7, "
+        "gamma = {} }} }}]",
+        gamma);
+    Process process({RONDO_LAUNCHER,
+                     "fit",
+                     config(dir).string(),
+                     "--max-restarts=1",
+                     "trainer.init.loop.max_steps=8",
+                     "trainer.init.callbacks=[{ KeepNCheckpoints = { n = 1 } }]",
+                     rates},
+                    dir / "out");
+    return process.wait();
+  };
+  CHECK(fit("1e45") == 1);  // infinite as a float, from update 8 on, the last one
+  CHECK(content(dir / "out").find("restart 1") != std::string::npos);
+  CHECK(content(dir / "out").find("model/") != std::string::npos);
+  CHECK(fs::exists(dir / "run/checkpoint_4.pt"));
+  CHECK_FALSE(fs::exists(dir / "run/checkpoint_8.pt"));
+  CHECK(fit("1.0") == 0);
+  CHECK(fs::exists(dir / "run/checkpoint_8.pt"));
+}
+
 TEST_SUITE_END();
