@@ -107,7 +107,7 @@ class CheckpointCallback : public CoreCallback {
   void distribute(Trainer& trainer,
                   const std::filesystem::path& path,
                   StateDict& state,
-                  bool keeps_own_model = false);
+                  const LoadOptions* options = nullptr);
 
   std::shared_ptr<FileSystem> files_;  // shared with whoever writes
   CheckpointOptions options_;

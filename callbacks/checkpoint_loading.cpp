@@ -1,7 +1,6 @@
 // What the checkpoint slot does when a checkpoint is loaded.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <exception>
@@ -9,10 +8,10 @@
 #include "callbacks/callback_states.h"
 #include "callbacks/checkpoint_callback.h"
 #include "callbacks/hooks.h"
+#include "callbacks/loaded_state.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
-#include "checkpoint/partial_state.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "trainer/trainer.h"
@@ -54,61 +53,6 @@ void check_version(const Trainer& trainer, const StateDict& state) {
   trainer.log().warning(what);
 }
 
-/// Everybody's state as it is now, with the tensors themselves.
-StateDict live_state(Trainer& trainer) {
-  StateDict state;
-  trainer.call(hooks::on_save_checkpoint, state);
-  state.set("callbacks", callback_states(trainer));
-  return state;
-}
-
-void warn_unmatched(const Trainer& trainer,
-                    const char* option,
-                    const std::vector<std::string>& globs) {
-  if (!globs.empty()) {
-    trainer.log().warning(fmt::format("checkpoint.load.{}: nothing in the file matches [\"{}\"]",
-                                      option,
-                                      fmt::join(globs, "\", \"")));
-  }
-}
-
-bool holds_model(const StateDict& state) {
-  const StateValue* const model = state.find("model");
-  return model != nullptr && model->is_dict() && !model->as_dict().empty();
-}
-
-/// Leaves of another run's state what the options ask for, in this run's names.
-/// \return true when that is a part of the model
-bool choose(Trainer& trainer, const LoadOptions& options, StateDict& state) {
-  adopt_module_state(state);  // first: names are chosen among those of a run
-  std::vector<std::pair<std::string, std::string>> names;
-  for (const std::vector<std::string>& pair : options.rename) {
-    names.emplace_back(pair.at(0), pair.at(1));
-  }
-  warn_unmatched(trainer, "rename", rename_parameters(state, names));
-  std::vector<std::string> include = options.include;
-  if (options.weights_only) {
-    include = {"model"};
-  }
-  const EntryFilter filter(include, options.ignore);
-  warn_unmatched(trainer, "include and ignore", filter.unmatched(state));
-  const StateValue* metadata = state.find("__metadata__");
-  StateDict kept = metadata != nullptr && metadata->is_dict() ? metadata->as_dict() : StateDict{};
-  if (!filter("rng")) {
-    kept.erase("environment");  // the run is another one: no bits to go on with
-  }
-  state.erase("__metadata__");
-  const bool gives_model = holds_model(take_entries(state, {}, filter));
-  const StateDict own = live_state(trainer);
-  trainer.log().info(fmt::format(
-      "a part of {} is loaded; {}", options.path.string(), describe_choice(state, own, filter)));
-  state = take_entries(state, own, filter);
-  if (!kept.empty()) {
-    state.set("__metadata__", std::move(kept));
-  }
-  return gives_model;
-}
-
 }  // namespace
 
 void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
@@ -140,8 +84,7 @@ void CheckpointCallback::load_file(Trainer& trainer,
                                    const LoadOptions* options) {
   trainer.call(hooks::on_before_load_checkpoint, &path);
   StateDict state = read_checkpoint(path);
-  const bool keeps_own_model = options != nullptr && !choose(trainer, *options, state);
-  distribute(trainer, path, state, keeps_own_model);
+  distribute(trainer, path, state, options);
 }
 
 void CheckpointCallback::warn_of_branch(const Trainer& trainer, const fs::path& newest) const {
@@ -186,8 +129,8 @@ void CheckpointCallback::load_newest(Trainer& trainer, const Paths& best_last) {
 void CheckpointCallback::distribute(Trainer& trainer,
                                     const fs::path& path,
                                     StateDict& state,
-                                    bool keeps_own_model) {
-  adopt_module_state(state);
+                                    const LoadOptions* options) {
+  const bool gives_model = prepare_loaded_state(trainer, path, options, state);
   trainer.call(hooks::preprocess_checkpoint, state);
   const StateDict& checked = state;
   check_version(trainer, checked);
@@ -196,7 +139,7 @@ void CheckpointCallback::distribute(Trainer& trainer,
     load_callback_states(trainer, callbacks->as_dict());
   }
   trainer.call(hooks::on_load_checkpoint, checked);
-  trainer.state().has_weights |= !keeps_own_model && holds_model(checked);
+  trainer.state().has_weights |= gives_model && checked.contains("model");
   sound_.note_buffers(trainer.state().model->module());
   trainer.state().last_checkpoint = path;
   saved_update_ = trainer.state().timestamp.update;

@@ -13,7 +13,10 @@ namespace rondo {
 /// What is left out stays as the run made it. Globs are over the paths of entries, such as
 /// "model/layer1.weight"; one that matches a section, such as "optimizer", means all that is in it.
 struct LoadOptions {
-  std::filesystem::path path = {};        ///< of the file; empty: begin afresh
+  std::filesystem::path path = {};  ///< of the file; empty: begin afresh
+  /// Where the weights are in a file of another program, such as "generator" or "nets/ema"; empty:
+  /// they are looked for. Holds for files that are named elsewhere too.
+  std::string key = "";
   std::vector<std::string> include = {};  ///< globs of what to load; none: everything
   std::vector<std::string> ignore = {};   ///< globs of what to leave out all the same
   /// Pairs of globs for names of parameters and buffers, such as {"old.*", "new.*"}. The other

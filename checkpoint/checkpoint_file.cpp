@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <string>
@@ -20,6 +21,7 @@
 #include "checkpoint/internal/storage_loader.h"
 #include "checkpoint/internal/zip_reader.h"
 #include "checkpoint/internal/zip_writer.h"
+#include "checkpoint/safetensors_file.h"
 #include "core/error.h"
 
 namespace rondo {
@@ -91,20 +93,35 @@ void check_origin(detail::ZipReader& zip) {
   }
 }
 
+bool is_own(const detail::ZipReader& zip) {
+  return zip.find(detail::kManifestRecord) != nullptr;
+}
+
 StateDict read_archive(const fs::path& path) {
   detail::ZipReader zip(path);
   check_origin(zip);
   const detail::ZipRecord& pickle = zip.at("data.pkl");
   const std::string bytes = zip.read_text(pickle, detail::kLargestPickle);
   detail::StorageLoader storages(zip);
-  StateDict state =
-      detail::read_pickle(bytes,
-                          zip.place(pickle),
-                          [&storages](at::ScalarType type, const std::string& key, int64_t numel) {
-                            return storages.load(type, key, numel);
-                          });
+  StateDict state = detail::read_pickle(
+      bytes,
+      zip.place(pickle),
+      [&storages](at::ScalarType type, const std::string& key, int64_t numel) {
+        return storages.load(type, key, numel);
+      },
+      is_own(zip) ? detail::OtherClasses::Refused : detail::OtherClasses::Inert);
   zip.verify_rest();
   return state;
+}
+
+/// By its name, or because the header's JSON begins where no zip archive has such a byte.
+bool is_safetensors(const fs::path& path) {
+  constexpr size_t kLengthBytes = 8;
+  char start[kLengthBytes + 1] = {};
+  std::ifstream file(path, std::ios::binary);
+  return path.extension() == ".safetensors" ||
+         (file.read(start, sizeof start) && start[kLengthBytes] == '{' &&
+          detail::compression_of_content({start, sizeof start}) == detail::Compression::None);
 }
 
 /// Nests whatever is no CheckpointError in one: LibTorch throws c10::Error, the system IoError.
@@ -174,6 +191,9 @@ void CheckpointSnapshot::release() {
 }
 
 StateDict read_checkpoint(const fs::path& path) {
+  if (is_safetensors(path)) {
+    return {{"model", read_safetensors(path)}};
+  }
   return as_checkpoint_error("load", path, [&path] { return read_archive(path); });
 }
 

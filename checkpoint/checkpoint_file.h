@@ -92,8 +92,10 @@ std::string read_manifest(const std::filesystem::path& path);
 /// checksum, and of rondo's own files every byte; compressed or not, whatever its name. Executes
 /// nothing that stands in the file. Tensors own their memory and share it as they did when saved.
 /// Of Python's values a tuple becomes a list, an integer name its decimal text, an OrderedDict a
-/// dictionary, a Parameter its tensor. \throws CheckpointError  naming path, record and offset of
-/// what is wrong
+/// dictionary, a Parameter its tensor, a class its name, another object its attributes; a module,
+/// also in a file of TorchScript or of C++'s `torch::save`, becomes its tensors by dotted names.
+/// A safetensors file becomes {"model": tensors}.
+/// \throws CheckpointError  naming path, record and offset of what is wrong
 StateDict read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace rondo

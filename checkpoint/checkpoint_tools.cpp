@@ -108,11 +108,6 @@ void add_model(StateDict& sums, const StateDict& model) {
 
 }  // namespace
 
-StateDict read_any(const fs::path& path) {
-  return is_safetensors(path) ? StateDict{{"model", read_safetensors(path)}}
-                              : read_checkpoint(path);
-}
-
 void write_any(FileSystem& files, const fs::path& path, const StateDict& state) {
   if (is_safetensors(path)) {
     write_safetensors(files, path, module_state(state));
@@ -159,7 +154,7 @@ StateDict average_models(const std::vector<fs::path>& paths) {
   StateDict sums;
   StateDict last;
   for (const fs::path& path : paths) {
-    StateDict model = module_state(read_any(path));
+    StateDict model = module_state(read_checkpoint(path));
     const std::vector<std::string> found = layout_differences(last.empty() ? model : last, model);
     if (!found.empty()) {
       throw CheckpointError(fmt::format(
@@ -181,7 +176,7 @@ StateDict average_models(const std::vector<fs::path>& paths) {
 }
 
 void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to) {
-  read_any(from);
+  read_checkpoint(from);
   if (is_safetensors(from) != is_safetensors(to)) {
     throw CheckpointError(
         fmt::format("{} is of another format than the name {} says: convert it "
@@ -205,7 +200,7 @@ void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to
       file.read(block.data(), static_cast<std::streamsize>(block.size()));
     }
   });
-  read_any(to);
+  read_checkpoint(to);
 }
 
 void delete_checkpoint(const std::shared_ptr<FileSystem>& files, const fs::path& given) {

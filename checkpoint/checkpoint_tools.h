@@ -14,9 +14,6 @@ namespace rondo {
 /// ".safetensors" is one of those, every other one is a torch archive. All throw CheckpointError
 /// naming the file.
 
-/// Reads either kind: a state, or of safetensors {"model": tensors}.
-StateDict read_any(const std::filesystem::path& path);
-
 /// Writes either kind; of a state, safetensors get what `module_state` finds.
 void write_any(FileSystem& files, const std::filesystem::path& path, const StateDict& state);
 

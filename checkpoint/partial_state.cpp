@@ -263,15 +263,4 @@ std::vector<std::string> rename_parameters(StateDict& state, const Globs& globs)
   return unmatched;
 }
 
-void adopt_module_state(StateDict& state) {
-  const auto& items = state.items();
-  const bool is_module = !items.empty() && std::all_of(items.begin(), items.end(), [](auto& item) {
-    return item.second.is_tensor();
-  });
-  if (is_module) {
-    StateDict model = std::move(state);
-    state = StateDict{{"model", std::move(model)}};
-  }
-}
-
 }  // namespace rondo

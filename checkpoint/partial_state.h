@@ -46,8 +46,4 @@ std::string describe_choice(const StateDict& saved,
 std::vector<std::string> rename_parameters(
     StateDict& state, const std::vector<std::pair<std::string, std::string>>& globs);
 
-/// A module's `state_dict()` as Python saves it, tensors by name, becomes {"model": …}. Any other
-/// state is left as it is.
-void adopt_module_state(StateDict& state);
-
 }  // namespace rondo

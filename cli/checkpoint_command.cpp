@@ -21,7 +21,7 @@ namespace {
 
 int info(const CommandLine& line) {
   for (const fs::path path : line.files) {
-    const StateDict state = read_any(path);
+    const StateDict state = read_checkpoint(path);
     std::cout << fmt::format("file = {}\nbytes = {}\ntensor_bytes = {}\n",
                              path.string(),
                              fs::file_size(path),
@@ -33,7 +33,7 @@ int info(const CommandLine& line) {
 }
 
 int diff(const CommandLine& line) {
-  const auto lines = state_differences(read_any(line.files.at(0)), read_any(line.files.at(1)));
+  const auto lines = state_differences(read_checkpoint(line.files.at(0)), read_checkpoint(line.files.at(1)));
   for (const std::string& text : lines) {
     std::cout << text << "\n";
   }
@@ -45,7 +45,7 @@ int verify(const CommandLine& line) {
   int code = 0;
   for (const std::string& path : line.files) {
     try {
-      read_any(path);
+      read_checkpoint(path);
       std::cout << path << ": whole\n";
     } catch (const CheckpointError&) {
       std::cout << path << ": BROKEN: " << describe(std::current_exception()) << "\n";
@@ -56,7 +56,7 @@ int verify(const CommandLine& line) {
 }
 
 int convert(const CommandLine& line) {
-  write_any(*real_file_system(), line.files.at(1), read_any(line.files.at(0)));
+  write_any(*real_file_system(), line.files.at(1), read_checkpoint(line.files.at(0)));
   return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "callbacks/checkpoint_callback.h"
 #include "checkpoint/checkpoint_file.h"
+#include "checkpoint/foreign_state.h"
 #include "core/error.h"
 #include "data/data_dir.h"
 #include "loops/validate_all.h"
@@ -123,7 +124,7 @@ class CheckpointEvaluation {
     bool knows_update = false;
     try {
       StateDict state = read.get();
-      knows_update = state.find("global_step") != nullptr;
+      knows_update = is_run_state(state) && state.contains("global_step");
       trainer_.slot<CheckpointCallback>("checkpoint").load(trainer_, path, std::move(state));
     } catch (const Error&) {
       table_.skipped.push_back({path, describe(std::current_exception())});

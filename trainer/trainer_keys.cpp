@@ -210,6 +210,9 @@ struct RenameOption {
 KeyTable<LoadOptions> load_keys() {
   KeyTable<LoadOptions> keys;
   keys.key("path", &LoadOptions::path, "checkpoint file to begin with; empty: begin afresh")
+      .key("key",
+           &LoadOptions::key,
+           "where the weights are in a file of another program; empty: look for them")
       .key("include", &LoadOptions::include, "globs of the entries to load; none: all")
       .key("ignore", &LoadOptions::ignore, "globs of the entries not to load")
       .key_of(

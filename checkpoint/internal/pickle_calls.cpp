@@ -26,6 +26,12 @@ const std::vector<ObjectId>& tuple_items(const PickleObject& object, const char*
   return list.items;
 }
 
+/// Functions of PyTorch that make tensors of kinds that are not read: without their result the
+/// model would lack one.
+bool makes_tensor(std::string_view module) {
+  return module == "torch._utils" || module == "torch._tensor";
+}
+
 }  // namespace
 
 template <class T>
@@ -33,7 +39,7 @@ const T& PickleCalls::get(ObjectId id, const char* what) const {
   return get_as<T>(objects_[id], what);
 }
 
-PickleGlobal PickleCalls::global(std::string_view module, std::string_view name) {
+PickleGlobal PickleCalls::global(std::string_view module, std::string_view name) const {
   if (module == "collections" && name == "OrderedDict") {
     return {PickleGlobal::OrderedDict};
   }
@@ -50,6 +56,9 @@ PickleGlobal PickleCalls::global(std::string_view module, std::string_view name)
     if (const auto type = type_of_storage_class(name)) {
       return {PickleGlobal::Storage, *type};
     }
+  }
+  if (other_classes_ == OtherClasses::Inert && !makes_tensor(module)) {
+    return {PickleGlobal::Other, at::kFloat, fmt::format("{}.{}", module, name)};
   }
   throw Malformed(
       fmt::format("the file asks for {}, which is not loaded: a checkpoint holds dense tensors, "
@@ -73,7 +82,11 @@ PickleObject PickleCalls::persistent(const PickleObject& id) const {
 }
 
 PickleObject PickleCalls::call(const PickleObject& function, const PickleObject& arguments) const {
-  const auto kind = get_as<PickleGlobal>(function, "something that can be called").kind;
+  const auto& global = get_as<PickleGlobal>(function, "something that can be called");
+  const auto kind = global.kind;
+  if (kind == PickleGlobal::Other) {
+    return PickleDict{{}, false, global.name};
+  }
   const auto& list = tuple_items(arguments, "a tuple of arguments");
   if (kind == PickleGlobal::OrderedDict && list.empty()) {
     return PickleDict{{}, true};

@@ -38,6 +38,7 @@ enum class Op : uint8_t {
   LongGet = 'j',
   Global = 'c',
   Reduce = 'R',
+  NewObject = 0x81,  ///< read only
   Build = 'b',
   PersistentId = 'Q',
 };

@@ -19,9 +19,26 @@ class StateBuilder {
       : objects_(objects), budget_((uint64_t{16} << 20) + kValueCost * pickle_size) {}
 
   StateDict dict(const PickleDict& dict, int depth) {
+    const auto* attributes =
+        dict.attributes ? std::get_if<PickleDict>(&objects_[*dict.attributes]) : nullptr;
     StateDict state;
     std::unordered_set<std::string_view> names;  // views into `state`, whose items must not move
-    state.items().reserve(dict.items.size());
+    state.items().reserve(dict.items.size() +
+                          (attributes != nullptr ? attributes->items.size() : 0));
+    add(dict, depth, state, names);
+    if (attributes != nullptr) {
+      add(*attributes, depth, state, names);
+    }
+    return is_module(state, dict.class_name) ? tensors_of(state) : state;
+  }
+
+ private:
+  static constexpr uint64_t kValueCost = 64;
+
+  void add(const PickleDict& dict,
+           int depth,
+           StateDict& state,
+           std::unordered_set<std::string_view>& names) {
     for (const auto& [key, item] : dict.items) {
       std::string name = name_of(objects_[key]);
       spend(name.size());
@@ -30,11 +47,47 @@ class StateBuilder {
         throw Malformed("a dictionary has two entries " + in_quotes(state.items().back().first));
       }
     }
-    return state;
   }
 
- private:
-  static constexpr uint64_t kValueCost = 64;
+  /// True for the attributes of a torch.nn.Module, or of a module of TorchScript.
+  static bool is_module(const StateDict& state, const std::string& class_name) {
+    constexpr std::string_view kScript = "__torch__.";
+    return class_name.compare(0, kScript.size(), kScript) == 0 ||
+           (!class_name.empty() && state.find("_parameters") != nullptr &&
+            state.find("_modules") != nullptr);
+  }
+
+  /// A module's tensors by dotted names. Python keeps them, and the modules in it, in dictionaries
+  /// of their kinds; in TorchScript they are attributes.
+  StateDict tensors_of(const StateDict& module) {
+    StateDict tensors;
+    const bool is_python = module.find("_modules") != nullptr;
+    for (const auto& [name, value] : module.items()) {
+      const bool is_holder = is_python && value.is_dict();
+      if (is_holder && (name == "_parameters" || name == "_buffers" || name == "_modules")) {
+        for (const auto& [inner, held] : value.as_dict().items()) {
+          add_tensors(inner, held, tensors);
+        }
+      } else if (!is_python) {
+        add_tensors(name, value, tensors);
+      }
+    }
+    return tensors;
+  }
+
+  void add_tensors(const std::string& name, const StateValue& value, StateDict& tensors) {
+    spend(kValueCost + name.size());
+    if (value.is_tensor()) {
+      tensors.items().emplace_back(name, value);
+    } else if (value.is_dict()) {
+      for (const auto& [inner, tensor] : value.as_dict().items()) {
+        if (tensor.is_tensor()) {
+          spend(kValueCost + name.size() + inner.size());
+          tensors.items().emplace_back(name + "." + inner, tensor);
+        }
+      }
+    }
+  }
 
   StateValue value(ObjectId id, int depth) {
     if (depth > kDeepestState) {
@@ -69,7 +122,10 @@ class StateBuilder {
 
   StateValue value_of(const PickleDict& object, int depth) { return dict(object, depth); }
 
-  StateValue value_of(const PickleGlobal&, int) {
+  StateValue value_of(const PickleGlobal& global, int) {
+    if (global.kind == PickleGlobal::Other) {
+      return global.name;
+    }
     throw Malformed("a class or function where a value should stand");
   }
 
@@ -83,6 +139,10 @@ class StateBuilder {
     }
     if (const auto* number = std::get_if<int64_t>(&key)) {
       return std::to_string(*number);
+    }
+    if (const auto* global = std::get_if<PickleGlobal>(&key);
+        global != nullptr && global->kind == PickleGlobal::Other) {
+      return global->name;
     }
     throw Malformed("a dictionary with a name that is neither a text nor an integer");
   }

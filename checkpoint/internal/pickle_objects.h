@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,15 +24,19 @@ struct PickleList {
 
 struct PickleDict {
   std::vector<std::pair<ObjectId, ObjectId>> items;
-  bool is_ordered = false;  ///< a collections.OrderedDict
+  bool is_ordered = false;      ///< a collections.OrderedDict
+  std::string class_name = {};  ///< of an object, whose attributes these are; "" for a dictionary
+  std::optional<ObjectId> attributes = {};  ///< a dictionary of more of an object's attributes
 };
 
-/// The only things in Python that a checkpoint may name.
+/// What a pickle names in Python. Of classes and functions that a checkpoint does not need, nothing
+/// but the name is known.
 struct PickleGlobal {
-  enum Kind { OrderedDict, RebuildTensor, RebuildParameter, Size, Storage };
+  enum Kind { OrderedDict, RebuildTensor, RebuildParameter, Size, Storage, Other };
 
   Kind kind = OrderedDict;
   at::ScalarType type = at::kFloat;  ///< of a Storage
+  std::string name = {};             ///< of an Other
 };
 
 /// Elements of a storage, shape [numel]: not yet a tensor of the state.
@@ -50,7 +55,9 @@ using PickleObject = std::variant<std::monostate,
                                   PickleGlobal,
                                   PickleStorage>;
 
-/// The dictionary `root` as a state: tuples as lists, integer names as decimal text.
+/// The dictionary `root` as a state: tuples as lists, integer names as decimal text, classes as
+/// their names, objects as dictionaries of their attributes, and those that are modules as their
+/// tensors by dotted names.
 /// \param pickle_size  of the bytes that the objects came from; bounds what they may unfold to
 /// \throws Malformed  when it is no dictionary, holds what a state cannot hold, refers to itself,
 /// is

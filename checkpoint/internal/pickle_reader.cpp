@@ -16,8 +16,8 @@ namespace {
 /// The stack machine that a pickle is a program for.
 class PickleMachine {
  public:
-  PickleMachine(std::string_view bytes, LoadStorage load_storage)
-      : in_(bytes), calls_(objects_, std::move(load_storage)) {}
+  PickleMachine(std::string_view bytes, LoadStorage load_storage, OtherClasses other_classes)
+      : in_(bytes), calls_(objects_, std::move(load_storage), other_classes) {}
 
   /// Where the operation that was read last begins.
   size_t position() const { return position_; }
@@ -101,6 +101,7 @@ class PickleMachine {
       case Op::PersistentId:
         return push(calls_.persistent(objects_[pop()]));
       case Op::Reduce:
+      case Op::NewObject:
         return reduce();
       case Op::Build:
         return build();
@@ -185,6 +186,10 @@ class PickleMachine {
   }
 
   void append(const std::vector<ObjectId>& items) {
+    if (const auto* object = std::get_if<PickleDict>(&objects_[top()]);
+        object != nullptr && !object->class_name.empty()) {
+      return;  // a list of some class: its elements are no attributes
+    }
     auto& list = top_as<PickleList>("a list to append to");
     if (list.is_tuple) {
       throw Malformed("a tuple cannot grow");
@@ -224,9 +229,13 @@ class PickleMachine {
 
   /// The attributes of an OrderedDict, such as a Module's _metadata, are no part of the state.
   void build() {
-    pop();
-    if (!top_as<PickleDict>("an OrderedDict to give attributes to").is_ordered) {
+    const ObjectId attributes = pop();
+    auto& dict = top_as<PickleDict>("an OrderedDict to give attributes to");
+    if (!dict.is_ordered && dict.class_name.empty()) {
       throw Malformed("attributes for something that is no OrderedDict");
+    }
+    if (!dict.is_ordered) {
+      dict.attributes = attributes;
     }
   }
 
@@ -241,8 +250,11 @@ class PickleMachine {
 
 }  // namespace
 
-StateDict read_pickle(std::string_view bytes, FilePlace place, LoadStorage load_storage) {
-  PickleMachine machine(bytes, std::move(load_storage));
+StateDict read_pickle(std::string_view bytes,
+                      FilePlace place,
+                      LoadStorage load_storage,
+                      OtherClasses other_classes) {
+  PickleMachine machine(bytes, std::move(load_storage), other_classes);
   try {
     return machine.run();
   } catch (const Malformed& error) {

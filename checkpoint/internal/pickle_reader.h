@@ -12,6 +12,9 @@ namespace rondo::detail {
 /// dictionaries. Runs nothing; memory and stack stay within fixed multiples of the pickle's size
 /// and of the storages it names. \param place  where `bytes` begin in the file \throws
 /// CheckpointError  naming the place of the operation that is wrong
-StateDict read_pickle(std::string_view bytes, FilePlace place, LoadStorage load_storage);
+StateDict read_pickle(std::string_view bytes,
+                      FilePlace place,
+                      LoadStorage load_storage,
+                      OtherClasses other_classes = OtherClasses::Refused);
 
 }  // namespace rondo::detail

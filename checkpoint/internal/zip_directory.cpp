@@ -39,7 +39,7 @@ std::string diagnose(const RandomAccessFile& file) {
   if (start == std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14)) {
     return "PyTorch's format before 1.6; load it in Python and torch.save it anew";
   }
-  return "not a zip archive";
+  return "not a zip archive, which torch.save writes, and not safetensors either";
 }
 
 /// Position in `tail` of the end record whose comment reaches to the end of the file.
@@ -148,9 +148,9 @@ ZipRecord parse_entry(ByteReader& in) {
   }
   in.take(comment_size);
   check((flags & kEncryptedFlag) == 0, "an encrypted record");
-  check(method == kStored,
-        "a compressed record; torch.save writes none: repack the archive with `zip -0`");
-  check(packed == record.size, "a stored record with two sizes");
+  record.is_compressed = method != kStored;
+  check(record.is_compressed || packed == record.size, "a stored record with two sizes");
+  record.size = packed;
   return record;
 }
 
@@ -185,7 +185,8 @@ void locate_data(const RandomAccessFile& file, uint64_t limit, ZipRecord& record
   ByteReader in(header);
   check(in.number<uint32_t>() == kLocalSignature, "no header of a record where it should be");
   in.take(2 + 2);  // version, flags
-  check(in.number<uint16_t>() == kStored, "a compressed record");
+  check((in.number<uint16_t>() != kStored) == record.is_compressed,
+        "the record is compressed in one place and stored in the other");
   in.take(2 + 2 + 4 + 4 + 4);  // time, date, checksum, sizes: PyTorch writes some after the data
   const size_t name_size = in.number<uint16_t>();
   const size_t extra_size = in.number<uint16_t>();

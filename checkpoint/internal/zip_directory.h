@@ -8,13 +8,14 @@
 
 namespace rondo::detail {
 
-/// A stored record of a zip archive.
+/// A record of a zip archive.
 struct ZipRecord {
-  std::string name;     ///< with the root folder
-  uint64_t header = 0;  ///< where its local header begins
-  uint64_t data = 0;    ///< where its bytes begin
-  uint64_t size = 0;
-  uint32_t crc = 0;
+  std::string name;            ///< with the root folder
+  uint64_t header = 0;         ///< where its local header begins
+  uint64_t data = 0;           ///< where its bytes begin
+  uint64_t size = 0;           ///< of its bytes in the file
+  uint32_t crc = 0;            ///< of what they unpack to
+  bool is_compressed = false;  ///< as the code in a file of TorchScript is; it is not read
 };
 
 struct ZipDirectory {

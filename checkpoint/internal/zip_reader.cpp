@@ -57,12 +57,14 @@ const ZipRecord& ZipReader::at(std::string_view name) const {
 }
 
 void ZipReader::read(const ZipRecord& record, void* to) {
+  require_stored(record);
   file_.read(record.data, to, record.size);
   expect_checksum(record, checksum(to, record.size));
   is_verified_[index_of(record)] = true;
 }
 
 std::shared_ptr<void> ZipReader::map(const ZipRecord& record) {
+  require_stored(record);
   expect_checksum(record, checksum_between(record.data, record.data + record.size, 0));
   is_verified_[index_of(record)] = true;
   return file_.map(record.data, record.size);
@@ -85,7 +87,7 @@ bool ZipReader::is_sealed() const {
 void ZipReader::verify_rest() {
   for (size_t i = 0; i < directory_.records.size(); ++i) {
     const ZipRecord& record = directory_.records[i];
-    if (!is_verified_[i]) {
+    if (!is_verified_[i] && !record.is_compressed) {
       expect_checksum(record, checksum_between(record.data, record.data + record.size, 0));
     }
   }
@@ -111,6 +113,13 @@ uint32_t ZipReader::checksum_between(uint64_t begin, uint64_t end, uint32_t befo
     begin += size;
   }
   return before;
+}
+
+void ZipReader::require_stored(const ZipRecord& record) const {
+  if (record.is_compressed) {
+    fail_at(place(record),
+            "a compressed record; torch.save writes none: repack the archive with `zip -0`");
+  }
 }
 
 void ZipReader::expect_checksum(const ZipRecord& record, uint32_t found) const {

@@ -14,7 +14,8 @@
 
 namespace rondo::detail {
 
-/// Reads the records of a torch archive, each against its checksum.
+/// Reads the stored records of a torch archive, each against its checksum. Compressed ones are
+/// passed over.
 /// All throw CheckpointError naming path, record and offset of what is wrong, or IoError.
 class ZipReader {
  public:
@@ -35,8 +36,8 @@ class ZipReader {
   /// True when the file ends with a seal.
   bool is_sealed() const;
 
-  /// Checks the records that were not read, and the seal where there is one: afterwards no byte
-  /// of a sealed file is left unchecked.
+  /// Checks the stored records that were not read, and the seal where there is one: afterwards no
+  /// byte of a sealed file is left unchecked.
   void verify_rest();
 
   FilePlace place(const ZipRecord& record) const;
@@ -44,6 +45,7 @@ class ZipReader {
  private:
   size_t index_of(const ZipRecord& record) const;
   uint32_t checksum_between(uint64_t begin, uint64_t end, uint32_t before) const;
+  void require_stored(const ZipRecord& record) const;
   void expect_checksum(const ZipRecord& record, uint32_t found) const;
   void verify_seal() const;
 

@@ -87,12 +87,12 @@ TEST_CASE("the model of a checkpoint goes to safetensors and back") {
   const TempDir dir;
   const StateDict state = run_state(2.5F, 3);
   write_checkpoint(files(), dir / "a.pt", state);
-  write_any(files(), dir / "a.safetensors", read_any(dir / "a.pt"));
-  write_any(files(), dir / "b.pt", read_any(dir / "a.safetensors"));
+  write_any(files(), dir / "a.safetensors", read_checkpoint(dir / "a.pt"));
+  write_any(files(), dir / "b.pt", read_checkpoint(dir / "a.safetensors"));
   const StateDict back = read_checkpoint(dir / "b.pt");
   CHECK(first_difference(back.at("model").as_dict(), state.at("model").as_dict()).empty());
   write_checkpoint(files(), dir / "none.pt", StateDict{{"model", 3}});
-  CHECK_THROWS_AS(write_any(files(), dir / "x.safetensors", read_any(dir / "none.pt")),
+  CHECK_THROWS_AS(write_any(files(), dir / "x.safetensors", read_checkpoint(dir / "none.pt")),
                   CheckpointError);
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("a copy has the same bytes; a broken file is not copied") {
 TEST_CASE("a copy under the name of another format leaves what is there as it was") {
   const TempDir dir;
   write_checkpoint(files(), dir / "a.pt", run_state(1.0F, 3));
-  write_any(files(), dir / "a.safetensors", read_any(dir / "a.pt"));
+  write_any(files(), dir / "a.safetensors", read_checkpoint(dir / "a.pt"));
   const std::string model = bytes_of(dir / "a.safetensors");
   const std::string run = bytes_of(dir / "a.pt");
   CHECK_THROWS_AS(copy_checkpoint(files(), dir / "a.pt", dir / "a.safetensors"), CheckpointError);

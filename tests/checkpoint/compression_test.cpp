@@ -167,7 +167,7 @@ TEST_CASE("a copy keeps its compression, a conversion takes that of its name") {
   copy_checkpoint(files(), dir / "a.pt.zst", dir / "b.pt.zst");
   CHECK(bytes_of(dir / "a.pt.zst") == bytes_of(dir / "b.pt.zst"));
   CHECK_THROWS_AS(copy_checkpoint(files(), dir / "a.pt.zst", dir / "c.pt"), CheckpointError);
-  write_any(files(), dir / "c.pt", read_any(dir / "a.pt.zst"));
+  write_any(files(), dir / "c.pt", read_checkpoint(dir / "a.pt.zst"));
   write_checkpoint(files(), dir / "d.pt", sample_state());
   CHECK(bytes_of(dir / "c.pt") == bytes_of(dir / "d.pt"));
 }

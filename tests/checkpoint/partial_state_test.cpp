@@ -84,13 +84,4 @@ TEST_CASE("two entries that would get one name are refused") {
   CHECK_THROWS_AS(rename_parameters(state, {{"*.x", "x"}}), CheckpointError);
 }
 
-TEST_CASE("tensors by name are a model; anything else stays what it is") {
-  StateDict plain{{"a", torch::zeros({1})}};
-  adopt_module_state(plain);
-  CHECK(plain.contains("model/a"));
-  StateDict run{{"model", plain.at("model")}, {"global_step", 3}};
-  adopt_module_state(run);
-  CHECK(run.names() == Names{"model", "global_step"});
-}
-
 TEST_SUITE_END();

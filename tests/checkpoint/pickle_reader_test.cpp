@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <string>
+#include <vector>
 
 #include "checkpoint/internal/bytes.h"
 #include "core/error.h"
@@ -247,6 +248,57 @@ TEST_CASE("a tensor with metadata, such as a conjugate, is refused") {
                             "ccollections\nOrderedDict\n)R"s;
   CHECK_FALSE(is_refused(holding(front + "NtR")));
   CHECK(is_refused(holding(front + "}tR")));
+}
+
+TEST_CASE("of another program's file classes and functions are names, objects their attributes") {
+  const auto read_inert = [](const std::string& body) {
+    return rondo::detail::read_pickle("\x80\x02"s + body,
+                                      {"x.pt", "data.pkl", 0},
+                                      eight_elements,
+                                      rondo::detail::OtherClasses::Inert);
+  };
+  CHECK(read_inert(holding("ctorch\nfloat32\n")).at("v").as_string() == "torch.float32");
+  CHECK(read_inert(holding("cos\nsystem\n(" + text("touch x") + "tR")).at("v").as_dict().empty());
+  const std::string object = "cargparse\nNamespace\n)\x81";
+  CHECK(read_inert(holding(object + "}" + text("lr") + "K\x01sb")).at("v/lr").as_int() == 1);
+  CHECK(read_inert(holding(object + ")b")).at("v").as_dict().empty());
+  CHECK(read_inert(holding(object + "(K\x01" + "e")).at("v").as_dict().empty());
+  CHECK(read_inert("}cmine\nCallback\nK\x01s.").at("mine.Callback").as_int() == 1);
+  CHECK_THROWS_AS(read_inert(holding("ctorch._utils\n_rebuild_qtensor\n")), CheckpointError);
+  CHECK_THROWS_AS(read_inert(holding("K\x01)\x81")), CheckpointError);
+  CHECK_THROWS_AS(read_inert("c__main__\nNet\n."), CheckpointError);
+}
+
+TEST_CASE("attributes that many objects refer to do not fill the memory") {
+  std::string many = "](}(";
+  for (char name = 'a'; name <= 'z'; ++name) {
+    many += text(std::string(1, name)) + text(std::string(10000, name));
+  }
+  many += "uq\x01";
+  for (int i = 0; i < 20000; ++i) {
+    many += "cm\nC\n)\x81h\x01" + "b"s;
+  }
+  CHECK_THROWS_AS(rondo::detail::read_pickle("\x80\x02"s + holding(many + "e"),
+                                             {"x.pt", "data.pkl", 0},
+                                             eight_elements,
+                                             rondo::detail::OtherClasses::Inert),
+                  CheckpointError);
+}
+
+TEST_CASE("a module of Python is its tensors by dotted names") {
+  const std::string kModule = "ctorch.nn\nLinear\n)\x81";
+  const std::string weight = tensor("K\x01", "K\x02\x85", "K\x03\x85");
+  const std::string inner = kModule + "}(" + text("_parameters") + "}(" + text("weight") + weight +
+                            text("bias") + "Nu" + text("_buffers") + "}" + text("_modules") + "}" +
+                            text("in_features") + "K\x02" + "ub";
+  const std::string outer = kModule + "}(" + text("_parameters") + "}" + text("_buffers") + "}" +
+                            text("mean") + weight + "s" + text("_modules") + "}" + text("0") +
+                            inner + "s" + text("training") + "\x88" + "ub";
+  const StateDict state = rondo::detail::read_pickle("\x80\x02"s + holding(outer),
+                                                     {"x.pt", "data.pkl", 0},
+                                                     eight_elements,
+                                                     rondo::detail::OtherClasses::Inert);
+  CHECK(state.at("v").as_dict().names() == std::vector<std::string>{"mean", "0.weight"});
 }
 
 TEST_SUITE_END();

@@ -108,4 +108,61 @@ torch.save(state, sys.argv[1] + "/python.pt")
   CHECK(first_difference(bits_of(trainer), before).empty());
 }
 
+TEST_CASE("whatever Python programs save a model in begins a run with its weights, at update 0") {
+  if (skips_without("torch")) {
+    return;
+  }
+  const TempDir dir;
+  REQUIRE(runs_in_python("torch", dir, R"(
+import argparse, collections, pathlib, sys, torch
+to = sys.argv[1] + "/"
+model = torch.nn.Sequential(torch.nn.Linear(4, 3))
+optimizer = torch.optim.Adam(model.parameters())
+model(torch.ones(2, 4)).sum().backward()
+optimizer.step()
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+weights = model.state_dict()
+class Attributes(dict):
+    pass
+class Watcher:
+    def __init__(self):
+        self.best, self.folder = torch.tensor(0.5), pathlib.Path("/tmp")
+torch.save(weights, to + "weights.pt")
+torch.save({"epoch": 5, "model_state_dict": weights, "loss": 0.25,
+            "optimizer_state_dict": optimizer.state_dict()}, to + "tutorial.pt")
+prefixed = collections.OrderedDict(("model." + k, v) for k, v in weights.items())
+prefixed["metric.total"] = torch.tensor(3)
+torch.save({"epoch": 5, "global_step": 100, "pytorch-lightning_version": "2.1.0",
+            "state_dict": prefixed,
+            "loops": {"fit_loop": {"state_dict": {}, "epoch_progress": {"total": {"ready": 6}}}},
+            "callbacks": {"ModelCheckpoint{'monitor': None}": {"best_model_path": "x",
+                          "best": torch.tensor(0.5), "folder": pathlib.Path("/tmp")},
+                          Watcher: Watcher()},
+            "optimizer_states": [optimizer.state_dict()], "lr_schedulers": [scheduler.state_dict()],
+            "hparams_name": "kwargs", "hyper_parameters": Attributes(lr=0.1, dtype=torch.float32,
+                          args=argparse.Namespace(depth=3, tags={"a"}))}, to + "last.ckpt")
+torch.save({"net": {"module." + k: v for k, v in weights.items()}, "acc": 0.5}, to + "parallel.pt")
+torch.save(model, to + "module.pt")
+torch.save({"epoch": 3, "model": model, "ema": None}, to + "wrapped_module.pt")
+torch.jit.script(model).save(to + "script.pt")
+torch.jit.trace(model, torch.ones(2, 4)).save(to + "trace.pt")
+)"));
+  const StateDict weights = read_checkpoint(dir / "weights.pt");
+  for (const char* name : {"weights.pt",
+                           "tutorial.pt",
+                           "last.ckpt",
+                           "parallel.pt",
+                           "module.pt",
+                           "wrapped_module.pt",
+                           "script.pt",
+                           "trace.pt"}) {
+    CAPTURE(name);
+    Trainer trainer(beginning_with(dir, name), quiet_log());
+    trainer.load_checkpoint({});
+    const StateDict state = bits_of(trainer);
+    CHECK(first_difference(state.at("model").as_dict(), weights).empty());
+    CHECK(trainer.state().global_step() == 0);
+  }
+}
+
 TEST_SUITE_END();
