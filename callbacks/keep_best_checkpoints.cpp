@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <numeric>
+#include <typeinfo>
 
 #include "callbacks/callback_states.h"
 #include "callbacks/checkpoint_callback.h"
@@ -12,6 +14,8 @@
 #include "core/file_system.h"
 #include "core/registry.h"
 #include "core/require.h"
+#include "loops/loop.h"
+#include "loops/run_plan.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -54,6 +58,44 @@ void duplicate(const fs::path& from, const fs::path& to) {
   files.sync_directory(to.parent_path());
 }
 
+/// How many updates lie between two of what happens at this cadence and at the end of a run;
+/// nothing when that cannot be told.
+std::optional<int64_t> updates_between(const Time& cadence, const RunLength& run) {
+  if (cadence.is_zero()) {
+    return run.total->count();
+  }
+  const Time between = counted(cadence, run);
+  return between.unit() == TimeUnit::Update ? std::optional(between.count()) : std::nullopt;
+}
+
+void warn_when_seldom_judged(const Trainer& trainer, const Loop& loop) {
+  const auto* training = dynamic_cast<const TrainingLoop*>(&loop);
+  const RunPlan& plan = *trainer.state().plan;
+  const RunLength& run = plan.length();
+  if (training == nullptr || typeid(plan) != typeid(RunPlan) || !run.total ||
+      run.total->unit() != TimeUnit::Update) {
+    return;
+  }
+  if (!plan.validates()) {
+    trainer.log().warning(
+        "KeepBestCheckpoints keeps nothing: loop.eval_frequency is 0, so nothing is validated");
+    return;
+  }
+  const int64_t last = run.total->count();
+  const auto saves = updates_between(trainer.options().checkpoint.steps, run);
+  const auto validations = updates_between(training->options().eval_frequency, run);
+  if (saves && validations && std::min(*saves, *validations) < last &&
+      *saves / std::gcd(*saves, *validations) >= (last + *validations - 1) / *validations) {
+    trainer.log().warning(fmt::format(
+        "KeepBestCheckpoints chooses from one checkpoint only, that of update {}: saves, every {} "
+        "updates, and validations, every {}, are never at the same update before the last. Make "
+        "one of checkpoint.steps and loop.eval_frequency a multiple of the other",
+        last,
+        *saves,
+        *validations));
+  }
+}
+
 }  // namespace
 
 KeepBestCheckpoints::KeepBestCheckpoints(const Options& options)
@@ -68,8 +110,9 @@ void KeepBestCheckpoints::post_setup(Trainer& trainer) {
 void KeepBestCheckpoints::on_fit_start(Trainer& trainer,
                                        const DataLoader&,
                                        const Loaders& val,
-                                       Loop&) {
+                                       Loop& loop) {
   direction_.resolve(trainer, val);
+  warn_when_seldom_judged(trainer, loop);
   if (!is_loaded_) {
     return;
   }

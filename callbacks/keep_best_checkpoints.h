@@ -19,7 +19,9 @@ namespace rondo {
 /// system has them, and costs nothing then. A run may have several, for several metrics: a copy
 /// goes when none of them keeps it.
 ///
-/// A checkpoint is judged by the newest validation at its own update; one without is not kept.
+/// A checkpoint is judged by the newest validation at its own update; one without is not kept. When
+/// a run saves and validates at the same update only at its end, a warning says so before it
+/// begins.
 class KeepBestCheckpoints final : public Callback {
  public:
   struct Options {

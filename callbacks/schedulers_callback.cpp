@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <optional>
+
+#include "callbacks/checkpoint_callback.h"
 #include "callbacks/hooks.h"
 #include "core/error.h"
 #include "loops/run_plan.h"
@@ -22,6 +26,46 @@ std::vector<at::Tensor> driven(const Scheduler& scheduler, Optimizer& optimizer)
   return numbers;
 }
 
+std::vector<double> values_of(const std::vector<at::Tensor>& numbers) {
+  std::vector<double> values;
+  values.reserve(numbers.size());
+  for (const at::Tensor& number : numbers) {
+    values.push_back(number.item<double>());
+  }
+  return values;
+}
+
+/// True when a fit continues with the numbers of its own run's last update.
+bool goes_on(Trainer& trainer) {
+  const State& state = trainer.state();
+  return state.timestamp.update > 0 &&
+         (state.has_trained ||
+          trainer.slot<CheckpointCallback>("checkpoint").resumed_from(trainer).has_value());
+}
+
+/// A schedule over a fraction of the run has another course when the run's length changes.
+void warn_of_jump(const Trainer& trainer,
+                  const Scheduler& scheduler,
+                  const std::vector<double>& before,
+                  const std::vector<double>& now) {
+  constexpr double kRounding = 1e-6;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (std::abs(now[i] - before[i]) <= kRounding * std::abs(before[i])) {
+      continue;
+    }
+    const std::optional<Time>& total = trainer.state().plan->length().total;
+    trainer.log().warning(fmt::format(
+        "{} jumps from {:.6g} to {:.6g} at update {}: the schedule, or the length of the run that "
+        "it follows{}, has changed. A total_iters in updates keeps its course in a longer run",
+        scheduler.target().param_group_key,
+        before[i],
+        now[i],
+        trainer.state().timestamp.update,
+        total ? fmt::format(" (now {})", total->to_string()) : ""));
+    return;
+  }
+}
+
 }  // namespace
 
 void SchedulersCallback::setup(Trainer& trainer) {
@@ -39,7 +83,11 @@ void SchedulersCallback::on_fit_start(Trainer& trainer, const DataLoader&, const
   State& state = trainer.state();
   for (const auto& scheduler : state.schedulers) {
     scheduler->resolve(state.plan->length());
+    const std::vector<double> before = values_of(driven(*scheduler, *state.optimizer));
     scheduler->write(state.timestamp, *state.optimizer);
+    if (goes_on(trainer)) {
+      warn_of_jump(trainer, *scheduler, before, values_of(driven(*scheduler, *state.optimizer)));
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "core/error.h"
+#include "loops/fit_run.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -148,6 +149,30 @@ TEST_CASE("the checkpoints that validated best are kept, whatever becomes of the
     CHECK(read_checkpoint(dir / "run/best/checkpoint_4.pt").at("global_step").as_int() == 4);
     CHECK_FALSE(fs::exists(dir / "run/checkpoint_4.pt"));
   }
+}
+
+TEST_CASE("a run whose saves and validations never meet before its end says so before it begins") {
+  const auto warnings_of = [](int64_t saves, const Time& validations) {
+    const TempDir dir;
+    TrainerOptions options = run_options(dir / "run", saves);
+    options.loop.eval_frequency = validations;
+    options.callbacks = {use<KeepBestCheckpoints>({"loss", "min", 1})};
+    std::vector<std::string> lines;
+    Trainer trainer(options, quiet_log(&lines));
+    trainer.start_fit(tiny_loader("train"), {tiny_loader("val")});
+    return std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("KeepBestCheckpoints") != std::string::npos;
+    });
+  };
+  CHECK(warnings_of(3, 4) == 1);
+  CHECK(warnings_of(3, 1.0) == 1);
+  CHECK(warnings_of(3, "2ep") == 1);  // 5 updates an epoch
+  CHECK(warnings_of(0, 2) == 1);
+  CHECK(warnings_of(2, 0) == 1);
+  CHECK(warnings_of(2, 4) == 0);
+  CHECK(warnings_of(3, 2) == 0);  // at 6
+  CHECK(warnings_of(5, "1ep") == 0);
+  CHECK(warnings_of(10, 1.0) == 0);  // one save and one validation, as asked for
 }
 
 TEST_CASE("what is best by one metric stays when another metric finds it behind") {

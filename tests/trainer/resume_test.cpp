@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -229,6 +230,37 @@ TEST_CASE("a run resumed with a data set of another size is told so, and goes on
   CHECK_FALSE(tells_of_size());
   CHECK(train(5, 16) == 2);
   CHECK(tells_of_size());
+}
+
+TEST_CASE("a run that is made longer is told when its rate jumps, with both rates") {
+  // What a run of 10 updates is told that then gets 20.
+  const auto told_of_jump = [](const Time& total_iters) {
+    const TempDir dir;
+    std::vector<std::string> jumps;
+    for (const int64_t updates : {10, 10, 20}) {
+      CHECK(jumps.empty());
+      TrainerOptions options = tiny_options(dir / "run");
+      options.loop.max_steps = updates;
+      options.checkpoint.steps = 5;
+      CosineDecayLR::Options cosine;
+      cosine.initial_learning_rate = 0.25;
+      cosine.total_iters = total_iters;
+      options.schedulers = {use<CosineDecayLR>(cosine)};
+      std::vector<std::string> warnings;
+      Trainer(options, quiet_log(&warnings)).fit(tiny_loader("train"));
+      std::copy_if(
+          warnings.begin(), warnings.end(), std::back_inserter(jumps), [](const std::string& line) {
+            return line.find("jumps") != std::string::npos;
+          });
+    }
+    return jumps;
+  };
+  const std::vector<std::string> jumps = told_of_jump(1.0);
+  REQUIRE(jumps.size() == 1);
+  for (const char* fact : {"lr", "from 0 to 0.125", "update 10", "20ba"}) {
+    CHECK(jumps[0].find(fact) != std::string::npos);
+  }
+  CHECK(told_of_jump(10).empty());
 }
 
 TEST_CASE(
