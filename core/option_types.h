@@ -25,6 +25,9 @@ std::optional<int64_t> read_integer(const ConfigValue& value,
                                     FaultSink& faults);
 std::optional<double> read_number(const ConfigValue& value, FaultSink& faults);
 std::optional<Time> read_time(const ConfigValue& value, FaultSink& faults);
+
+/// A leading "~" stands for the home directory.
+std::optional<std::filesystem::path> read_path(const ConfigValue& value, FaultSink& faults);
 ConfigValue write_time(const Time& time);
 
 }  // namespace detail
@@ -102,9 +105,7 @@ struct OptionType<std::filesystem::path> {
   static std::string name() { return "a path"; }
 
   static std::optional<std::filesystem::path> read(const ConfigValue& value, FaultSink& faults) {
-    const std::string* found = value.get_if<std::string>();
-    return found != nullptr ? std::optional<std::filesystem::path>(*found)
-                            : detail::mismatch(value, name(), faults);
+    return detail::read_path(value, faults);
   }
 
   static ConfigValue write(const std::filesystem::path& value) {

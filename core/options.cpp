@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/glob.h"
+#include "core/home_path.h"
 
 namespace rondo {
 
@@ -159,6 +160,12 @@ std::optional<double> read_number(const ConfigValue& value, FaultSink& faults) {
     return mismatch(value, "a number", faults);
   }
   return *number;
+}
+
+std::optional<std::filesystem::path> read_path(const ConfigValue& value, FaultSink& faults) {
+  const std::string* found = value.get_if<std::string>();
+  return found != nullptr ? std::optional<std::filesystem::path>(expand_home(*found))
+                          : mismatch(value, OptionType<std::filesystem::path>::name(), faults);
 }
 
 std::optional<Time> read_time(const ConfigValue& value, FaultSink& faults) {

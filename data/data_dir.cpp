@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/home_path.h"
 
 namespace rondo {
 
@@ -66,15 +67,16 @@ bool is_file(const fs::path& path) {
 
 fs::path default_data_dir() {
   const char* directory = std::getenv("RONDO_DATA");
-  return directory != nullptr ? directory : "";
+  return directory != nullptr ? expand_home(directory) : fs::path();
 }
 
 fs::path find_data_file(const std::optional<fs::path>& data_dir, const DataFile& file) {
   const Places places = places_of(data_dir, file);
   std::vector<fs::path> tried;
-  for (const std::string& name : file.names) {
-    if (fs::path(name).is_absolute()) {
-      tried.emplace_back(name);
+  for (const std::string& given : file.names) {
+    const fs::path name = expand_home(given);
+    if (name.is_absolute()) {
+      tried.push_back(name);
       continue;
     }
     for (const fs::path& directory : places.directories) {

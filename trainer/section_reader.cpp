@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/glob.h"
+#include "core/home_path.h"
 
 namespace rondo {
 
@@ -211,7 +212,7 @@ LoadFrom SectionReader::from(const ConfigTable& section, FaultSink& faults) cons
     return {};
   }
   if (const std::string* path = value->get_if<std::string>()) {
-    return {*path};
+    return {expand_home(*path)};
   }
   if (const bool* on = value->get_if<bool>(); on != nullptr && !*on) {
     return LoadFrom::nothing();
@@ -296,7 +297,12 @@ std::optional<RunConfig::ValidateAll> SectionReader::validate_all(const ConfigTa
     const bool is_single = paths->get_if<std::string>() != nullptr;
     const ConfigValue list =
         is_single ? ConfigValue(ConfigArray{*paths}, paths->position()) : *paths;
-    all.checkpoints = OptionType<std::vector<std::string>>::read(list, inside);
+    if (const auto globs = OptionType<std::vector<std::filesystem::path>>::read(list, inside)) {
+      all.checkpoints.emplace();
+      for (const std::filesystem::path& glob : *globs) {
+        all.checkpoints->push_back(glob.string());
+      }
+    }
     written.set("ckpt_paths", list);
   }
   resolved_.set("validate_all", ConfigValue(std::move(written)));
