@@ -21,9 +21,11 @@ void Accuracy::update(const Outputs& outputs, const Batch& batch) {
                                  logits.numel(),
                                  label.numel()));
   }
+  const at::Tensor labels = label.flatten().to(at::kLong);  // the ignored one may need its width
+  const at::Tensor counts = labels.ne(options_.ignore_index);
   const at::Tensor guess = logits.detach().argmax(-1).flatten();
-  correct_.add_(guess.eq(label.flatten()).sum());
-  labels_.add_(static_cast<double>(label.numel()));
+  correct_.add_(guess.eq(labels).logical_and(counts).sum());
+  labels_.add_(counts.sum());
 }
 
 double Accuracy::compute() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,12 +9,13 @@
 namespace rondo {
 
 /// The share of labels at which the largest logit stands. Logits are [..., classes], labels integer
-/// [...]: a token counts as much as an image does.
+/// [...]: a token counts as much as an image does. Labels that a loss ignores are left out.
 class Accuracy final : public Metric {
  public:
   struct Options {
     std::string logits = "logits";  ///< an output
     std::string label = "label";    ///< in the batch
+    int64_t ignore_index = -100;    ///< a label that does not count, as LibTorch's losses have it
   };
 
   explicit Accuracy(const Options& options);

@@ -17,8 +17,10 @@ void Perplexity::update(const Outputs& outputs, const Batch& batch) {
     throw ShapeError("Perplexity: output \"" + options_.output +
                      "\" must have no dimensions, got " + std::to_string(loss.dim()));
   }
-  const auto tokens = static_cast<double>(batch[options_.targets].numel());
-  total_.add_(loss.detach().to(at::kDouble), tokens);
+  const at::Tensor counts = batch[options_.targets].to(at::kLong).ne(options_.ignore_index);
+  const at::Tensor tokens = counts.sum().to(at::kDouble);
+  // The mean over no token is NaN; such a batch adds nothing.
+  total_.add_(loss.detach().to(at::kDouble).mul(tokens).masked_fill(tokens.eq(0), 0));
   tokens_.add_(tokens);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -7,12 +8,14 @@
 
 namespace rondo {
 
-/// The exponential of the mean loss of a token, the loss in nats: each batch counts by its tokens.
+/// The exponential of the mean loss of a token, the loss in nats: each batch counts by its tokens,
+/// without those that the loss ignores.
 class Perplexity final : public Metric {
  public:
   struct Options {
     std::string output = "loss";      ///< mean loss over the targets of a batch, 0-dim
     std::string targets = "targets";  ///< in the batch
+    int64_t ignore_index = -100;  ///< a target that does not count, as LibTorch's losses have it
   };
 
   explicit Perplexity(const Options& options);

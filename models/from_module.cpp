@@ -4,9 +4,12 @@
 #include <c10/util/StringUtil.h>
 #include <torch/nn/module.h>
 
+#include <exception>
+
 #include "core/error.h"
 #include "metrics/accuracy.h"
 #include "metrics/mean_squared_error.h"
+#include "models/forward_error.h"
 #include "models/internal/classify.h"
 
 namespace rondo {
@@ -25,12 +28,22 @@ class FunctionModel final : public Model {
     if (!loss_.target.empty() && batch.find(loss_.target) == nullptr) {
       return {{"logits", output}};
     }
-    return {{"loss", loss_.function(output, batch)}, {"logits", output}};
+    return {{"loss", loss_of(output, batch)}, {"logits", output}};
   }
 
   std::vector<Factory<Metric>> metrics() const override { return loss_.metrics; }
 
  private:
+  at::Tensor loss_of(const at::Tensor& output, const Batch& batch) const {
+    try {
+      return loss_.function(output, batch);
+    } catch (const Error&) {
+      throw;
+    } catch (...) {
+      std::throw_with_nested(ForwardError("its loss failed on " + to_text({{"logits", output}})));
+    }
+  }
+
   detail::TensorModule module_;
   std::string input_;
   Loss loss_;
@@ -40,7 +53,7 @@ class FunctionModel final : public Model {
 
 Loss cross_entropy(std::string label) {
   const auto function = [label](const at::Tensor& output, const Batch& batch) {
-    return detail::cross_entropy(output, batch[label]);
+    return detail::cross_entropy(output, batch[label], label);
   };
   Accuracy::Options accuracy;
   accuracy.label = label;

@@ -22,7 +22,8 @@ struct Loss {
   std::vector<Factory<Metric>> metrics;
 };
 
-/// Mean cross entropy of logits [..., classes] with integer labels [...]; measures accuracy.
+/// Mean cross entropy of logits [..., classes] with labels [...], integers of any width; those that
+/// are -100 are left out. Measures accuracy.
 Loss cross_entropy(std::string label);
 
 /// Mean squared error of an output with a target of the same shape; measures it over all elements

@@ -46,6 +46,11 @@ std::vector<std::string> misshaped(const StateDict& own, const StateDict& saved)
                                   item.first,
                                   shape_text(item.second.as_tensor()),
                                   shape_text(value->as_tensor())));
+    } else if (value->as_tensor().is_complex() && !item.second.as_tensor().is_complex()) {
+      found.push_back(fmt::format(
+          "{}: the checkpoint's numbers are complex, the model's real: their imaginary parts would "
+          "be lost",
+          item.first));
     }
   }
   return found;

@@ -45,6 +45,30 @@ TEST_CASE("every token of a sequence counts") {
   CHECK(accuracy.compute() == 5.0 / 6.0);
 }
 
+TEST_CASE("labels that a loss ignores count neither as right nor as wrong") {
+  for (const auto dtype : {torch::kLong, torch::kInt, torch::kShort, torch::kChar}) {
+    Accuracy accuracy({});
+    const auto logits = torch::one_hot(torch::tensor({0, 1, 2, 0}), 3).to(torch::kFloat);
+    accuracy.update({{"logits", logits}}, {{"label", torch::tensor({0, -100, 1, -100}, dtype)}});
+    CHECK(accuracy.compute() == 0.5);
+    accuracy.update({{"logits", logits}}, {{"label", torch::full({4}, -100, dtype)}});
+    CHECK(accuracy.compute() == 0.5);
+  }
+  Accuracy::Options options;
+  options.ignore_index = 0;
+  Accuracy without_zero(options);
+  const auto logits = torch::one_hot(torch::tensor({0, 1, 2}), 3).to(torch::kFloat);
+  without_zero.update({{"logits", logits}}, {{"label", torch::tensor({0, 1, 1}, torch::kByte)}});
+  CHECK(without_zero.compute() == 0.5);
+}
+
+TEST_CASE("a label of eight bits that is 156 is not the ignored -100") {
+  Accuracy accuracy({});
+  const auto label = torch::full({2}, 156, torch::kByte);
+  accuracy.update({{"logits", torch::zeros({2, 200})}}, {{"label", label}});
+  CHECK(accuracy.compute() == 0.0);
+}
+
 TEST_CASE("logits that do not fit the labels are refused") {
   Accuracy accuracy({});
   CHECK_THROWS_AS(accuracy.update({{"logits", torch::zeros({2, 3})}},

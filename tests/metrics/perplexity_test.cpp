@@ -33,6 +33,15 @@ TEST_CASE("a uniform guess among n tokens has perplexity n") {
   CHECK(perplexity.compute() == doctest::Approx(7.0).epsilon(kTolerance));
 }
 
+TEST_CASE("targets that the loss ignores have no weight, and a batch of them alone adds nothing") {
+  Perplexity perplexity({});
+  const auto targets = torch::tensor({{1, -100, -100}, {2, 3, -100}});
+  perplexity.update({{"loss", torch::full({}, 1.0)}}, {{"targets", targets}});
+  perplexity.update({{"loss", torch::full({}, 5.0)}}, {{"targets", torch::tensor({{4}})}});
+  perplexity.update({{"loss", torch::full({}, NAN)}}, {{"targets", torch::full({1, 3}, -100)}});
+  CHECK(perplexity.compute() == doctest::Approx(std::exp((3.0 * 1.0 + 5.0) / 4.0)));
+}
+
 TEST_CASE("a loss with dimensions is refused") {
   Perplexity perplexity({});
   CHECK_THROWS_AS(

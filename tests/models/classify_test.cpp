@@ -5,6 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include <exception>
+#include <string>
+
+#include "core/error.h"
+
 using namespace rondo;
 
 TEST_SUITE_BEGIN("models/classify");
@@ -17,6 +22,43 @@ TEST_CASE("every token of a sequence is one row") {
   const Outputs outputs = rondo::detail::classify(logits, {{"targets", label}}, "targets");
   CHECK(outputs["loss"].equal(expected));
   CHECK(outputs["logits"].is_same(logits));
+}
+
+TEST_CASE("integers of any width are numbers of classes, and those of 64 bits are not copied") {
+  const auto logits = torch::randn({4, 3});
+  const auto label = torch::tensor({2, 0, 1, 2});
+  const auto expected = torch::nn::functional::cross_entropy(logits, label);
+  for (const auto dtype : {torch::kLong, torch::kInt, torch::kShort, torch::kChar, torch::kByte}) {
+    CHECK(rondo::detail::cross_entropy(logits, label.to(dtype), "label").equal(expected));
+  }
+  const auto two = torch::tensor({1, 0, 1, 1});
+  CHECK(rondo::detail::cross_entropy(logits, two.to(torch::kBool), "label")
+            .equal(torch::nn::functional::cross_entropy(logits, two)));
+}
+
+TEST_CASE("labels that are no integers, too few, or out of range are errors that name them") {
+  const auto logits = torch::zeros({4, 3});
+  const auto error_with = [&](const at::Tensor& label) {
+    try {
+      rondo::detail::cross_entropy(logits, label, "kind");
+    } catch (...) {
+      return describe(std::current_exception());
+    }
+    return std::string("nothing was thrown");
+  };
+  const auto has = [](const std::string& text, const char* fact) {
+    return text.find(fact) != std::string::npos;
+  };
+  for (const char* fact : {"\"kind\"", "Float[4]"}) {
+    CHECK(has(error_with(torch::zeros({4})), fact));
+  }
+  for (const char* fact : {"\"kind\"", "[4, 3]", "[5]"}) {
+    CHECK(has(error_with(torch::zeros({5}, torch::kLong)), fact));
+  }
+  for (const char* fact : {"\"kind\"", "[0, 3)", "Target 7"}) {
+    CHECK(has(error_with(torch::tensor({0, 1, 7, 2})), fact));
+  }
+  CHECK_THROWS_AS(rondo::detail::cross_entropy(logits, torch::zeros({4}), "kind"), ShapeError);
 }
 
 TEST_SUITE_END();
