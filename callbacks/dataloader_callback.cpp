@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "callbacks/grad_accum_callback.h"
+#include "loops/run_plan.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -33,6 +34,7 @@ void DataloaderCallback::on_enter_fit(
   loader_ = train;
   const Timestamp& time = trainer.state().timestamp;
   start_ = {time.epoch, time.sample_in_epoch};
+  has_no_position_ = false;
   cleanup.push([this](const std::exception_ptr&) {
     stream_.reset();
     loader_.reset();
@@ -44,7 +46,21 @@ void DataloaderCallback::on_fit_start(Trainer& trainer,
                                       const Loaders&,
                                       Loop&) {
   const int64_t group_size = trainer.slot<GradAccumCallback>("grad_accum").steps();
+  Timestamp& time = trainer.state().timestamp;
+  if (has_no_position_) {
+    time.restart_epoch();
+    start_ = {time.epoch, 0};
+  }
   stream_ = std::make_unique<GroupedStream>(train, group_size, trainer.state().seed, start_);
+  warn_of_random_numbers(trainer.log(), train);
+  if (stream_->first_epoch() > time.epoch && !trainer.state().plan->is_over(time)) {
+    trainer.log().info(fmt::format(
+        "epoch {} ends with the {} samples that were consumed before the checkpoint: what is left "
+        "of it makes no batch",
+        time.epoch,
+        time.sample_in_epoch));
+    time.advance_epoch();
+  }
 }
 
 GroupedBatch DataloaderCallback::next_batch() {
@@ -84,8 +100,8 @@ void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
   const StateValue* saved = state.find("dataloader");
   if (saved == nullptr) {
     trainer.log().info(
-        "the checkpoint holds no data position: training starts from the beginning of its data");
-    start_ = {};
+        "the checkpoint holds no data position: its epoch starts from the beginning of the data");
+    has_no_position_ = true;
     return;
   }
   start_ = {saved->as_dict().at("epoch").as_int(), saved->as_dict().at("sample").as_int()};

@@ -9,7 +9,8 @@
 namespace rondo {
 
 /// Holds the training data for the time of a fit; fills slot `dataloader`. The position that is
-/// saved counts what was consumed, not what was read ahead.
+/// saved counts what was consumed, not what was read ahead. A fit that resumes where its epoch has
+/// no batch left, with other batches or another data set, begins with the next epoch.
 class DataloaderCallback : public CoreCallback {
  public:
   void on_enter_fit(Trainer&, Cleanup&, const DataLoader& train, const Loaders&, Loop&) override;
@@ -24,7 +25,8 @@ class DataloaderCallback : public CoreCallback {
  private:
   std::optional<DataLoader> loader_;
   std::unique_ptr<GroupedStream> stream_;
-  LoaderPosition start_;  // where the fit begins to read
+  LoaderPosition start_;          // where the fit begins to read
+  bool has_no_position_ = false;  // the checkpoint holds none
 };
 
 }  // namespace rondo

@@ -55,6 +55,10 @@ void Timestamp::advance_batch(const Advance& by) {
 
 void Timestamp::advance_epoch() {
   epoch += 1;
+  restart_epoch();
+}
+
+void Timestamp::restart_epoch() {
   update_in_epoch = 0;
   batch_in_epoch = 0;
   sample_in_epoch = 0;

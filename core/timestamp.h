@@ -35,6 +35,9 @@ struct Timestamp {
   void advance_batch(const Advance& by);
   void advance_epoch();
 
+  /// Back to the beginning of the epoch; totals stay.
+  void restart_epoch();
+
   /// The total in `unit`; Second is whole seconds.
   /// \throws UsageError  for Fraction
   int64_t get(TimeUnit unit) const;

@@ -1,14 +1,17 @@
 #include "data/data_loader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "core/require.h"
 #include "data/internal/batch_streams.h"
 
@@ -24,6 +27,21 @@ std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
                                : detail::prefetched(std::move(stream), options.prefetch, pass_end);
 }
 
+void require_padding(const std::string& loader, const LoaderOptions& options) {
+  const std::vector<int64_t>& lengths = options.pad_to;
+  const bool is_ascending =
+      std::adjacent_find(lengths.begin(), lengths.end(), std::greater_equal<>()) == lengths.end();
+  detail::require(lengths.empty() || (lengths.front() >= 1 && is_ascending),
+                  loader + ": pad_to",
+                  "lengths >= 1, each longer than the one before it",
+                  fmt::format("{}", lengths));
+  if (lengths.empty() != options.pad.empty()) {
+    throw UsageError(loader +
+                     ": pad_to, the lengths, and pad, the names of the tensors to be padded, need "
+                     "each other; give both or none");
+  }
+}
+
 }  // namespace
 
 struct DataLoader::Shared {
@@ -37,6 +55,8 @@ struct DataLoader::Shared {
   std::shared_ptr<const Dataset> dataset;  // null for an iterable one
   std::shared_ptr<detail::IterableSource> iterable;  // null for an indexed one
   std::optional<int64_t> samples;
+  std::shared_ptr<detail::RandomDraw> random_draw =
+      std::make_shared<detail::RandomDraw>();  // shared with the streams
 
   void build();
   void adopt(std::shared_ptr<DataSource> built);
@@ -78,13 +98,14 @@ DataLoader::DataLoader(Factory<DataSource> source, LoaderOptions options)
 
 DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOptions options)
     : shared_(std::make_shared<Shared>()), options_(std::move(options)) {
-  shared_->name =
-      label.empty() ? "loader of " + source.name() : fmt::format("loader \"{}\"", label);
+  shared_->name = fmt::format(
+      "loader {}of {}", label.empty() ? "" : fmt::format("\"{}\" ", label), source.name());
   if (!source) {
     throw UsageError(shared_->name + ": it has no data set");
   }
   detail::require(
       options_.batch_size >= 1, shared_->name + ": batch_size", ">= 1", options_.batch_size);
+  require_padding(shared_->name, options_);
   const int64_t prefetch = options_.prefetch.value_or(0);
   detail::require(prefetch >= 0, shared_->name + ": prefetch", ">= 0", prefetch);
   shared_->label = std::move(label);
@@ -117,19 +138,24 @@ const std::string& DataLoader::label() const {
   return shared_->label;
 }
 
+const std::string& DataLoader::name() const {
+  return shared_->name;
+}
+
 const DataSource& DataLoader::source() const {
   shared_->build();
   return *shared_->source;
 }
 
-std::optional<int64_t> DataLoader::size() const {
+std::optional<int64_t> DataLoader::size(int64_t from) const {
   shared_->build();
   if (!shared_->samples) {
     return std::nullopt;
   }
+  const int64_t left = std::max<int64_t>(*shared_->samples - from, 0);
   const int64_t batch_size = options().batch_size;
-  const bool has_short_batch = *shared_->samples % batch_size != 0 && !options().drop_last;
-  return *shared_->samples / batch_size + (has_short_batch ? 1 : 0);
+  const bool has_short_batch = left % batch_size != 0 && !options().drop_last;
+  return left / batch_size + (has_short_batch ? 1 : 0);
 }
 
 std::optional<int64_t> DataLoader::last_size() const {
@@ -141,15 +167,33 @@ std::optional<int64_t> DataLoader::last_size() const {
   return left == 0 || options().drop_last ? options().batch_size : left;
 }
 
+bool DataLoader::take_random_draw() const {
+  return shared_->random_draw->take();
+}
+
+std::optional<int64_t> DataLoader::number_of(const LoaderPosition& position,
+                                             uint64_t run_seed) const {
+  shared_->build();
+  if (!shared_->dataset || position.sample >= *shared_->samples) {
+    return std::nullopt;
+  }
+  if (!options().shuffle) {
+    return position.sample;
+  }
+  const uint64_t seed = options().shuffle_seed.value_or(run_seed);
+  return permutation(*shared_->samples, seed, position.epoch)[static_cast<size_t>(position.sample)];
+}
+
 std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                                                 uint64_t run_seed) const {
-  return made_ahead(pass(position, run_seed), options(), detail::PassEnd::Rest);
+  return made_ahead(
+      pass(position, run_seed, /*may_be_beyond=*/false), options(), detail::PassEnd::Rest);
 }
 
 std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
                                                 uint64_t run_seed) const {
   const auto pass_at = [loader = *this, run_seed](const LoaderPosition& from) {
-    return loader.pass(from, run_seed);
+    return loader.pass(from, run_seed, /*may_be_beyond=*/true);
   };
   auto passes = detail::passes(pass_at, position);
   // Two passes over an iterable data set exclude each other, and a validation may come in between.
@@ -159,7 +203,8 @@ std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
 }
 
 std::unique_ptr<BatchStream> DataLoader::pass(const LoaderPosition& position,
-                                              uint64_t run_seed) const {
+                                              uint64_t run_seed,
+                                              bool may_be_beyond) const {
   shared_->build();
   detail::require(position.epoch >= 0, shared_->name + ": epoch", ">= 0", position.epoch);
   detail::require(position.sample >= 0, shared_->name + ": sample", ">= 0", position.sample);
@@ -170,9 +215,33 @@ std::unique_ptr<BatchStream> DataLoader::pass(const LoaderPosition& position,
                     how.shuffle,
                     how.drop_last,
                     how.shuffle_seed.value_or(run_seed),
-                    position};
+                    position,
+                    may_be_beyond,
+                    {how.pad_to, how.pad, how.pad_labels},
+                    shared_->random_draw};
   return shared_->dataset ? detail::stream_of(shared_->dataset, std::move(pass))
                           : detail::stream_of(shared_->iterable, std::move(pass));
+}
+
+std::string why_no_batch(const DataLoader& loader) {
+  const LoaderOptions& options = loader.options();
+  return options.drop_last ? fmt::format(
+                                 "its data set has fewer than batch_size = {} samples, and "
+                                 "drop_last leaves a short batch out; lower batch_size, or "
+                                 "set drop_last = false",
+                                 options.batch_size)
+                           : "its data set has no sample";
+}
+
+void warn_of_random_numbers(const TextLog& log, const DataLoader& loader) {
+  if (loader.take_random_draw()) {
+    log.warning(fmt::format(
+        "{}: its data set draws random numbers from LibTorch's default generator (torch::randn and "
+        "the like). They depend on when and on which thread a sample is made, so a resumed run "
+        "sees "
+        "other data. Use a KeyedRandom of seed, epoch and index (core/random.h)",
+        loader.name()));
+  }
 }
 
 void require_distinct_labels(const Loaders& loaders) {
@@ -199,7 +268,15 @@ KeyTable<LoaderOptions> loader_keys() {
            &LoaderOptions::prefetch,
            at_least(0),
            "batches made ahead by a thread, 0: made when asked for; when absent 8, more of small "
-           "ones");
+           "ones")
+      .key("pad_to",
+           &LoaderOptions::pad_to,
+           each(0, at_least(1)),
+           "lengths that batches of samples of several lengths are padded to, ascending")
+      .key("pad", &LoaderOptions::pad, "tensors whose first dimension is padded")
+      .key("pad_labels",
+           &LoaderOptions::pad_labels,
+           "those of them that get -100, which losses and metrics leave out, instead of 0");
   return keys;
 }
 

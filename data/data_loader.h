@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/factory.h"
+#include "core/log.h"
 #include "core/options.h"
 #include "core/tensor_map.h"
 #include "data/dataset.h"
@@ -23,6 +24,13 @@ struct LoaderOptions {
   /// batch. In training they may be those of the next epoch, where the data set is reached by
   /// index.
   std::optional<int64_t> prefetch = {};
+  /// Lengths that batches of samples of several lengths may have, ascending, each >= 1: their
+  /// tensors are padded to the least one that all samples of the batch fit into, so that a step is
+  /// recorded for each of these lengths alone. Empty: samples must have the same shapes.
+  std::vector<int64_t> pad_to = {};
+  std::vector<std::string> pad = {};  ///< tensors whose first dimension is padded, with zeros
+  /// Those of `pad` that get -100 instead: losses and metrics leave it out.
+  std::vector<std::string> pad_labels = {"label", "targets"};
 };
 
 /// The keys of LoaderOptions, which stand beside those of the data set in a config.
@@ -70,10 +78,14 @@ class DataLoader {
 
   const std::string& label() const;
 
+  /// As messages call it: `loader "train" of CsvTable`.
+  const std::string& name() const;
+
   const LoaderOptions& options() const { return options_; }
 
-  /// Batches of a pass, where it is known. Builds the data set on first use.
-  std::optional<int64_t> size() const;
+  /// Batches of a pass from sample `from` on, where that is known; 0 beyond its end. Builds the
+  /// data set on first use.
+  std::optional<int64_t> size(int64_t from = 0) const;
 
   /// Samples of the last batch of a pass, where it is known: those that are left, if it has them,
   /// or `batch_size`.
@@ -94,14 +106,26 @@ class DataLoader {
   /// each and then begins the next epoch. The same thread makes their batches; of a data set that
   /// is reached by index also the first ones of an epoch ahead, so that training does not wait
   /// where one epoch ends and another begins. Destroying the stream waits for the batch that is
-  /// being made.
+  /// being made. A position beyond the data, as a data set that shrank has it, is the end of its
+  /// pass.
   std::unique_ptr<BatchStream> epochs(const LoaderPosition& position, uint64_t run_seed) const;
+
+  /// The number in the data set of the sample at `position`; nothing for an iterable one, or beyond
+  /// the data.
+  /// \param run_seed  as for `stream`
+  std::optional<int64_t> number_of(const LoaderPosition& position, uint64_t run_seed) const;
+
+  /// True once, when the data set drew from LibTorch's default generator for the first batch of a
+  /// pass: what it gives then depends on when it is asked.
+  bool take_random_draw() const;
 
   /// True for copies of one loader.
   bool is_same(const DataLoader& other) const { return shared_ == other.shared_; }
 
  private:
-  std::unique_ptr<BatchStream> pass(const LoaderPosition& position, uint64_t run_seed) const;
+  std::unique_ptr<BatchStream> pass(const LoaderPosition& position,
+                                    uint64_t run_seed,
+                                    bool may_be_beyond) const;
 
   struct Shared;
   std::shared_ptr<Shared> shared_;  // copies are one loader: the data set is built and held once
@@ -109,6 +133,13 @@ class DataLoader {
 };
 
 using Loaders = std::vector<DataLoader>;
+
+/// Why a whole pass over the loader's data yields no batch, and what to do: the end of an error or
+/// a warning.
+std::string why_no_batch(const DataLoader& loader);
+
+/// Warns once of a data set that draws from LibTorch's default generator.
+void warn_of_random_numbers(const TextLog& log, const DataLoader& loader);
 
 /// \throws UsageError  when a label occurs twice: metrics of the two would have the same names
 void require_distinct_labels(const Loaders& loaders);

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "data/batch_memory.h"
+#include "data/internal/samples.h"
 
 namespace rondo {
 
@@ -65,8 +66,10 @@ at::Tensor stack_tensors(const std::vector<at::Tensor>& tensors) {
   return stacked;
 }
 
-/// \param numbers  how messages call the samples
-Batch stack_samples(const std::vector<Sample>& samples, const std::vector<int64_t>& numbers) {
+}  // namespace
+
+Batch detail::stack_samples(const std::vector<Sample>& samples,
+                            const std::vector<int64_t>& numbers) {
   Batch batch;
   if (samples.empty()) {
     return batch;
@@ -94,25 +97,27 @@ Batch stack_samples(const std::vector<Sample>& samples, const std::vector<int64_
   return batch;
 }
 
-}  // namespace
-
-Batch Dataset::get_batch(const std::vector<int64_t>& indices) const {
+std::vector<Sample> detail::get_samples(const Dataset& data, const std::vector<int64_t>& indices) {
   std::vector<Sample> samples;
   samples.reserve(indices.size());
   for (const int64_t index : indices) {
     try {
-      samples.push_back(get(index));
+      samples.push_back(data.get(index));
     } catch (...) {
       std::throw_with_nested(DataError(fmt::format("cannot get sample {}", index)));
     }
   }
-  return stack_samples(samples, indices);
+  return samples;
+}
+
+Batch Dataset::get_batch(const std::vector<int64_t>& indices) const {
+  return detail::stack_samples(detail::get_samples(*this, indices), indices);
 }
 
 Batch stack(const std::vector<Sample>& samples) {
   std::vector<int64_t> numbers(samples.size());
   std::iota(numbers.begin(), numbers.end(), int64_t{0});
-  return stack_samples(samples, numbers);
+  return detail::stack_samples(samples, numbers);
 }
 
 }  // namespace rondo

@@ -12,9 +12,16 @@ GroupedStream::GroupedStream(const DataLoader& loader,
                              int64_t group_size,
                              uint64_t run_seed,
                              const LoaderPosition& position)
-    : group_size_(group_size),
+    : loader_(loader),
+      group_size_(group_size),
       stream_(loader.epochs(position, run_seed)),
-      ahead_(stream_->next()) {}
+      ahead_(stream_->next()),
+      first_epoch_(position.epoch) {
+  if (!ahead_ && position.sample > 0) {
+    ++first_epoch_;
+    ahead_ = stream_->next();
+  }
+}
 
 GroupedBatch GroupedStream::next() {
   if (given_ == group_.size()) {
@@ -24,12 +31,14 @@ GroupedBatch GroupedStream::next() {
 }
 
 void GroupedStream::read_group() {
-  if (!ahead_) {
+  const bool has_begun = !group_.empty();
+  if (!ahead_ && has_begun) {
     ahead_ = stream_->next();
   }
   if (!ahead_) {
-    throw DataError(
-        fmt::format("the training data of epoch {} yields no batch", stream_->position().epoch));
+    throw DataError(fmt::format("the training data of epoch {} yields no batch: {}",
+                                stream_->position().epoch,
+                                why_no_batch(loader_)));
   }
   group_.clear();
   given_ = 0;

@@ -52,7 +52,9 @@ void FitRun::enter(const LoadFrom& from) {
   make_plan();
   build_validation_data();
   go_back_in_loggers();
+  const Timestamp loaded = trainer_.state().timestamp;
   trainer_.call(hooks::on_fit_start, train_, val_, *loop_);
+  note_ended_epoch(loaded);
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;
   saves_before_ = state.saves;
@@ -77,6 +79,15 @@ void FitRun::make_plan() {
         "max_steps");
   }
   trainer_.step_slots().run_schedule->build(trainer_, train_, options);
+}
+
+// An epoch that ends where the run resumes may have a validation due.
+void FitRun::note_ended_epoch(const Timestamp& loaded) {
+  State& state = trainer_.state();
+  if (state.timestamp.epoch > loaded.epoch && !state.due_validation &&
+      state.plan->ends_stretch(loaded, state.timestamp)) {
+    state.due_validation = state.plan->loop_idx(loaded);
+  }
 }
 
 // What cannot be built shall not be found out when the training before its validation is done.

@@ -10,6 +10,7 @@
 #include "callbacks/checkpoint_options.h"
 #include "callbacks/cleanup.h"
 #include "core/stopwatch.h"
+#include "core/timestamp.h"
 #include "data/data_loader.h"
 #include "loops/train_stage.h"
 #include "loops/validation_run.h"
@@ -67,6 +68,7 @@ class FitRun {
   void make_plan();
   void build_validation_data();
   void go_back_in_loggers();
+  void note_ended_epoch(const Timestamp& loaded);
   void step(const Deadline& deadline);
   void start_stretch();
   void end_stretch();

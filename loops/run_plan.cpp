@@ -29,10 +29,9 @@ std::vector<Time> limits_of(const LoopOptions& options, const Timestamp& start) 
 }
 
 /// The nearest limit in updates; without one, that which is no number of passes.
-std::optional<Time> total_of(const std::vector<Time>& limits, const RunLength& known) {
+std::optional<Time> total_of(const std::vector<Time>& limits) {
   std::optional<Time> total;
-  for (const Time& given : limits) {
-    const Time limit = counted(given, known);
+  for (const Time& limit : limits) {
     const bool is_in_updates = limit.unit() == TimeUnit::Update;
     if (limit.unit() != TimeUnit::Epoch &&
         (!total || (is_in_updates && (total->unit() != TimeUnit::Update || limit < *total)))) {
@@ -47,12 +46,37 @@ std::optional<Time> total_of(const std::vector<Time>& limits, const RunLength& k
 RunPlan::RunPlan(const LoopOptions& options,
                  const Timestamp& start,
                  std::optional<int64_t> updates_per_epoch)
-    : limits_(limits_of(options, start)), eval_frequency_(options.eval_frequency) {
+    : limits_(limits_of(options, start)),
+      given_eval_frequency_(options.eval_frequency),
+      eval_frequency_(options.eval_frequency) {
   length_.updates_per_epoch = updates_per_epoch;
-  length_.total = total_of(limits_, length_);
+  resolve();
+}
+
+void RunPlan::set_left_of_epoch(const Timestamp& start, int64_t updates) {
+  if (length_.updates_per_epoch) {
+    extra_updates_ = start.update + updates - (start.epoch + 1) * *length_.updates_per_epoch;
+    resolve();
+  }
+}
+
+void RunPlan::resolve() {
+  std::vector<Time> limits;
+  for (const Time& limit : limits_) {
+    limits.push_back(in_updates(limit));
+  }
+  length_.total = total_of(limits);
+  eval_frequency_ = given_eval_frequency_;
   if (validates() && eval_frequency_.unit() == TimeUnit::Fraction && !validates_only_at_end()) {
     eval_frequency_ = counted(eval_frequency_, length_);
   }
+}
+
+// A number of epochs of the run as its last update, where that is known.
+Time RunPlan::in_updates(const Time& limit) const {
+  const Time time = counted(limit, length_);
+  const bool is_of_epochs = limit.unit() == TimeUnit::Epoch && time.unit() == TimeUnit::Update;
+  return is_of_epochs ? time + Time(extra_updates_) : time;
 }
 
 bool RunPlan::validates_only_at_end() const {
@@ -67,7 +91,7 @@ bool RunPlan::is_over(const Timestamp& time) const {
 double RunPlan::elapsed_share(const Timestamp& time) const {
   double share = 0.0;
   for (const Time& limit : limits_) {
-    const Time total = counted(limit, length_);
+    const Time total = in_updates(limit);
     share = std::max(share, time.amount(total.unit()) / total.value());
   }
   return std::min(share, 1.0);

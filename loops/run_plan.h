@@ -25,6 +25,11 @@ class RunPlan {
   RunPlan& operator=(const RunPlan&) = delete;
   virtual ~RunPlan() = default;
 
+  /// Says that the run begins in the middle of an epoch that has `updates` more: with other batches
+  /// than before, these and those that were done are not `updates_per_epoch` together. Lengths that
+  /// are counted in epochs follow.
+  void set_left_of_epoch(const Timestamp& start, int64_t updates);
+
   const RunLength& length() const { return length_; }
 
   virtual bool is_over(const Timestamp& time) const;
@@ -45,10 +50,14 @@ class RunPlan {
 
  private:
   bool validates_only_at_end() const;
+  void resolve();
+  Time in_updates(const Time& limit) const;
 
   std::vector<Time> limits_;  // any of them ends the run
+  Time given_eval_frequency_;
   RunLength length_;
-  Time eval_frequency_;  // a fraction only as 0.0, never, or 1.0, at the end
+  int64_t extra_updates_ = 0;  // that the run's epochs have beyond `updates_per_epoch` each
+  Time eval_frequency_;        // a fraction only as 0.0, never, or 1.0, at the end
 };
 
 }  // namespace rondo

@@ -5,8 +5,10 @@
 
 namespace rondo {
 
-std::optional<int64_t> updates_of_pass(const DataLoader& loader, int64_t group_size) {
-  std::optional<int64_t> updates = loader.size();
+std::optional<int64_t> updates_of_pass(const DataLoader& loader,
+                                       int64_t group_size,
+                                       int64_t from_sample) {
+  std::optional<int64_t> updates = loader.size(from_sample);
   if (updates) {
     updates = *updates / group_size + (*updates % group_size == 0 ? 0 : 1);
   }
@@ -16,8 +18,13 @@ std::optional<int64_t> updates_of_pass(const DataLoader& loader, int64_t group_s
 void RunScheduleCallback::build(Trainer& trainer,
                                 const DataLoader& train,
                                 const LoopOptions& options) {
-  plan_ = make_plan(
-      options, trainer.state().timestamp, updates_of_pass(train, options.grad_accum_steps));
+  const Timestamp& start = trainer.state().timestamp;
+  const int64_t group_size = options.grad_accum_steps;
+  const std::optional<int64_t> per_epoch = updates_of_pass(train, group_size);
+  plan_ = make_plan(options, start, per_epoch);
+  if (per_epoch && plan_->length().updates_per_epoch == per_epoch) {
+    plan_->set_left_of_epoch(start, *updates_of_pass(train, group_size, start.sample_in_epoch));
+  }
   trainer.state().plan = plan_.get();
 }
 

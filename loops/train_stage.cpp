@@ -1,11 +1,13 @@
 #include "loops/train_stage.h"
 
+#include <exception>
 #include <utility>
 
 #include "callbacks/dataloader_callback.h"
 #include "callbacks/hooks.h"
 #include "callbacks/precision_callback.h"
 #include "core/stopwatch.h"
+#include "loops/failed_batch.h"
 #include "loops/run_plan.h"
 #include "loops/train_step.h"
 #include "trainer/trainer.h"
@@ -77,25 +79,34 @@ bool TrainStage::advance_until(const Deadline& deadline) {
     begin_batch();
   }
   const Outputs* outputs = nullptr;
+  try {
+    outputs = compute(is_new, deadline);
+  } catch (...) {
+    const Timestamp& time = trainer_.state().timestamp;
+    rethrow_with_place(trainer_, *batch_, {loader_, {time.epoch, time.sample_in_epoch}});
+  }
+  seconds_ += watch.seconds();
+  return outputs == nullptr || end_batch(*outputs);
+}
+
+const Outputs* TrainStage::compute(bool is_new, const Deadline& deadline) {
   const auto body = [this](const Batch& staged) {
     ran_body_ = true;
     return train_step(trainer_, staged);
   };
   if (!is_new) {
-    outputs = executor_->resume(deadline);
-  } else if (deadline == Deadline::max()) {
-    outputs = run_step([&](const StepKey& key, const auto& falls_due) {
+    return executor_->resume(deadline);
+  }
+  if (deadline == Deadline::max()) {
+    return run_step([&](const StepKey& key, const auto& falls_due) {
       // One reference fits into a std::function without allocating.
       const IsDue is_due = [&falls_due](const Cadence& cadence) { return falls_due(cadence); };
       return &executor_->run(key, *batch_, body, is_due);
     });
-  } else {
-    outputs = run_step([&](const StepKey& key, const auto& falls_due) {
-      return executor_->start(key, *batch_, body, falls_due, deadline);
-    });
   }
-  seconds_ += watch.seconds();
-  return outputs == nullptr || end_batch(*outputs);
+  return run_step([&](const StepKey& key, const auto& falls_due) {
+    return executor_->start(key, *batch_, body, falls_due, deadline);
+  });
 }
 
 void TrainStage::begin_batch() {

@@ -47,6 +47,7 @@ class TrainStage {
  private:
   std::optional<Batch> fetch();
   void begin_batch();
+  const Outputs* compute(bool is_new, const Deadline& deadline);
   template <class Run>
   const Outputs* run_step(const Run& run);
   bool end_batch(const Outputs& outputs);

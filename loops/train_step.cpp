@@ -5,12 +5,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <exception>
+#include <string>
+#include <vector>
+
 #include "callbacks/precision_callback.h"
 #include "callbacks/schedulers_callback.h"
 #include "callbacks/sparsity_callback.h"
 #include "core/error.h"
 #include "core/summary.h"
 #include "loops/validation_hooks.h"
+#include "models/forward_error.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -32,6 +37,14 @@ class LoggedSummaries final : public SummarySink {
   Trainer& trainer_;
 };
 
+Outputs run_forward(Trainer& trainer, Model& model, const Batch& input) {
+  try {
+    return model.forward(input);
+  } catch (...) {
+    throw_forward_error(trainer.options().model.name(), model.module(), input);
+  }
+}
+
 Outputs forward(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
   LoggedSummaries summaries(trainer);
@@ -40,21 +53,27 @@ Outputs forward(Trainer& trainer, const Batch& batch) {
       trainer.step_slots().precision->autocast(trainer.state().backend->device().type());
   Batch input = batch;
   trainer.call(hooks::on_before_forward, model, batch, input);
-  Outputs outputs = model.forward(input);
+  Outputs outputs = run_forward(trainer, model, input);
   trainer.call(hooks::on_after_forward, model, outputs, batch);
   return outputs;
 }
 
-const at::Tensor& loss_of(const Outputs& outputs) {
+std::string names_of(const TensorMap& tensors) {
+  std::vector<std::string> names;
+  for (const auto& item : tensors.items()) {
+    names.push_back(item.first);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const at::Tensor& loss_of(const Outputs& outputs, const Batch& batch) {
   const at::Tensor* loss = outputs.find("loss");
   if (loss == nullptr) {
-    std::vector<std::string> names;
-    for (const auto& item : outputs.items()) {
-      names.push_back(item.first);
-    }
     throw UsageError(
-        fmt::format("the model returned no \"loss\", which training needs; it returned: {}",
-                    fmt::join(names, ", ")));
+        fmt::format("the model returned no \"loss\", which training needs; it returned: {}. Does "
+                    "the batch lack its target? It has: {}",
+                    names_of(outputs),
+                    names_of(batch)));
   }
   if (!loss->defined() || loss->numel() != 1) {
     throw ShapeError(fmt::format("the model's \"loss\" must be one number, got {} elements",
@@ -63,10 +82,10 @@ const at::Tensor& loss_of(const Outputs& outputs) {
   return *loss;
 }
 
-void backward(Trainer& trainer, Outputs& outputs) {
+void backward(Trainer& trainer, Outputs& outputs, const Batch& batch) {
   Model& model = *trainer.state().model;
   trainer.call(hooks::on_before_backward, model, outputs);
-  loss_of(outputs).backward();
+  loss_of(outputs, batch).backward();
   const GroupPhase& phase = trainer.state().phase;
   if (Optimizer* optimizer = trainer.state().optimizer.get();
       optimizer != nullptr && !phase.is_last) {
@@ -101,7 +120,7 @@ Outputs train_step(Trainer& trainer, const Batch& batch) {
   }
   trainer.call(hooks::on_train_step_start, model, batch);
   Outputs outputs = forward(trainer, batch);
-  backward(trainer, outputs);
+  backward(trainer, outputs, batch);
   if (phase.is_last) {
     update(trainer, *optimizer);
   }

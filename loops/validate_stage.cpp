@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "backends/generator_state.h"
 #include "callbacks/precision_callback.h"
 #include "core/error.h"
+#include "loops/failed_batch.h"
 #include "loops/train_step.h"
 #include "loops/validate_all.h"
 #include "trainer/trainer.h"
@@ -90,12 +92,22 @@ bool ValidateStage::advance() {
   }
   Model& model = *trainer_.state().model;
   fire_.batch_start(model, *batch, batch_idx_);
-  const Outputs& outputs = run_step(*batch);
+  const Outputs& outputs = run_named_step(*batch);
   fire_.batch_end(model, outputs, *batch, batch_idx_);
   executor_->finish();
   ++batch_idx_;
   is_whole_ = executor_->is_final_iteration();
   return !is_whole_;
+}
+
+const Outputs& ValidateStage::run_named_step(const Batch& batch) {
+  try {
+    return run_step(batch);
+  } catch (...) {
+    LoaderPosition first = stream_->position();
+    first.sample -= batch.size();
+    rethrow_with_place(trainer_, batch, {loader_, first});
+  }
 }
 
 const Outputs& ValidateStage::run_step(const Batch& batch) {
@@ -114,6 +126,7 @@ void ValidateStage::end() {
   fire_.end(*trainer_.state().model, loop_);
   executor_->finish();
   tell_what_is_missing();
+  warn_of_random_numbers(trainer_.log(), loader_);
   if (std::exception_ptr error = fail(nullptr)) {
     std::rethrow_exception(error);
   }
@@ -131,15 +144,8 @@ void ValidateStage::tell_what_is_missing() const {
                     batch_idx_,
                     all ? fmt::format(" of {}", *all) : ""));
   } else if (batch_idx_ == 0) {
-    const LoaderOptions& options = loader_.options();
-    trainer_.log().warning(fmt::format(
-        "{} has no result, since it had no batch: {}",
-        pass,
-        options.drop_last ? fmt::format("its data set has fewer than batch_size = {} samples, and "
-                                        "drop_last leaves a short batch out; lower batch_size, or "
-                                        "set drop_last = false",
-                                        options.batch_size)
-                          : "its data set has no sample"));
+    trainer_.log().warning(
+        fmt::format("{} has no result, since it had no batch: {}", pass, why_no_batch(loader_)));
   }
 }
 

@@ -55,6 +55,7 @@ class ValidateStage {
   std::exception_ptr fail(std::exception_ptr error);
 
  private:
+  const Outputs& run_named_step(const Batch& batch);
   const Outputs& run_step(const Batch& batch);
   void tell_what_is_missing() const;
 

@@ -12,6 +12,8 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "data/batch_memory.h"
+#include "data/internal/random_watch.h"
+#include "data/internal/samples.h"
 
 namespace rondo::detail {
 
@@ -28,11 +30,34 @@ namespace {
                   size));
 }
 
+/// Watches where a pass's first batch has its random numbers from; others cost nothing.
+class FirstBatchWatch {
+ public:
+  FirstBatchWatch(const Pass& pass, bool& is_first) : pass_(pass) {
+    if (std::exchange(is_first, false)) {
+      watch_.emplace();
+    }
+  }
+
+  FirstBatchWatch(const FirstBatchWatch&) = delete;
+  FirstBatchWatch& operator=(const FirstBatchWatch&) = delete;
+
+  ~FirstBatchWatch() {
+    if (watch_ && watch_->has_seen_draw()) {
+      pass_.random_draw->note();
+    }
+  }
+
+ private:
+  const Pass& pass_;
+  std::optional<RandomWatch> watch_;
+};
+
 class IndexedStream final : public BatchStream {
  public:
   IndexedStream(std::shared_ptr<const Dataset> data, Pass pass)
       : data_(std::move(data)), pass_(std::move(pass)), size_(*pass_.samples), at_(pass_.from) {
-    if (at_.sample > size_) {
+    if (at_.sample > size_ && !pass_.may_be_beyond) {
       throw_beyond(pass_, size_);
     }
   }
@@ -44,7 +69,8 @@ class IndexedStream final : public BatchStream {
     }
     Batch batch;
     try {
-      batch = data_->get_batch(next_indices(count));
+      const FirstBatchWatch watch(pass_, is_first_);
+      batch = make(next_indices(count));
     } catch (...) {
       std::throw_with_nested(
           DataError(fmt::format("{}, epoch {}, batch of the samples from {} to {}",
@@ -60,6 +86,13 @@ class IndexedStream final : public BatchStream {
   LoaderPosition position() const override { return at_; }
 
  private:
+  Batch make(const std::vector<int64_t>& indices) const {
+    if (pass_.padding.lengths.empty()) {
+      return data_->get_batch(indices);
+    }
+    return stack_padded(get_samples(*data_, indices), indices, pass_.padding);
+  }
+
   std::vector<int64_t> next_indices(int64_t count) {
     if (pass_.shuffle) {
       if (order_.empty()) {  // made here, because this is the prefetching thread
@@ -78,6 +111,7 @@ class IndexedStream final : public BatchStream {
   const int64_t size_;
   LoaderPosition at_;
   std::vector<int64_t> order_;
+  bool is_first_ = true;
 };
 
 class IterableStream final : public BatchStream {
@@ -90,7 +124,10 @@ class IterableStream final : public BatchStream {
     if (is_over_) {
       return std::nullopt;
     }
-    begin_or_check();
+    if (!begin_or_check()) {
+      return std::nullopt;
+    }
+    const FirstBatchWatch watch(pass_, is_first_);
     std::vector<Sample> samples;
     while (static_cast<int64_t>(samples.size()) < pass_.batch_size && !is_over_) {
       if (auto sample = read(at_.sample + static_cast<int64_t>(samples.size()))) {
@@ -100,21 +137,26 @@ class IterableStream final : public BatchStream {
     if (samples.empty() || (is_over_ && pass_.drop_last)) {
       return std::nullopt;
     }
-    Batch batch = stack(samples);
-    at_.sample += static_cast<int64_t>(samples.size());
+    const auto count = static_cast<int64_t>(samples.size());
+    Batch batch = pass_.padding.lengths.empty() ? stack(samples) : padded(std::move(samples));
+    at_.sample += count;
     return batch;
   }
 
   LoaderPosition position() const override { return at_; }
 
  private:
-  void begin_or_check() {
+  /// \return false when the pass ends before its position
+  bool begin_or_check() {
     if (number_ == 0) {
       number_ = ++source_->passes_started;
       source_->data->start(at_.epoch);
       for (int64_t i = 0; i < at_.sample; ++i) {
         if (!read(i)) {
-          throw_beyond(pass_, i);
+          if (!pass_.may_be_beyond) {
+            throw_beyond(pass_, i);
+          }
+          return false;
         }
       }
     } else if (number_ != source_->passes_started) {
@@ -123,6 +165,13 @@ class IterableStream final : public BatchStream {
           "another loader for the other pass",
           pass_.loader));
     }
+    return true;
+  }
+
+  Batch padded(std::vector<Sample> samples) const {
+    std::vector<int64_t> numbers(samples.size());
+    std::iota(numbers.begin(), numbers.end(), at_.sample);
+    return stack_padded(std::move(samples), numbers, pass_.padding);
   }
 
   std::optional<Sample> read(int64_t number) {
@@ -141,6 +190,7 @@ class IterableStream final : public BatchStream {
   LoaderPosition at_;
   int64_t number_ = 0;  // of this pass among those of the source; 0 before its first sample
   bool is_over_ = false;
+  bool is_first_ = true;
 };
 
 class PassesStream final : public BatchStream {

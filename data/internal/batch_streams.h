@@ -9,6 +9,8 @@
 
 #include "data/data_loader.h"
 #include "data/dataset.h"
+#include "data/internal/padding.h"
+#include "data/internal/random_draw.h"
 
 namespace rondo::detail {
 
@@ -21,6 +23,9 @@ struct Pass {
   bool drop_last = false;
   uint64_t seed = 0;
   LoaderPosition from;
+  bool may_be_beyond = false;  ///< a position beyond the data is the end of the pass, no error
+  Padding padding;
+  std::shared_ptr<RandomDraw> random_draw;
 };
 
 /// An iterable data set with what keeps its passes apart, of which only the latest may read.

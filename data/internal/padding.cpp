@@ -1,0 +1,99 @@
+#include "data/internal/padding.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "data/internal/samples.h"
+
+namespace rondo::detail {
+
+namespace {
+
+constexpr int kIgnored = -100;  // what LibTorch's losses leave out
+
+const at::Tensor& tensor_to_pad(const Sample& sample, int64_t number, const std::string& name) {
+  const at::Tensor* const tensor = sample.find(name);
+  if (tensor == nullptr || !tensor->defined() || tensor->dim() == 0) {
+    throw DataError(fmt::format("pad names \"{}\", {} in sample {}",
+                                name,
+                                tensor == nullptr ? "which is not" : "which has no length",
+                                number));
+  }
+  return *tensor;
+}
+
+int64_t length_for(const std::vector<Sample>& samples,
+                   const std::vector<int64_t>& numbers,
+                   const Padding& padding) {
+  int64_t wanted = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (const std::string& name : padding.tensors) {
+      const int64_t length = tensor_to_pad(samples[i], numbers[i], name).size(0);
+      if (length > padding.lengths.back()) {
+        throw DataError(
+            fmt::format("\"{}\" of sample {} has length {}, the longest of pad_to is {}: add a "
+                        "longer one, or cut the sample",
+                        name,
+                        numbers[i],
+                        length,
+                        padding.lengths.back()));
+      }
+      wanted = std::max(wanted, length);
+    }
+  }
+  return *std::lower_bound(padding.lengths.begin(), padding.lengths.end(), wanted);
+}
+
+/// Without LibTorch's threads, of which a loader's thread would start a pool of its own.
+at::Tensor padded(const at::Tensor& given, int64_t length, int number) {
+  const at::Tensor tensor = given.to(at::kCPU).contiguous();
+  std::vector<int64_t> shape = tensor.sizes().vec();
+  shape[0] = length;
+  at::Tensor longer = at::empty(shape, tensor.scalar_type());
+  const at::Tensor element = at::full({1}, number, tensor.scalar_type());
+  auto* out = static_cast<char*>(longer.data_ptr());
+  if (tensor.nbytes() > 0) {
+    std::memcpy(out, tensor.data_ptr(), tensor.nbytes());
+  }
+  for (size_t at = tensor.nbytes(); at < longer.nbytes(); at += element.nbytes()) {
+    std::memcpy(out + at, element.data_ptr(), element.nbytes());
+  }
+  return longer;
+}
+
+/// The number that the tensor is padded with.
+int filling(const at::Tensor& tensor, const std::string& name, const Padding& padding) {
+  const bool is_label =
+      std::find(padding.labels.begin(), padding.labels.end(), name) != padding.labels.end();
+  if (is_label && (tensor.scalar_type() == at::kByte || tensor.scalar_type() == at::kBool)) {
+    throw DataError(fmt::format("\"{}\" is {} and cannot be padded with {}: give it a signed type",
+                                name,
+                                toString(tensor.scalar_type()),
+                                kIgnored));
+  }
+  return is_label ? kIgnored : 0;
+}
+
+}  // namespace
+
+Batch stack_padded(std::vector<Sample> samples,
+                   const std::vector<int64_t>& numbers,
+                   const Padding& padding) {
+  const int64_t length = length_for(samples, numbers, padding);
+  for (Sample& sample : samples) {
+    for (const std::string& name : padding.tensors) {
+      const at::Tensor tensor = sample[name];
+      if (tensor.size(0) < length) {
+        sample.set(name, padded(tensor, length, filling(tensor, name, padding)));
+      }
+    }
+  }
+  return stack_samples(samples, numbers);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,60 @@
+#include "data/grouped_stream.h"
+
+#include <doctest/doctest.h>
+#include <torch/types.h>
+
+#include "core/error.h"
+#include "data/data_files.h"
+#include "data/tensor_dataset.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+DataLoader loader_of(int64_t samples, int64_t batch_size, bool drop_last) {
+  LoaderOptions options;
+  options.batch_size = batch_size;
+  options.drop_last = drop_last;
+  return DataLoader("train", from_tensors({{"x", at::arange(samples)}}), options);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("data/grouped_stream");
+
+TEST_CASE("a data set with fewer rows than a batch is an error that says so") {
+  for (const int64_t epoch : {0, 4}) {
+    GroupedStream stream(loader_of(5, 10, true), 1, 1, {epoch, 0});
+    CHECK(stream.first_epoch() == epoch);
+    CHECK_THROWS_AS(stream.next(), DataError);
+    const std::string message = message_of([&] { stream.next(); });
+    for (const std::string& fact : {"epoch " + std::to_string(epoch) + " ",
+                                    std::string("batch_size = 10"),
+                                    std::string("drop_last")}) {
+      CHECK_MESSAGE(contains(message, fact.c_str()), message);
+    }
+  }
+  GroupedStream none(loader_of(0, 10, false), 1, 1, {});
+  CHECK(contains(message_of([&] { none.next(); }), "no sample"));
+}
+
+TEST_CASE("where the rest of an epoch makes no batch, the next epoch begins") {
+  struct Case {
+    int64_t from;
+    int64_t first_epoch;
+    int64_t first_sample;
+  };
+
+  for (const Case& one : {Case{0, 2, 0}, Case{60, 2, 60}, Case{90, 3, 0}, Case{130, 3, 0}}) {
+    CAPTURE(one.from);
+    GroupedStream stream(loader_of(100, 32, true), 2, 1, {2, one.from});
+    CHECK(stream.first_epoch() == one.first_epoch);
+    const GroupedBatch first = stream.next();
+    CHECK(first.batch["x"][0].item<int64_t>() == one.first_sample);
+    CHECK(first.phase.size == (one.from == 60 ? 1 : 2));
+    CHECK(first.ends_epoch == (one.from == 60));
+  }
+}
+
+TEST_SUITE_END();
