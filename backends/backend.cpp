@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/Context.h>
+#include <fmt/format.h>
 
 #include "backends/blas_advice.h"
 #include "backends/checks/verify_policy.h"
@@ -14,6 +15,7 @@
 #include "backends/plan/chains.h"
 #include "backends/plan/plan.h"
 #include "backends/traced_backend.h"
+#include "core/available_cores.h"
 #include "core/error.h"
 #include "core/glob.h"
 
@@ -106,6 +108,14 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   const c10::Device device = device_named(options.device);
   use_threads(options.threads);
   warn_of_blas(options.threads, log);
+  if (const int cores = available_cores(); options.threads > cores) {
+    log.warning(fmt::format(
+        "backend.threads = {} is more than the {} {} that this process may use: threads that wait "
+        "for each other make steps many times slower",
+        options.threads,
+        cores,
+        cores == 1 ? "core" : "cores"));
+  }
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }

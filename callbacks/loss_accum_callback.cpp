@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "metrics/mean.h"
+#include "models/forward_error.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -78,6 +79,7 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
 
 void LossAccumCallback::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
   has_batches_ = false;
+  without_loss_.clear();
   for (const auto& metric : metrics_) {
     metric->reset();
   }
@@ -98,12 +100,16 @@ void LossAccumCallback::on_validate_step_end(Trainer& trainer,
 }
 
 void LossAccumCallback::on_validate_batch_end(
-    Trainer&, Model&, const Outputs& outputs, const Batch&, int64_t) {
+    Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t) {
   has_batches_ = has_batches_ || outputs.find("loss") != nullptr;
+  if (!has_batches_ && without_loss_.empty()) {
+    without_loss_ = to_text(batch);
+  }
 }
 
 void LossAccumCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
   if (!has_batches_) {
+    warn_without_loss(trainer);
     return;
   }
   Metrics values;
@@ -112,6 +118,16 @@ void LossAccumCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
     values.set(metric->name(), without_sign_of_nan(metric->compute()));
   }
   trainer.log_metrics(values);
+}
+
+void LossAccumCallback::warn_without_loss(Trainer& trainer) {
+  if (!without_loss_.empty() && !has_warned_) {
+    has_warned_ = true;
+    trainer.log().warning(
+        fmt::format("a validation has no loss and no metrics, as its model returned no \"loss\": "
+                    "does the batch lack the model's target? It has {}",
+                    without_loss_));
+  }
 }
 
 NamedTensors LossAccumCallback::captured_state() {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "callbacks/callback.h"
@@ -24,7 +25,7 @@ class LossAccumCallback : public CoreCallback {
                             const Outputs& outputs,
                             const Batch&) override;
   void on_validate_batch_end(
-      Trainer&, Model&, const Outputs& outputs, const Batch&, int64_t batch_idx) override;
+      Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t batch_idx) override;
   void on_validate_end(Trainer& trainer, Model&, Loop&) override;
 
   /// The sum of the running group's losses, and the metrics of validations.
@@ -34,9 +35,13 @@ class LossAccumCallback : public CoreCallback {
   const std::vector<std::unique_ptr<Metric>>& metrics() const { return metrics_; }
 
  private:
+  void warn_without_loss(Trainer& trainer);
+
   at::Tensor group_loss_;  // float32, 0-dim: sum over the batches of the running group
   std::vector<std::unique_ptr<Metric>> metrics_;
   bool has_batches_ = false;  // the running validation had one with a loss
+  std::string without_loss_;  // the tensors of a batch of it that had none
+  bool has_warned_ = false;   // of such batches
 };
 
 }  // namespace rondo

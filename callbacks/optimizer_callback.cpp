@@ -21,6 +21,15 @@ bool is_scheduled(const State& state, const ParamGroup& group, const std::string
   });
 }
 
+bool trains(const Optimizer& optimizer, const at::Tensor& parameter) {
+  const std::vector<ParamGroup>& groups = optimizer.groups();
+  return std::any_of(groups.begin(), groups.end(), [&](const ParamGroup& group) {
+    return std::any_of(group.params.begin(), group.params.end(), [&](const Parameter& own) {
+      return own.value.is_same(parameter);
+    });
+  });
+}
+
 }  // namespace
 
 void OptimizerCallback::setup(Trainer& trainer) {
@@ -42,6 +51,32 @@ void OptimizerCallback::on_fit_start(Trainer& trainer, const DataLoader&, const 
     throw UsageError(
         "fit needs an optimizer: set TrainerOptions::optimizer ([trainer.init.optimizer.AdamW])");
   }
+}
+
+void OptimizerCallback::on_train_start(
+    Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) {
+  warn_of_untrained(trainer);
+}
+
+void OptimizerCallback::on_train_end(Trainer& trainer, Model&, Loop&, int64_t) {
+  warn_of_untrained(trainer);  // a forward may have made some
+}
+
+void OptimizerCallback::warn_of_untrained(Trainer& trainer) {
+  std::vector<std::string> found;
+  for (const auto& [name, parameter] : named_parameters(trainer.state().model->module())) {
+    if (parameter.requires_grad() && !trains(*trainer.state().optimizer, parameter)) {
+      found.push_back(name);
+    }
+  }
+  if (!found.empty() && found != untrained_) {
+    trainer.log().warning(fmt::format(
+        "the optimizer does not train {}: it took the model's parameters that require a "
+        "gradient when the Trainer was built. Register parameters, and let them require "
+        "a gradient, in the model's constructor",
+        fmt::join(found, ", ")));
+  }
+  untrained_ = std::move(found);
 }
 
 void OptimizerCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {

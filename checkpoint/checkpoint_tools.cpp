@@ -91,15 +91,21 @@ void compare(const StateDict& a,
   }
 }
 
-/// Adds a model to the sums; floats are summed in float64, the rest is replaced.
+bool is_averaged(const at::Tensor& tensor) {
+  return tensor.is_floating_point() || tensor.is_complex();
+}
+
+/// Adds a model to the sums; floats are summed in float64, complex numbers in complex128, the rest
+/// is replaced.
 void add_model(StateDict& sums, const StateDict& model) {
   for (const StateDict::Item& item : model.items()) {
     const at::Tensor& tensor = item.second.as_tensor();
     StateValue* sum = sums.find(item.first);
-    if (!tensor.is_floating_point()) {
+    if (!is_averaged(tensor)) {
       sums.set(item.first, tensor);
     } else if (sum == nullptr) {
-      sums.set(item.first, tensor.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true));
+      const at::ScalarType wide = tensor.is_complex() ? at::kComplexDouble : at::kDouble;
+      sums.set(item.first, tensor.to(wide, /*non_blocking=*/false, /*copy=*/true));
     } else {
       sum->as_tensor().add_(tensor);
     }
@@ -168,9 +174,8 @@ StateDict average_models(const std::vector<fs::path>& paths) {
     const at::Tensor& sum = sums.at(item.first).as_tensor();
     const at::Tensor& like = item.second.as_tensor();
     mean.set(item.first,
-             like.is_floating_point()
-                 ? sum.div_(static_cast<double>(paths.size())).to(like.scalar_type())
-                 : sum);
+             is_averaged(like) ? sum.div_(static_cast<double>(paths.size())).to(like.scalar_type())
+                               : sum);
   }
   return {{"model", std::move(mean)}};
 }

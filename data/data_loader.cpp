@@ -98,8 +98,8 @@ DataLoader::DataLoader(Factory<DataSource> source, LoaderOptions options)
 
 DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOptions options)
     : shared_(std::make_shared<Shared>()), options_(std::move(options)) {
-  shared_->name = fmt::format(
-      "loader {}of {}", label.empty() ? "" : fmt::format("\"{}\" ", label), source.name());
+  shared_->name = "loader" + (label.empty() ? "" : fmt::format(" \"{}\"", label)) +
+                  (source ? " of " + source.name() : "");
   if (!source) {
     throw UsageError(shared_->name + ": it has no data set");
   }

@@ -289,7 +289,7 @@ UpdateTime time_updates(const TimedFit& timed) {
       }
     }
     result.trouble = goes_on ? "" : "it was given up";
-  } catch (const std::exception&) {  // the run itself may never come there
+  } catch (...) {  // the run itself may never come there
     result.trouble = describe(std::current_exception());
   }
   if (!seconds.empty()) {

@@ -83,7 +83,7 @@ std::string batch_of(const DataLoader& train) {
   try {
     const auto* const dataset = dynamic_cast<const Dataset*>(&train.source());
     sample = dataset != nullptr && dataset->size() > 0 ? texts_of(dataset->get(0).items()) : "";
-  } catch (const std::exception&) {  // whoever trains on it tells
+  } catch (...) {  // whoever trains on it tells
   }
   return fmt::format("batch {} of{}", train.options().batch_size, sample);
 }

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "callbacks/log_optimizer_param_group.h"
+#include "core/available_cores.h"
 #include "core/file_system.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
+#include "support/with_threads.h"
 #include "trainer/trainer.h"
 
 TEST_SUITE_BEGIN("callbacks/backend_callback");
@@ -90,6 +92,22 @@ TEST_CASE("a step that reads a flag is replayed, and its report has the guard") 
         std::string::npos);
   CHECK(told.find("\"answer\": \"true\"") != std::string::npos);
   CHECK(told.find("\"replays\": 6") != std::string::npos);
+}
+
+TEST_CASE("more threads than cores are warned of, with both numbers") {
+  const WithThreads as_before;
+  for (const int more : {0, 1, 62}) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.backend.threads = available_cores() + more;
+    std::vector<std::string> lines;
+    const Trainer trainer(options, quiet_log(&lines));
+    const std::string threads = std::to_string(options.backend.threads) + " is more than the ";
+    const auto is_of_threads = [&](const std::string& line) {
+      return line.find(threads + std::to_string(available_cores()) + " core") != std::string::npos;
+    };
+    CHECK(std::count_if(lines.begin(), lines.end(), is_of_threads) == (more > 0 ? 1 : 0));
+  }
 }
 
 TEST_SUITE_END();

@@ -68,6 +68,19 @@ TEST_CASE("an average is the mean of the models, in their own dtypes") {
   CHECK(mean.at("model/n").as_int() == 9);
 }
 
+TEST_CASE("an average of complex weights keeps their imaginary parts") {
+  const TempDir dir;
+  const auto write = [&](const char* name, double imaginary) {
+    const at::Tensor weight = torch::complex(torch::ones({2}), torch::full({2}, imaginary));
+    write_checkpoint(files(), dir / name, {{"model", StateDict{{"w", weight}}}});
+  };
+  write("a.pt", 1.0);
+  write("b.pt", 4.0);
+  const StateDict mean = average_models({dir / "a.pt", dir / "b.pt"});
+  CHECK(equal_bytes(mean.at("model/w").as_tensor(),
+                    torch::complex(torch::ones({2}), torch::full({2}, 2.5))));
+}
+
 TEST_CASE("models of other names or shapes have no average") {
   const TempDir dir;
   write_checkpoint(files(), dir / "a.pt", run_state(1.0F, 3));
@@ -153,9 +166,9 @@ TEST_CASE("a manifest says what wrote the file") {
   const TempDir dir;
   write_checkpoint(files(), dir / "a.pt", run_state(1.0F, 3));
   CHECK(contains(read_manifest(dir / "a.pt"), "format = 1"));
-  write_checkpoint(*real_file_system(), dir / "b.pt", StateDict{{"global_step", 7}});
+  write_checkpoint(files(), dir / "b.pt", StateDict{{"global_step", 7}});
   CHECK(contains(read_manifest(dir / "b.pt"), "step = 7\n"));
-  write_checkpoint(*real_file_system(), dir / "c.pt", StateDict{{"weights", 7}});
+  write_checkpoint(files(), dir / "c.pt", StateDict{{"weights", 7}});
   CHECK_FALSE(contains(read_manifest(dir / "c.pt"), "step"));
   CHECK(read_manifest(rondo::test::python_file("python_state_dict.pt")).empty());
 }

@@ -119,7 +119,8 @@ TEST_CASE("a tensor that is not there, has no length or cannot hold -100 is an e
 }
 
 TEST_CASE("lengths that do not ascend, and one option without the other, are refused") {
-  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{8, 4}, {4, 4}, {0, 4}, {}}) {
+  const std::vector<std::vector<int64_t>> wrong = {{8, 4}, {4, 4}, {0, 4}, {}};
+  for (const std::vector<int64_t>& lengths : wrong) {
     CHECK_THROWS_AS(DataLoader("t", use<Growing>(), padding(lengths)), UsageError);
   }
   LoaderOptions options = padding({4});

@@ -87,6 +87,10 @@ const Edit kEdits[] = {
      [](StateDict& s) {
        dict(s, "model").set("0.weight", torch::zeros({3, 5}));
      }},
+    {"imaginary",
+     [](StateDict& s) {
+       dict(s, "model").set("0.weight", torch::zeros({3, 4}, torch::kComplexFloat));
+     }},
     {"bias", [](StateDict& s) { dict(s, "model").erase("0.bias"); }},
     {"text", [](StateDict& s) { dict(s, "model").set("0.bias", "text"); }},
     {"0.bias", [](StateDict& s) { dict(s, "optimizer/state").erase("0.bias"); }},

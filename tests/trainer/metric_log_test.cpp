@@ -216,4 +216,14 @@ TEST_CASE("T68: what the last hooks of a stage defer runs before the stage is ov
   CHECK(events == std::vector<std::string>{"train", "validate", "fit"});
 }
 
+TEST_CASE("the items of a temporary can be gone through") {
+  const TempDir dir;
+  Trainer trainer(tiny_options(dir / "run"), quiet_log());
+  std::vector<std::string> names;
+  for (const auto& item : trainer.validate(tiny_loader("val")).items()) {
+    names.push_back(item.first);
+  }
+  CHECK(names == std::vector<std::string>{"val/loss", "val/accuracy"});
+}
+
 TEST_SUITE_END();
