@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "optim/optimizer.h"
+#include "optim/rule_optimizer.h"
 
 namespace rondo {
 
@@ -11,7 +11,7 @@ namespace rondo {
 /// added to the gradient. A scheduler may move lr, beta1, beta2, eps and weight_decay. Source:
 /// torch::optim::Adam; Kingma and Ba 2015, arXiv:1412.6980, Algorithm 1; Reddi et al. 2018,
 /// arXiv:1904.09237 (amsgrad).
-class Adam final : public Optimizer {
+class Adam final : public RuleOptimizer {
  public:
   struct Options {
     double lr = 1e-3;                            ///< >= 0
@@ -28,16 +28,13 @@ class Adam final : public Optimizer {
   /// \throws UsageError  as the constructor does
   static void check(const Options& options) { static_cast<void>(Adam(options)); }
 
- protected:
-  void update(ParamGroup& group) override;
-
- private:
-  bool amsgrad_;
+  static const OptimizerTable<Options>& table();
+  static const detail::UpdateOperator& update_operator();
 };
 
 /// Adam with decoupled weight decay: each update begins with `p *= 1 - lr weight_decay`.
 /// Source: torch::optim::AdamW; Loshchilov and Hutter 2019, arXiv:1711.05101, Algorithm 2.
-class AdamW final : public Optimizer {
+class AdamW final : public RuleOptimizer {
  public:
   struct Options {
     double lr = 1e-3;                            ///< >= 0
@@ -54,11 +51,8 @@ class AdamW final : public Optimizer {
   /// \throws UsageError  as the constructor does
   static void check(const Options& options) { static_cast<void>(AdamW(options)); }
 
- protected:
-  void update(ParamGroup& group) override;
-
- private:
-  bool amsgrad_;
+  static const OptimizerTable<Options>& table();
+  static const detail::UpdateOperator& update_operator();
 };
 
 }  // namespace rondo

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "optim/optimizer.h"
+#include "optim/rule_optimizer.h"
 
 namespace rondo {
 
@@ -10,7 +10,7 @@ namespace rondo {
 /// where the first `b` is `g` and weight decay is added to `g`. A scheduler may move lr, momentum,
 /// dampening and weight_decay. Source: torch::optim::SGD; Sutskever et al. 2013 (momentum and
 /// Nesterov's form of it).
-class Sgd final : public Optimizer {
+class Sgd final : public RuleOptimizer {
  public:
   struct Options {
     double lr = 1e-3;           ///< >= 0
@@ -27,12 +27,8 @@ class Sgd final : public Optimizer {
   /// \throws UsageError  as the constructor does
   static void check(const Options& options) { static_cast<void>(Sgd(options)); }
 
- protected:
-  void update(ParamGroup& group) override;
-
- private:
-  bool has_momentum_;
-  bool nesterov_;
+  static const OptimizerTable<Options>& table();
+  static const detail::UpdateOperator& update_operator();
 };
 
 }  // namespace rondo

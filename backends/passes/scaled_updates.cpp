@@ -12,8 +12,11 @@ namespace {
 
 constexpr size_t kGradients = 1;  // the place of the list among the arguments of each update
 
+// An optimizer's operator has an overload that scales its gradients first.
 bool is_update(const Instruction& instruction) {
-  return has_name(instruction, "rondo::sgd_") || has_name(instruction, "rondo::adam_");
+  const c10::OperatorName& name = instruction.op.schema().operator_name();
+  return name.overload_name.empty() && name.name.compare(0, 7, "rondo::") == 0 &&
+         c10::Dispatcher::singleton().findSchema({name.name, "scaled"}).has_value();
 }
 
 // mul_(gradient, scale) with one number of the gradient's dtype.

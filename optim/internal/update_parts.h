@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "optim/internal/update_loops.h"
+#include "optim/internal/scale_loop.h"
 
 namespace rondo::detail {
 
@@ -79,7 +79,7 @@ void scale_and_update(T* grad, const T* scale, int64_t begin, int64_t end, const
   }
   for (int64_t from = begin; from < end; from += kScaledAtOnce) {
     const int64_t to = std::min(from + kScaledAtOnce, end);
-    scale_loop<T>(*scale, grad + from, to - from, widest_instruction_set());
+    scale_loop<T>(*scale, grad + from, to - from);
     update(from, to);
   }
 }

@@ -9,6 +9,7 @@
 #include "backends/captured_steps.h"
 #include "backends/passes/passes.h"
 #include "optim/clip.h"
+#include "optim/internal/update_operator.h"
 #include "optim/operators.h"
 
 TEST_SUITE_BEGIN("backends/scaled_updates");
@@ -24,37 +25,47 @@ int64_t overloads(const StepProgram& program, const std::string& op) {
                        [&](const Instruction& i) { return operator_name(i.op) == op; });
 }
 
-// Updates as the optimizers' first ones, with numbers that the step makes.
+// The first update of an operator's last variant, with numbers that the step makes.
 void update(const std::string& name,
             const std::vector<at::Tensor>& params,
             const std::vector<at::Tensor>& grads) {
   register_optimizer_operators();
-  std::vector<at::Tensor> moments;
-  std::vector<at::Tensor> more_moments;
-  std::vector<at::Tensor> steps;
+  const auto operators = rondo::detail::builtin_update_operators();
+  const auto op = std::find_if(operators.begin(), operators.end(), [&](const auto* known) {
+    return "rondo::" + known->name == name;
+  });
+  REQUIRE(op != operators.end());
+  const rondo::detail::CompiledRule& rule = (*op)->variants.back();
+  std::vector<at::Tensor> states;
+  std::vector<at::Tensor> counters;
   for (const at::Tensor& param : params) {
-    moments.push_back(torch::zeros_like(param));
-    more_moments.push_back(torch::zeros_like(param));
-    steps.push_back(torch::zeros({}, at::kDouble));
+    for (size_t i = 0; i < rule.states.size(); ++i) {
+      states.push_back(torch::zeros_like(param));
+    }
+    for (size_t i = 0; i < rule.counters.size(); ++i) {
+      counters.push_back(torch::zeros({}, at::kDouble));
+    }
   }
-  const auto number = [](double value) { return torch::full({}, value, at::kDouble); };
+  std::vector<at::Tensor> numbers;
+  for (size_t i = 0; i < rule.given; ++i) {
+    numbers.push_back(torch::full({}, 0.1, at::kDouble));
+  }
   torch::jit::Stack stack;
-  if (name == "rondo::sgd_") {
-    torch::jit::push(stack, params, grads, moments, steps);
-    torch::jit::push(stack, number(0.1), number(0.9), number(0), number(0.01), true);
-  } else {
-    const std::vector<at::Tensor> no_maxima;
-    torch::jit::push(stack, params, grads, moments, more_moments, no_maxima, steps);
-    torch::jit::push(
-        stack, number(0.1), number(0.9), number(0.99), number(1e-8), number(0.01), true);
-  }
+  torch::jit::push(stack,
+                   params,
+                   grads,
+                   states,
+                   counters,
+                   numbers,
+                   static_cast<int64_t>((*op)->variants.size()) - 1);
   c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);
 }
 
 }  // namespace
 
 TEST_CASE("clipping's scale goes into the update that uses the gradients next") {
-  for (const char* name : {"rondo::sgd_", "rondo::adam_"}) {
+  for (const rondo::detail::UpdateOperator* op : rondo::detail::builtin_update_operators()) {
+    const std::string name = "rondo::" + op->name;
     CAPTURE(name);
     CapturedSteps recorded([&](const at::Tensor& x, const at::Tensor& state) {
       const at::Tensor other = torch::ones({8, 6});
@@ -66,7 +77,7 @@ TEST_CASE("clipping's scale goes into the update that uses the gradients next") 
     const StepProgram passed = scale_gradients_in_updates(recorded.program);
     CHECK(overloads(recorded.program, "aten::mul_.Tensor") == 2);
     CHECK(overloads(passed, "aten::mul_.Tensor") == 0);
-    CHECK(overloads(passed, std::string(name) + ".scaled") == 1);
+    CHECK(overloads(passed, name + ".scaled") == 1);
     recorded.check_same(passed);
   }
 }

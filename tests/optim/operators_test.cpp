@@ -5,14 +5,27 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <string>
+#include <vector>
+
 #include "core/state_dict.h"
+#include "optim/internal/update_operator.h"
 
 using namespace rondo;
 
 namespace {
 
-const c10::FunctionSchema& schema(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").schema();
+const c10::FunctionSchema& schema(const std::string& name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").schema();
+}
+
+/// Of the operators of all optimizers.
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const rondo::detail::UpdateOperator* op : rondo::detail::builtin_update_operators()) {
+    all.push_back("rondo::" + op->name);
+  }
+  return all;
 }
 
 bool writes(const c10::Argument& argument) {
@@ -29,7 +42,8 @@ void run_sgd(std::vector<at::Tensor> params,
              at::Tensor grad_scale = {}) {
   torch::jit::Stack stack;
   const c10::List<at::Tensor> none;
-  torch::jit::push(stack, params, grads, none, none, lr, number(0), number(0), number(0), false);
+  const std::vector<at::Tensor> numbers = {lr, number(0), number(0), number(0)};
+  torch::jit::push(stack, params, grads, none, none, numbers, 0);
   if (grad_scale.defined()) {
     torch::jit::push(stack, grad_scale);
   }
@@ -51,19 +65,20 @@ TEST_CASE("the operators are registered once, however often it is asked for") {
 
 TEST_CASE("the schemas say what is written") {
   register_optimizer_operators();
-  for (const char* name : {"rondo::sgd_", "rondo::adam_"}) {
+  for (const std::string& name : names()) {
     for (const c10::Argument& argument : schema(name).arguments()) {
       const bool is_list = argument.type()->kind() == c10::TypeKind::ListType;
       CAPTURE(argument.name());
-      CHECK(writes(argument) == (is_list && argument.name() != "grads"));
+      const bool is_read = argument.name() == "grads" || argument.name() == "numbers";
+      CHECK(writes(argument) == (is_list && !is_read));
     }
   }
 }
 
 TEST_CASE("updates that scale gradients write them, and nothing else besides") {
   register_optimizer_operators();
-  for (const char* name : {"rondo::sgd_", "rondo::adam_"}) {
-    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "scaled");
+  for (const std::string& name : names()) {
+    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "scaled");
     const c10::FunctionSchema& scaled = op.schema();
     const size_t count = schema(name).arguments().size();
     REQUIRE(scaled.arguments().size() == count + 1);
@@ -71,7 +86,7 @@ TEST_CASE("updates that scale gradients write them, and nothing else besides") {
       const c10::Argument& argument = scaled.arguments()[i];
       const bool is_list = argument.type()->kind() == c10::TypeKind::ListType;
       CAPTURE(argument.name());
-      CHECK(writes(argument) == is_list);
+      CHECK(writes(argument) == (is_list && argument.name() != "numbers"));
       CHECK((i == count || argument.name() == schema(name).arguments()[i].name()));
     }
   }

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "optim/optimizer_table.h"
+
+namespace rondo {
+
+namespace detail {
+struct UpdateOperator;
+}
+
+/// Base of the optimizers whose update of an element depends on that element alone: the update is a
+/// rule (optim/internal/rule.h), which one dispatcher operator applies to all parameters of a
+/// group. In a loop, numbers below the format's exponent count as zero (docs/decisions/012).
+class RuleOptimizer : public Optimizer {
+ protected:
+  /// \param variant  of the operator
+  /// \throws UsageError  for a number out of its range
+  template <class Options>
+  RuleOptimizer(const detail::UpdateOperator& op,
+                int64_t variant,
+                const OptimizerTable<Options>& table,
+                const Options& options)
+      : RuleOptimizer(op, variant, table.checked_numbers(options), options.params) {}
+
+  RuleOptimizer(const detail::UpdateOperator& op,
+                int64_t variant,
+                Numbers numbers,
+                std::vector<ParamGroupOptions> groups);
+
+  void update(ParamGroup& group) final;
+
+ private:
+  const detail::UpdateOperator& op_;
+  int64_t variant_;
+};
+
+}  // namespace rondo

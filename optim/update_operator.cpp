@@ -1,0 +1,88 @@
+#include "optim/internal/update_operator.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <fmt/format.h>
+#include <torch/library.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "core/prepared_operator.h"
+#include "optim/internal/update_call.h"
+
+namespace rondo::detail {
+
+namespace {
+
+/// By full name, such as "rondo::adam_".
+struct KnownOperators {
+  std::mutex mutex;
+  std::map<std::string, const UpdateOperator*> by_name;
+  std::vector<torch::Library> libraries;
+};
+
+KnownOperators& known_operators() {
+  static KnownOperators known;
+  return known;
+}
+
+PreparedCall prepare(const UpdateOperator& op, const std::vector<c10::IValue>& arguments) {
+  const auto variant = static_cast<size_t>(arguments[5].toInt());
+  TORCH_CHECK(variant < op.variants.size(), "rondo::", op.name, ": no variant ", variant);
+  return UpdateCall(op.variants[variant],
+                    {arguments[0].toTensorVector(),
+                     arguments[1].toTensorVector(),
+                     arguments[2].toTensorVector(),
+                     arguments[3].toTensorVector(),
+                     arguments[4].toTensorVector(),
+                     arguments.size() > 6 ? arguments[6].toTensor() : at::Tensor()});
+}
+
+// Both overloads of every operator.
+void call(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
+  KnownOperators& known = known_operators();
+  const UpdateOperator* op = nullptr;
+  {
+    const std::lock_guard lock(known.mutex);
+    op = known.by_name.at(handle.schema().name());
+  }
+  prepare(*op, torch::jit::pop(*stack, handle.schema().arguments().size()))();
+}
+
+std::string schema(const std::string& name, bool is_scaled) {
+  return fmt::format(
+      "{}{}(Tensor(a!)[] params, Tensor{}[] grads, Tensor(b!)[] states, Tensor(c!)[] counters, "
+      "Tensor[] numbers, int variant{}) -> ()",
+      name,
+      is_scaled ? ".scaled" : "",
+      is_scaled ? "(d!)" : "",
+      is_scaled ? ", Tensor grad_scale" : "");
+}
+
+}  // namespace
+
+void define_update_operator(const UpdateOperator& op) {
+  const std::string full_name = "rondo::" + op.name;
+  KnownOperators& known = known_operators();
+  const std::lock_guard lock(known.mutex);
+  if (!known.by_name.emplace(full_name, &op).second) {
+    return;
+  }
+  // A fragment: other folders add their operators to the same namespace.
+  torch::Library library(torch::Library::FRAGMENT, "rondo", {}, __FILE__, __LINE__);
+  for (const bool is_scaled : {false, true}) {
+    const std::string overload = is_scaled ? ".scaled" : "";
+    library.def(schema(op.name, is_scaled).c_str());
+    library.impl((op.name + overload).c_str(),
+                 torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
+                                 torch::CppFunction::makeFromBoxedFunction<&call>()));
+    register_prepared_operator(
+        full_name + overload,
+        [&op](const std::vector<c10::IValue>& arguments) { return prepare(op, arguments); });
+  }
+  known.libraries.push_back(std::move(library));
+}
+
+}  // namespace rondo::detail
