@@ -42,6 +42,7 @@ TEST_CASE("a step with a hook that reads a number trains as eager does, and the 
     const TempDir dir;
     TrainerOptions options = tiny_options(dir / "run");
     options.backend.mode = mode;
+    options.backend.on_refusal = "eager";
     ProbeCallback::Options hooks;
     hooks.after_backward = [](Trainer&, const Outputs& outputs) {
       CHECK(outputs["loss"].item<float>() > 0.0F);

@@ -20,6 +20,7 @@ TrainerOptions tiny_options(const std::filesystem::path& model_dir) {
       [] { return torch::nn::Sequential(torch::nn::Linear(4, 3)); }, "x", cross_entropy("label"));
   options.optimizer = use<Sgd>({0.1});
   options.backend.mode = "eager";
+  options.backend.on_refusal = "error";  // where a test asks for traced steps, they are
   return options;
 }
 
