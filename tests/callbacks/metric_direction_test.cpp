@@ -51,7 +51,7 @@ struct Probe final : ValidationCallback {
 
 }  // namespace
 
-TEST_CASE("the metric says which of its values are better, whatever the loader is called") {
+TEST_CASE("C77: the metric says which values are better, whatever the loader is called") {
   for (const std::string label : {"val", "past_errors", "lossless", "loss", "a/b"}) {
     CAPTURE(label);
     CHECK(direction_of(label + "/accuracy", {label}) == "higher");
