@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -233,6 +234,7 @@ void StepVariant::plan(CapturedStep captured, const StepCall& call) {
       addresses_.push_back({static_cast<SlotId>(i), address_of(program_.slots[i].value)});
     }
   }
+  keep_numbers(captured.numbers);
   ::malloc_trim(0);  // what the captures left free is not what replays need
   executor_ = make_executor(program_, options_, log_);
   executor_->try_kernels(call.batch);
@@ -262,18 +264,38 @@ const Slot* StepVariant::moved_state() const {
   return nullptr;
 }
 
-// State that lies in other memory starts the captures anew.
+void StepVariant::keep_numbers(const std::vector<OutsideNumber>& numbers) {
+  numbers_.clear();
+  std::copy_if(
+      numbers.begin(), numbers.end(), std::back_inserter(numbers_), [](const auto& number) {
+        return !number.is_gone();
+      });
+}
+
+const OutsideNumber* StepVariant::changed_number() const {
+  const auto changed = std::find_if(
+      numbers_.begin(), numbers_.end(), [](const auto& number) { return number.has_changed(); });
+  return changed == numbers_.end() ? nullptr : &*changed;
+}
+
 void StepVariant::look_at_state() {
-  const Slot* const moved = is_ready_ ? moved_state() : nullptr;
-  if (moved == nullptr) {
+  if (!is_ready_) {
     return;
   }
-  if (++moves_in_a_row_ >= kMaxMovesInARow) {
-    refusal_ = Refusal{"step " + name_ + " never settles: \"" + moved->name +
-                           "\" lies in other memory after each capture",
-                       "Copy into state in place (copy_) instead of replacing it"};
+  if (const Slot* const moved = moved_state()) {
+    start_anew('"' + moved->name + "\" lies in other memory",
+               "Copy into state in place (copy_) instead of replacing it");
+  } else if (const OutsideNumber* const changed = changed_number()) {
+    start_anew("a number that it took from outside is no longer " + changed->to_string(),
+               "Make it a buffer of the model, or state of a callback");
   }
-  log_.debug("step " + name_ + ": \"" + moved->name + "\" lies in other memory; captured anew");
+}
+
+void StepVariant::start_anew(const std::string& why, const std::string& advice) {
+  if (++moves_in_a_row_ >= kMaxMovesInARow) {
+    refusal_ = Refusal{"step " + name_ + " never settles: after each capture " + why, advice};
+  }
+  log_.debug("step " + name_ + ": " + why + "; captured anew");
   is_ready_ = false;
   unconfirmed_.reset();
 }

@@ -11,6 +11,7 @@
 #include "backends/kept_casts.h"
 #include "backends/program/step_program.h"
 #include "backends/recording/host_calls.h"
+#include "backends/recording/outside_number.h"
 #include "backends/refusal.h"
 #include "backends/step_report.h"
 #include "backends/traced_options.h"
@@ -99,7 +100,10 @@ class StepVariant {
   std::optional<Refusal> objection_to(const CapturedStep& third);
   Refusal differing_captures(const std::string& difference) const;
   const Slot* moved_state() const;
+  void keep_numbers(const std::vector<OutsideNumber>& numbers);
+  const OutsideNumber* changed_number() const;
   void look_at_state();
+  void start_anew(const std::string& why, const std::string& advice);
   DueSet due_closures(const StepCall& call) const;
   template <class Work>
   auto replaying(const StepCall& call, const Work& work);
@@ -127,6 +131,7 @@ class StepVariant {
   std::shared_ptr<const StepProgram> recorded_;
   StepProgram program_;  // cleaned up, with every closure
   std::vector<Address> addresses_;
+  std::vector<OutsideNumber> numbers_;  // that somebody may still change
   std::vector<HostFunction> closures_;
   HostCalls host_calls_;
   std::unique_ptr<Executor> executor_;

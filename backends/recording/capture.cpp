@@ -26,6 +26,7 @@ class Capture final : public BodyRequests {
     result_.program = recorder_.finish(outputs);
     result_.refusal = recorder_.refusal();
     result_.outputs = detached(outputs);
+    result_.numbers = recorder_.outside_numbers();
     for (StepClosure& closure : queued_) {
       call_.queue.push_back(detached(std::move(closure)));
     }

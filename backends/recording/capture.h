@@ -7,6 +7,7 @@
 #include "backends/body_requests.h"
 #include "backends/program/step_program.h"
 #include "backends/recording/host_calls.h"
+#include "backends/recording/outside_number.h"
 #include "backends/refusal.h"
 
 namespace rondo {
@@ -16,8 +17,9 @@ struct CapturedStep {
   StepProgram program;
   HostCalls host_calls;
   std::vector<HostFunction> closures;
-  Outputs outputs;                 ///< of the step that ran
-  std::optional<Refusal> refusal;  ///< why there is no program
+  std::vector<OutsideNumber> numbers;  ///< that were frozen into the program
+  Outputs outputs;                     ///< of the step that ran
+  std::optional<Refusal> refusal;      ///< why there is no program
 };
 
 /// Runs the body for real and records it. Closures that are due go to the call's queue.

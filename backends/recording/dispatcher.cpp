@@ -10,6 +10,7 @@
 #include "backends/recording/host_calls.h"
 #include "backends/recording/lstm_operators.h"
 #include "backends/recording/recorder.h"
+#include "backends/recording/whole_composites.h"
 #include "core/error.h"
 #include "core/prepared_operator.h"
 
@@ -84,6 +85,8 @@ void register_with_dispatcher() {
     operators.def("index_by_mask(Tensor self, Tensor?[] indices) -> Tensor");
     operators.impl("index_by_mask",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &index_by_mask));
+    define_whole_composites(operators);
+    take_composites_over();
     operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
     operators.impl("view_dtype",
                    torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));

@@ -153,14 +153,16 @@ OperatorEffects effects_of(const c10::OperatorHandle& op) {
   correct_writes(schema, effects);
   effects.draws_random = has_generator || op.hasTag(at::Tag::nondeterministic_seeded);
   effects.is_opaque = (!is_known && (has_generator || writes)) || name == "rondo::host_call";
+  effects.follows_from_arguments = is_known && !effects.draws_random && !effects.is_opaque;
   effects.changes_view_only = op.hasTag(at::Tag::inplace_view);
   effects.allocates = contains(kAllocates, name);
   effects.reads_shape_only = contains(kReadsShapeOnly, name);
   effects.reads_what_it_writes = name.back() == '_' && !contains(kOverwrites, name);
   effects.asks_for_grad_mode = name == "aten::mkldnn_rnn_layer";
   effects.is_ignored = contains(kShapeQueries, name) || name.rfind("profiler::", 0) == 0;
+  effects.gives_numbers_only = returns_host_values_only(schema);
   effects.reads_host =
-      !effects.is_ignored && (has_data_dependent_result(op) || returns_host_values_only(schema));
+      !effects.is_ignored && (effects.gives_numbers_only || has_data_dependent_result(op));
   for (const Refusal& refusal : kRefusals) {
     if (refusal.op == name) {
       effects.refusal = refusal.why;

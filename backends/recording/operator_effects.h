@@ -13,13 +13,15 @@ struct OperatorEffects {
   bool draws_random = false;  ///< from a generator: never removed, merged or moved past another
   bool is_opaque = false;     ///< may do anything: never removed, merged or moved
   bool reads_host = false;    ///< its result, or the size of it, is a value read from a tensor
-  bool changes_view_only = false;     ///< in place on sizes and strides; no byte changes
-  bool allocates = false;             ///< its result holds whatever was in memory before
-  bool reads_shape_only = false;      ///< of its tensor arguments, no byte
-  bool reads_what_it_writes = false;  ///< in place from the old bytes, not over them
-  bool asks_for_grad_mode = false;    ///< its results depend on whether gradients are wanted
-  bool is_ignored = false;            ///< leaves no trace in a program
-  std::string refusal;                ///< why it cannot be recorded; "" when it can
+  bool changes_view_only = false;       ///< in place on sizes and strides; no byte changes
+  bool allocates = false;               ///< its result holds whatever was in memory before
+  bool reads_shape_only = false;        ///< of its tensor arguments, no byte
+  bool reads_what_it_writes = false;    ///< in place from the old bytes, not over them
+  bool asks_for_grad_mode = false;      ///< its results depend on whether gradients are wanted
+  bool is_ignored = false;              ///< leaves no trace in a program
+  bool gives_numbers_only = false;      ///< of the host: no tensor
+  bool follows_from_arguments = false;  ///< what it gives and writes: equal ones, equal bytes
+  std::string refusal;                  ///< why it cannot be recorded; "" when it can
 };
 
 /// Whether the schema says that the argument's bytes change, or those of the tensors in it.

@@ -13,6 +13,7 @@
 #include "backends/program/guards.h"
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/recording_rules.h"
+#include "backends/recording/whole_composites.h"
 #include "backends/scoped.h"
 
 namespace rondo {
@@ -42,7 +43,11 @@ bool contains(const std::vector<SlotId>& slots, SlotId slot) {
 // One operator on its way through the recorder.
 struct Recorder::Call {
   Call(const c10::OperatorHandle& handle, c10::ArrayRef<c10::IValue> given)
-      : op(handle), values(given), name(operator_name(handle)), effects(effects_of(handle)) {}
+      : op(handle),
+        values(given),
+        name(operator_name(handle)),
+        effects(effects_of(handle)),
+        varies(!effects.follows_from_arguments) {}
 
   c10::OperatorHandle op;
   c10::ArrayRef<c10::IValue> values;  // the arguments, until it runs
@@ -54,6 +59,7 @@ struct Recorder::Call {
   std::vector<SlotId> writes;
   std::vector<SlotId> unwritten_reads;              // of fresh memory
   std::vector<std::pair<SlotId, at::Tensor>> lent;  // to an operator that may do anything
+  bool varies;                                      // what it gives, from step to step
 };
 
 Recorder::Recorder(std::string step,
@@ -157,6 +163,13 @@ void Recorder::run(const c10::OperatorHandle& op,
 
 void Recorder::record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& stack) {
   const c10::impl::ExcludeDispatchKeyGuard unrecorded(c10::DispatchKey::Fake);
+  // A number that the host made, of a shape for instance, is no data of the step.
+  // What the host makes of it is in the program, and captures compare that.
+  if (reads_number_of_host(call)) {
+    read_arguments(call, call.values);
+    freeze_unwritten(call);
+    return;
+  }
   if (const auto objection = objection_to(call.op, call.effects, call.values, table_)) {
     refuse(objection->what, objection->advice);
   }
@@ -292,6 +305,7 @@ SlotId Recorder::read_tensor(Call& call, size_t index, const at::Tensor& tensor)
     call.lent.emplace_back(slot, tensor);
   }
   KnownStorage& storage = table_.storage_of(slot);
+  call.varies = call.varies || (storage.varies && !call.effects.reads_shape_only);
   if (!storage.unwritten || tensor.numel() == 0 || call.effects.reads_shape_only) {
     return slot;
   }
@@ -338,6 +352,7 @@ SlotId Recorder::add_result(const Call& call, const at::Tensor& tensor) {
   }
   const SlotId slot = table_.add(SlotKind::Produced, tensor);
   KnownStorage& storage = table_.storage_of(slot);
+  storage.varies = storage.varies || (call.varies && storage.slots.size() == 1);
   if (call.effects.allocates && storage.slots.size() == 1) {
     storage.unwritten = tensor.storage();
     storage.allocation = program_.instructions.size();
@@ -420,7 +435,36 @@ void Recorder::mark_written(const Call& call) {
              "make it a buffer of the model, or state of the optimizer or callback");
     }
     storage.unwritten = c10::Storage();
+    storage.varies = storage.varies || call.varies;
   }
+}
+
+bool Recorder::reads_number_of_host(const Call& call) {
+  return call.effects.reads_host && call.effects.gives_numbers_only &&
+         call.effects.follows_from_arguments && !any_varies(call.values);
+}
+
+bool Recorder::varies(const at::Tensor& tensor) {
+  if (!tensor.defined()) {
+    return false;
+  }
+  if (!tensor.has_storage()) {
+    return true;
+  }
+  if (const KnownStorage* const known = table_.find_storage(tensor)) {
+    return known->varies;
+  }
+  const Unrecorded scope;
+  return tensor.numel() > 1 || state_.find(tensor);  // else it will be frozen
+}
+
+bool Recorder::any_varies(c10::ArrayRef<c10::IValue> values) {
+  return std::any_of(values.begin(), values.end(), [this](const c10::IValue& value) {
+    if (value.isTensor()) {
+      return varies(value.toTensor());
+    }
+    return (value.isTensorList() || value.isOptionalTensorList()) && any_varies(value.toListRef());
+  });
 }
 
 SlotId Recorder::use(const at::Tensor& tensor, const std::string& what) {
@@ -430,6 +474,10 @@ SlotId Recorder::use(const at::Tensor& tensor, const std::string& what) {
   if (!tensor.has_storage() || tensor.layout() != at::kStrided) {
     refuse("used a tensor without plain memory (sparse, or a library's own layout) as " + what,
            "only dense tensors can be recorded");
+  }
+  if (tensor.is_conj() || tensor.is_neg()) {
+    refuse("used a tensor whose bytes stand for their conjugates or negatives as " + what,
+           "make its values with resolve_conj or resolve_neg before the step");
   }
   const SlotId slot = table_.find(tensor);
   return slot != kNoTensor ? slot : use_unknown(tensor, what);
@@ -531,6 +579,9 @@ SlotId Recorder::freeze(const at::Tensor& tensor) {
     value.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
   program_.slots[static_cast<size_t>(slot)].value = value;
+  if (tensor.numel() == 1) {
+    numbers_.emplace_back(tensor, value);
+  }
   return slot;
 }
 
@@ -592,7 +643,8 @@ std::string Recorder::place_of(const Call& call) {
 }
 
 RecordingScope::RecordingScope(Recorder& recorder)
-    : before_(exchange_recorder(&recorder)), include_(c10::DispatchKey::Fake) {}
+    : before_(exchange_recorder(&recorder)),
+      include_(c10::DispatchKeySet({c10::DispatchKey::Fake, kWholeComposites})) {}
 
 RecordingScope::~RecordingScope() {
   exchange_recorder(before_);

@@ -14,6 +14,7 @@
 #include "backends/program/step_program.h"
 #include "backends/recording/operator_effects.h"
 #include "backends/recording/origins.h"
+#include "backends/recording/outside_number.h"
 #include "backends/recording/slot_table.h"
 #include "backends/recording/state_index.h"
 #include "backends/refusal.h"
@@ -57,6 +58,9 @@ class Recorder {
   /// Why the step cannot be replayed; nothing when it can.
   const std::optional<Refusal>& refusal() const { return refusal_; }
 
+  /// The numbers from outside that were frozen into the program.
+  const std::vector<OutsideNumber>& outside_numbers() const { return numbers_; }
+
  private:
   struct Call;
 
@@ -87,6 +91,10 @@ class Recorder {
   void freeze_allocation(KnownStorage& known);
   void mark_written(const Call& call);
 
+  bool reads_number_of_host(const Call& call);
+  bool varies(const at::Tensor& tensor);
+  bool any_varies(c10::ArrayRef<c10::IValue> values);
+
   SlotId use(const at::Tensor& tensor, const std::string& what);
   SlotId use_unknown(const at::Tensor& tensor, const std::string& what);
   SlotId use_outside(const at::Tensor& tensor, const std::string& what);
@@ -107,6 +115,7 @@ class Recorder {
   StateIndex state_;
   OriginTracker origins_;
   std::vector<SlotId> read_after_step_;
+  std::vector<OutsideNumber> numbers_;
   std::optional<Refusal> refusal_;
   const Call* call_ = nullptr;  // the operator that is being recorded
   bool may_guard_;

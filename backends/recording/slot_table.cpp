@@ -52,6 +52,7 @@ SlotId SlotTable::add(SlotKind kind, const at::Tensor& tensor, std::string name)
   if (is_new) {
     known.id = static_cast<int32_t>(by_id_.size());
     known.kind = kind;
+    known.varies = kind == SlotKind::Input || kind == SlotKind::Captured;
     by_id_.push_back(entry->first);
   }
   const auto id = static_cast<SlotId>(slots_.size());

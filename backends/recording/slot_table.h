@@ -22,6 +22,9 @@ struct KnownStorage {
   c10::Storage unwritten;     ///< fresh memory, held until a recorded instruction writes it
   size_t allocation = 0;      ///< the instruction that made it, where `unwritten`
   at::Tensor frozen;          ///< uint8: a copy of all of it, where constants lie in it
+  /// Its bytes may differ from step to step: the batch, the state, random numbers, and what follows
+  /// from such. False: they follow from numbers of the host alone, which may be shapes.
+  bool varies = false;
 
   explicit KnownStorage(const c10::Storage& storage) : address(storage.getWeakStorageImpl()) {}
 };
