@@ -203,6 +203,9 @@ void Recorder::record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& s
   if (is_by_mask) {
     call.op = operator_named(kIndexByMask);
   }
+  if (const auto read = take_over_batch_count(program_, call.op, call.arguments)) {
+    drop_instruction(*read);
+  }
   append(call);
 }
 
@@ -436,6 +439,16 @@ void Recorder::mark_written(const Call& call) {
     }
     storage.unwritten = c10::Storage();
     storage.varies = storage.varies || call.varies;
+  }
+}
+
+void Recorder::drop_instruction(size_t place) {
+  program_.instructions.erase(program_.instructions.begin() + static_cast<std::ptrdiff_t>(place));
+  for (size_t i = place; i < program_.instructions.size(); ++i) {
+    for_each_slot(program_.instructions[i].results, [&](SlotId slot) {
+      KnownStorage& storage = table_.storage_of(slot);
+      storage.allocation -= storage.unwritten && storage.allocation > place ? 1 : 0;
+    });
   }
 }
 

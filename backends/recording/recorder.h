@@ -91,6 +91,7 @@ class Recorder {
   void freeze_allocation(KnownStorage& known);
   void mark_written(const Call& call);
 
+  void drop_instruction(size_t place);
   bool reads_number_of_host(const Call& call);
   bool varies(const at::Tensor& tensor);
   bool any_varies(c10::ArrayRef<c10::IValue> values);

@@ -1,10 +1,13 @@
 #include "backends/recording/whole_composites.h"
 
+#include <tuple>
+
 #include <torch/library.h>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_conj.h>
 #include <ATen/ops/conj_physical.h>
+#include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/one_hot.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -26,6 +29,20 @@ at::Tensor take_over_one_hot(const at::Tensor& labels, int64_t classes) {
   return classes < 0 ? one_hot_as_written(labels, classes) : whole.call(labels, classes);
 }
 
+std::tuple<at::Tensor, at::Tensor, at::Tensor> cumulative_batch_norm(
+    const at::Tensor& input,
+    const c10::optional<at::Tensor>& weight,
+    const c10::optional<at::Tensor>& bias,
+    const c10::optional<at::Tensor>& running_mean,
+    const c10::optional<at::Tensor>& running_var,
+    bool training,
+    const at::Tensor& batches,
+    double eps) {
+  const double momentum = 1.0 / batches.item<double>();
+  return at::native_batch_norm(
+      input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+
 // A conjugate is a view with a flag, which a slot does not have. Of the step itself it becomes a
 // tensor of its own, as it does in LibTorch as soon as an operator reads it; kernels keep theirs.
 at::Tensor take_over_conj(const at::Tensor& x) {
@@ -41,6 +58,38 @@ void define_whole_composites(torch::Library& library) {
   library.def("one_hot(Tensor labels, int classes) -> Tensor");
   library.impl("one_hot",
                torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &one_hot_as_written));
+  library.def(
+      "cumulative_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, "
+      "Tensor(b!)? running_var, bool training, Tensor batches, float eps) -> (Tensor, Tensor, "
+      "Tensor)");
+  library.impl(
+      "cumulative_batch_norm",
+      torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &cumulative_batch_norm));
+}
+
+std::optional<size_t> take_over_batch_count(const StepProgram& program,
+                                            c10::OperatorHandle& op,
+                                            std::vector<Argument>& arguments) {
+  constexpr size_t kMomentum = 6;
+  if (op.schema().name() != "aten::native_batch_norm") {
+    return std::nullopt;
+  }
+  size_t place = program.instructions.size();
+  while (place > 0 && program.instructions[place - 1].is_allocation) {
+    --place;  // LibTorch makes an empty tensor in between
+  }
+  if (place == 0) {
+    return std::nullopt;
+  }
+  const Instruction& read = program.instructions[place - 1];
+  if (read.op.schema().name() != "aten::_local_scalar_dense" || !read.results[0].constant.isInt() ||
+      arguments[kMomentum].constant.toDouble() !=
+          1.0 / static_cast<double>(read.results[0].constant.toInt())) {
+    return std::nullopt;
+  }
+  arguments[kMomentum] = read.arguments[0];
+  op = c10::Dispatcher::singleton().findSchemaOrThrow("rondo::cumulative_batch_norm", "");
+  return place - 1;
 }
 
 void take_composites_over() {

@@ -1,10 +1,12 @@
 #include <doctest/doctest.h>
+#include <torch/nn.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <string>
 
 #include "backends/error_text.h"
+#include "core/state_dict.h"
 #include "support/step_probe.h"
 
 TEST_SUITE_BEGIN("backends/whole_composites");
@@ -44,13 +46,17 @@ TEST_CASE("a replay whose label is out of range fails as LibTorch's one_hot does
   }
 }
 
-TEST_CASE("one_hot without a number of classes is a host read: its size follows from data") {
-  const std::string message = capture_error([] {
+TEST_CASE("one_hot without a number of classes reads the labels: what it reads is compared") {
+  const auto training = [] {
     return descent([](const auto& x, const auto& label, const auto& w, const auto& b) {
-      return (torch::addmm(b, x, w) - torch::one_hot(label)).square().mean();
+      return plain_loss(x, label, w, b) * torch::one_hot(label).size(1);
     });
-  });
-  CHECK(message.find("aten::_local_scalar_dense") != std::string::npos);
+  };
+  const auto eager = backend_of("eager");
+  const auto traced = backend_of("traced");
+  const ProbeRun got = run_probe(training, *traced, 8);
+  CHECK(first_difference(run_probe(training, *eager, 8).bytes, got.bytes) == "");
+  CHECK(got.reports[0].mode == "guarded");
 }
 
 TEST_CASE(
@@ -64,6 +70,27 @@ TEST_CASE(
                    number.matmul(number.t().conj()).abs().mean() + plain_loss(x, label, w, b);
           });
         }) == "");
+}
+
+TEST_CASE("a batch norm without a momentum averages over all batches in replays too") {
+  const auto training = [] {
+    const auto options = [](int64_t features) {
+      return torch::nn::BatchNorm1dOptions(features).momentum(c10::nullopt).affine(false);
+    };
+    torch::nn::Sequential norms(
+        torch::nn::BatchNorm1d(options(6)), torch::nn::Tanh(), torch::nn::BatchNorm1d(options(6)));
+    StepProbe probe =
+        descent([=](const auto& x, const auto& label, const auto& w, const auto& b) mutable {
+          return plain_loss(norms->forward(x), label, w, b);
+        });
+    for (const auto& buffer : norms->named_buffers()) {
+      probe.state.emplace_back(buffer.key(), buffer.value());
+    }
+    return probe;
+  };
+  CHECK(traced_against_eager(training) == "");
+  const auto traced = backend_of("traced");
+  CHECK(run_probe(training, *traced, 8).reports[0].guards.empty());
 }
 
 TEST_CASE("a tensor whose bytes stand for their negatives is refused") {
