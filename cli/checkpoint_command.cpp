@@ -33,7 +33,8 @@ int info(const CommandLine& line) {
 }
 
 int diff(const CommandLine& line) {
-  const auto lines = state_differences(read_checkpoint(line.files.at(0)), read_checkpoint(line.files.at(1)));
+  const auto lines =
+      state_differences(read_checkpoint(line.files.at(0)), read_checkpoint(line.files.at(1)));
   for (const std::string& text : lines) {
     std::cout << text << "\n";
   }
