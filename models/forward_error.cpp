@@ -52,6 +52,8 @@ void throw_forward_error(const std::string& model,
     throw;
   } catch (const NonFiniteLossError&) {
     throw;
+  } catch (const UsageError&) {
+    throw;
   } catch (...) {
     const std::string complaint = describe(std::current_exception());
     text += place_of(module, complaint);

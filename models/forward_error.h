@@ -20,8 +20,8 @@ struct ForwardError : Error {
 std::string to_text(const TensorMap& tensors);
 
 /// Within a handler: the exception becomes the cause of a ForwardError that names model and input
-/// and, where its text tells that by a shape, the module. CaptureError and NonFiniteLossError come
-/// out as they are.
+/// and, where its text tells that by a shape, the module. CaptureError, NonFiniteLossError and
+/// UsageError, which say what to do themselves, come out as they are.
 /// \param model  its name, such as "Mlp"
 /// \capture safe: no tensor is read
 [[noreturn]] void throw_forward_error(const std::string& model,

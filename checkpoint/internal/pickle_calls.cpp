@@ -58,7 +58,9 @@ PickleGlobal PickleCalls::global(std::string_view module, std::string_view name)
     }
   }
   if (other_classes_ == OtherClasses::Inert && !makes_tensor(module)) {
-    return {PickleGlobal::Other, at::kFloat, fmt::format("{}.{}", module, name)};
+    return {PickleGlobal::Other,
+            at::kFloat,
+            std::make_shared<const std::string>(fmt::format("{}.{}", module, name))};
   }
   throw Malformed(
       fmt::format("the file asks for {}, which is not loaded: a checkpoint holds dense tensors, "

@@ -29,7 +29,8 @@ class StateBuilder {
     if (attributes != nullptr) {
       add(*attributes, depth, state, names);
     }
-    return is_module(state, dict.class_name) ? tensors_of(state) : state;
+    return is_module(state, dict.class_name == nullptr ? "" : *dict.class_name) ? tensors_of(state)
+                                                                                : state;
   }
 
  private:
@@ -124,7 +125,7 @@ class StateBuilder {
 
   StateValue value_of(const PickleGlobal& global, int) {
     if (global.kind == PickleGlobal::Other) {
-      return global.name;
+      return *global.name;
     }
     throw Malformed("a class or function where a value should stand");
   }
@@ -142,7 +143,7 @@ class StateBuilder {
     }
     if (const auto* global = std::get_if<PickleGlobal>(&key);
         global != nullptr && global->kind == PickleGlobal::Other) {
-      return global->name;
+      return *global->name;
     }
     throw Malformed("a dictionary with a name that is neither a text nor an integer");
   }

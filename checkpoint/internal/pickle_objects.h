@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,10 +23,13 @@ struct PickleList {
   bool is_tuple = false;
 };
 
+/// Rare and by reference: a pickle may have millions of objects, each as large as the largest kind.
+using ClassName = std::shared_ptr<const std::string>;
+
 struct PickleDict {
   std::vector<std::pair<ObjectId, ObjectId>> items;
-  bool is_ordered = false;      ///< a collections.OrderedDict
-  std::string class_name = {};  ///< of an object, whose attributes these are; "" for a dictionary
+  bool is_ordered = false;    ///< a collections.OrderedDict
+  ClassName class_name = {};  ///< of an object, whose attributes these are; null for a dictionary
   std::optional<ObjectId> attributes = {};  ///< a dictionary of more of an object's attributes
 };
 
@@ -36,7 +40,7 @@ struct PickleGlobal {
 
   Kind kind = OrderedDict;
   at::ScalarType type = at::kFloat;  ///< of a Storage
-  std::string name = {};             ///< of an Other
+  ClassName name = {};               ///< of an Other
 };
 
 /// Elements of a storage, shape [numel]: not yet a tensor of the state.

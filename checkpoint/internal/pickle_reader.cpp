@@ -187,7 +187,7 @@ class PickleMachine {
 
   void append(const std::vector<ObjectId>& items) {
     if (const auto* object = std::get_if<PickleDict>(&objects_[top()]);
-        object != nullptr && !object->class_name.empty()) {
+        object != nullptr && object->class_name != nullptr) {
       return;  // a list of some class: its elements are no attributes
     }
     auto& list = top_as<PickleList>("a list to append to");
@@ -231,7 +231,7 @@ class PickleMachine {
   void build() {
     const ObjectId attributes = pop();
     auto& dict = top_as<PickleDict>("an OrderedDict to give attributes to");
-    if (!dict.is_ordered && dict.class_name.empty()) {
+    if (!dict.is_ordered && dict.class_name == nullptr) {
       throw Malformed("attributes for something that is no OrderedDict");
     }
     if (!dict.is_ordered) {

@@ -441,16 +441,6 @@ TEST_CASE("a read that could not be undone is refused, with what to do") {
         },
         {"17 MiB", "first_is_positive"});
   }
-  SUBCASE("a tensor that was made outside of the step") {
-    const at::Tensor flag = torch::ones({}, at::kBool);
-    check_eager(
-        [=] {
-          return scaled_by([=](const at::Tensor& x) {
-            return flag.item<bool>() ? x.square().mean() : x.abs().mean();
-          });
-        },
-        {"made outside of the step", "buffer"});
-  }
   SUBCASE("under the interpreter") {
     check_eager(
         [] {

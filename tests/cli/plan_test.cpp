@@ -103,7 +103,7 @@ TEST_CASE("the timeline of a run is shown anew, and its trace kept with the run"
   const std::filesystem::path steps = dir / "run" / "logs" / "latest" / "steps";
   CHECK(run_here({"inspect", (dir / "run").string(), "--timeline", "--replays=4"}).code == 0);
   const std::string trace = real_file_system()->read(steps / "train_update.0.trace.json");
-  for (const char* source : {"forward (mlp.cpp:", "(adam.cpp:"}) {
+  for (const char* source : {"forward (mlp.cpp:", "(rule_optimizer.cpp:"}) {
     CHECK_MESSAGE(trace.find(source) != std::string::npos, trace);
   }
   CHECK(run_here({"inspect", (dir / "run").string(), "--timeline", "--replays=0"}).code == 2);

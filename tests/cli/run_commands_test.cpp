@@ -122,6 +122,8 @@ std::string inputs_in(const std::string& explanation) {
   return inputs;
 }
 
+const char* const kSavesAnything = "trainer.init.checkpoint.require_finite=false";
+
 /// A run whose learning rate explodes in update 7.
 const char* const kExplodes =
     "trainer.init.schedulers=[{ StepLR = { initial_learning_rate = 0.1, step_size = 6, gamma = "
@@ -320,7 +322,7 @@ TEST_CASE("debug --nan tells nobody but who asked") {
 TEST_CASE("debug --nan finds what the last update of a run spoiled, which passed for done") {
   const TempDir dir;
   const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
-  CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes}) == 0);
+  CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes, kSavesAnything}) == 0);
   const std::string text = output_of({"debug", (dir / "run").string(), "--nan"}, 0);
   CHECK_MESSAGE(tells(text, "checkpoint_7.pt holds NaN"), text);
   CHECK_MESSAGE(tells(text, "from " + (dir / "run/checkpoint_6.pt").string()), text);
@@ -411,7 +413,7 @@ TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or w
     CHECK_FALSE(tells(output_of({"debug", run_dir, "--nan", "trainer.init.seed=5"}, 0), "warning"));
   }
   SUBCASE("a checkpoint knows it, even one that holds NaN already") {
-    CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes}) == 0);
+    CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes, kSavesAnything}) == 0);
     forget_seed();
     for (const char* sound :
          {"run/checkpoint_2.pt", "run/checkpoint_4.pt", "run/checkpoint_6.pt"}) {

@@ -137,7 +137,7 @@ TEST_CASE("values can be iterated where they are returned") {
   for (const auto& item : trainer.predict(tiny_loader("val")).items()) {
     names.push_back(item.first);
   }
-  CHECK(names == std::vector<std::string>{"logits", "loss"});
+  CHECK(names == std::vector<std::string>{"loss", "logits"});
 }
 
 TEST_SUITE_END();
