@@ -2,7 +2,7 @@
 
 #include <array>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -5,22 +5,18 @@
 // parameter's device. Elements are rounded as LibTorch's CPU operators round them: what is one
 // fused multiply-add there is one here.
 //
-// Of tensors, `sqrt`, `abs`, `sign`, `maximum` and `pow` are ATen's own.
+// Of tensors, `sqrt`, `maximum` and `pow` are ATen's own.
 //
 // For elements they are RONDO_INLINE and call nothing but builtins (core/vector_loop.h).
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/abs.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcdiv.h>
 #include <ATen/ops/addcmul.h>
-#include <ATen/ops/clamp.h>
-#include <ATen/ops/full_like.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/pow.h>
-#include <ATen/ops/sign.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/where.h>
 
@@ -50,37 +46,10 @@ RONDO_INLINE double sqrt(double x) {
   return __builtin_sqrt(x);
 }
 
-RONDO_INLINE float abs(float x) {
-  return __builtin_fabsf(x);
-}
-
-RONDO_INLINE double abs(double x) {
-  return __builtin_fabs(x);
-}
-
-/// -1, 0 or 1; 0 for NaN, as at::sign
-template <class T>
-RONDO_INLINE IfElement<T> sign(T x) {
-  return static_cast<T>(x > 0) - static_cast<T>(x < 0);
-}
-
 /// The larger one; NaN when one is
 template <class T>
 RONDO_INLINE IfElement<T> maximum(T x, T y) {
   return x > y || x != x ? x : y;
-}
-
-template <class T>
-RONDO_INLINE IfElement<T> clamp(T x, T least, T most) {
-  return x < least ? least : (x > most ? most : x);
-}
-
-inline at::Tensor clamp(const at::Tensor& x, double least, double most) {
-  return at::clamp(x, least, most);
-}
-
-inline at::Tensor clamp(const at::Tensor& x, const at::Tensor& least, const at::Tensor& most) {
-  return at::clamp(x, least, most);
 }
 
 /// x + alpha y
@@ -151,40 +120,6 @@ inline at::Tensor select(const at::Tensor& number, const at::Tensor& yes, const 
   return at::where(number.ne(0), yes, no);
 }
 
-/// `yes` where an element is greater than zero, else `no`
-template <class T>
-RONDO_INLINE IfElement<T> where_positive(T x, T yes, T no) {
-  return x > 0 ? yes : no;
-}
-
-template <class Number>
-at::Tensor like(const at::Tensor& x, const Number& number) {
-  if constexpr (std::is_same_v<Number, at::Tensor>) {
-    return number.sizes().empty() ? number.to(x.scalar_type()) : number;
-  } else {
-    return at::full({}, number, x.options());
-  }
-}
-
-template <class Yes, class No>
-at::Tensor where_positive(const at::Tensor& x, const Yes& yes, const No& no) {
-  return at::where(x.gt(0), like(x, yes), like(x, no));
-}
-
-/// Every element the number
-template <class T>
-RONDO_INLINE IfElement<T> filled(T /*like*/, T number) {
-  return number;
-}
-
-inline at::Tensor filled(const at::Tensor& like, double number) {
-  return at::full_like(like, number);
-}
-
-inline at::Tensor filled(const at::Tensor& like, const at::Tensor& number) {
-  return at::full_like(like, 1.0) * number;
-}
-
 /// x + alpha y, or x as it is where alpha is zero: adding 0 * y would turn -0 into +0, and inf into
 /// NaN
 template <class V, class Number>
@@ -198,10 +133,6 @@ inline double pow(double base, double exponent) {
   return std::pow(base, exponent);
 }
 
-inline at::Tensor pow(double base, const at::Tensor& exponent) {
-  return at::pow(base, exponent);
-}
-
 /// 1 where the number is greater than the bound, else 0
 inline double is_greater(double number, double bound) {
   return number > bound ? 1.0 : 0.0;
@@ -209,14 +140,6 @@ inline double is_greater(double number, double bound) {
 
 inline at::Tensor is_greater(const at::Tensor& number, double bound) {
   return number.gt(bound).to(number.scalar_type());
-}
-
-inline double at_least(double number, double bound) {
-  return number < bound ? bound : number;
-}
-
-inline at::Tensor at_least(const at::Tensor& number, double bound) {
-  return at::clamp_min(number, bound);
 }
 
 }  // namespace rondo::rules
