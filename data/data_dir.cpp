@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <system_error>
 
 #include "core/error.h"
+#include "core/glob.h"
 #include "core/home_path.h"
 
 namespace rondo {
@@ -63,6 +65,37 @@ bool is_file(const fs::path& path) {
   throw DataError(message);
 }
 
+/// The files of the pattern's folder whose names match its last part, by name.
+std::vector<fs::path> matching_files(const fs::path& pattern) {
+  std::vector<fs::path> found;
+  std::error_code error;  // a folder that is not there holds no file
+  const fs::path folder = pattern.has_parent_path() ? pattern.parent_path() : fs::path(".");
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (glob_match(pattern.filename().string(), entry.path().filename().string()) &&
+        is_file(entry.path())) {
+      found.push_back(entry.path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Where the names of a file can be, most wanted first.
+std::vector<fs::path> candidates(const Places& places, const DataFile& file) {
+  std::vector<fs::path> paths;
+  for (const std::string& given : file.names) {
+    const fs::path name = expand_home(given);
+    if (name.is_absolute()) {
+      paths.push_back(name);
+      continue;
+    }
+    for (const fs::path& directory : places.directories) {
+      paths.push_back(directory / name);
+    }
+  }
+  return paths;
+}
+
 }  // namespace
 
 fs::path default_data_dir() {
@@ -72,20 +105,25 @@ fs::path default_data_dir() {
 
 fs::path find_data_file(const std::optional<fs::path>& data_dir, const DataFile& file) {
   const Places places = places_of(data_dir, file);
-  std::vector<fs::path> tried;
-  for (const std::string& given : file.names) {
-    const fs::path name = expand_home(given);
-    if (name.is_absolute()) {
-      tried.push_back(name);
-      continue;
-    }
-    for (const fs::path& directory : places.directories) {
-      tried.push_back(directory / name);
-    }
-  }
+  const std::vector<fs::path> tried = candidates(places, file);
   for (const fs::path& path : tried) {
     if (is_file(path)) {
       return path;
+    }
+  }
+  throw_missing(places, tried, file);
+}
+
+std::vector<fs::path> find_data_files(const std::optional<fs::path>& data_dir,
+                                      const DataFile& file) {
+  const Places places = places_of(data_dir, file);
+  const std::vector<fs::path> tried = candidates(places, file);
+  for (const fs::path& path : tried) {
+    if (is_file(path)) {
+      return {path};
+    }
+    if (std::vector<fs::path> found = matching_files(path); !found.empty()) {
+      return found;
     }
   }
   throw_missing(places, tried, file);

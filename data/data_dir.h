@@ -25,4 +25,9 @@ std::filesystem::path default_data_dir();
 std::filesystem::path find_data_file(const std::optional<std::filesystem::path>& data_dir,
                                      const DataFile& file);
 
+/// The same for a name that can be a glob in its last part: the paths of all files that match, in
+/// the order of their names, from the first directory that has any.
+std::vector<std::filesystem::path> find_data_files(
+    const std::optional<std::filesystem::path>& data_dir, const DataFile& file);
+
 }  // namespace rondo

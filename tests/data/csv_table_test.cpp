@@ -101,7 +101,7 @@ TEST_CASE("what is wrong with a table is told with file, line and column") {
   };
   for (const Case& wrong : cases) {
     const auto options = over(dir, wrong.text);
-    CAPTURE(wrong.text);
+    CAPTURE(std::string(wrong.text));
     CHECK_THROWS_AS(CsvTable{options}, DataError);
     const std::string message = message_of([&] { CsvTable{options}; });
     CAPTURE(message);
