@@ -1,7 +1,6 @@
 #include "backends/plan/own_kernels.h"
 
 #include "backends/plan/kernels/kernels.h"
-#include "backends/plan/probe.h"
 
 namespace rondo {
 
@@ -43,20 +42,6 @@ const std::vector<OwnKernel>& own_kernels() {
     return kernels;
   }();
   return all;
-}
-
-const OwnKernel* find_own_kernel(const StepProgram& program,
-                                 const Instruction& instruction,
-                                 bool exact) {
-  for (const OwnKernel& own : own_kernels()) {
-    const bool is_admitted = own.ulps == 0 || !exact;
-    if (is_admitted && operator_name(instruction.op) == own.op &&
-        own.accepts(program, instruction) &&
-        (own.ulps > 0 || probe(own, program, instruction) != ProbeOutcome::Differs)) {
-      return &own;
-    }
-  }
-  return nullptr;
 }
 
 }  // namespace rondo

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backends/plan/kernel.h"
-#include "backends/plan/plan_memory.h"
+#include "backends/plan/operands.h"
 #include "backends/program/step_program.h"
 
 namespace rondo {
@@ -21,7 +21,7 @@ struct OwnKernel {
 
   std::unique_ptr<Kernel> (*make)(const StepProgram& program,
                                   const Instruction& instruction,
-                                  const PlanMemory& memory);
+                                  const Operands& memory);
 
   /// How far its results may be from the operator's, in units in the last place of the largest of
   /// them; 0: equal bytes. Others than 0 run under `backend.exact = false` only.
@@ -31,14 +31,8 @@ struct OwnKernel {
   bool in_place = false;
 };
 
-/// All of them; the one place to add another to. An operator may have several: the first that
-/// accepts an instruction and stands a `probe` runs it.
+/// All of them; the one place to add another to. An operator may have several: see
+/// `find_own_kernel`.
 const std::vector<OwnKernel>& own_kernels();
-
-/// The first that accepts the instruction and agrees with its operator, or null. Slow.
-/// \param exact  only those that give equal bytes
-const OwnKernel* find_own_kernel(const StepProgram& program,
-                                 const Instruction& instruction,
-                                 bool exact = true);
 
 }  // namespace rondo

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "backends/plan/kernel.h"
+#include "backends/plan/operands.h"
 #include "backends/program/step_program.h"
 #include "core/memory_block.h"
 
@@ -30,7 +30,7 @@ inline bool is_outside(Home home) {
 /// alive, except where it lies in a batch. LibTorch refuses to resize the storages, each of which
 /// has the bytes of its slots and no more. An operator that asks for more throws, but has changed
 /// its tensor's shape by then: see `put_back`.
-class PlanMemory {
+class PlanMemory final : public Operands {
  public:
   /// Gives a storage of the arena its memory, the same one each time.
   using PlaceStorage = std::function<c10::DataPtr(size_t storage, int64_t bytes)>;
@@ -45,13 +45,9 @@ class PlanMemory {
   /// The same with each storage of the arena in its own place. It has no bytes to fill.
   PlanMemory(const StepProgram& program, const std::vector<Home>& homes, PlaceStorage place);
 
-  PlanMemory(const PlanMemory&) = delete;
-  PlanMemory& operator=(const PlanMemory&) = delete;
+  const at::Tensor& tensor(SlotId slot) const override;
 
-  /// The prebuilt tensor; undefined for kNoTensor.
-  const at::Tensor& tensor(SlotId slot) const;
-
-  Operand operand(SlotId slot) const;
+  Operand operand(SlotId slot) const override;
 
   /// Of the slot's storage.
   Home home(SlotId slot) const;

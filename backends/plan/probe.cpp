@@ -273,4 +273,18 @@ ProbeOutcome probe(const c10::OperatorHandle& out,
   return remembered("out", make, /*ulps=*/0, program, instruction);
 }
 
+const OwnKernel* find_own_kernel(const StepProgram& program,
+                                 const Instruction& instruction,
+                                 bool exact) {
+  for (const OwnKernel& own : own_kernels()) {
+    const bool is_admitted = own.ulps == 0 || !exact;
+    if (is_admitted && operator_name(instruction.op) == own.op &&
+        own.accepts(program, instruction) &&
+        (own.ulps > 0 || probe(own, program, instruction) != ProbeOutcome::Differs)) {
+      return &own;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace rondo

@@ -28,4 +28,11 @@ ProbeOutcome probe(const c10::OperatorHandle& out,
                    const StepProgram& program,
                    const Instruction& instruction);
 
+/// The first of rondo's own kernels that accepts the instruction and agrees with its operator, or
+/// null. Slow.
+/// \param exact  only those that give equal bytes
+const OwnKernel* find_own_kernel(const StepProgram& program,
+                                 const Instruction& instruction,
+                                 bool exact = true);
+
 }  // namespace rondo

@@ -34,7 +34,7 @@ bool takes_all(const StepProgram&, const Instruction&) {
 template <bool kBackwards>
 std::unique_ptr<Kernel> make_sum(const StepProgram&,
                                  const Instruction& instruction,
-                                 const PlanMemory& memory) {
+                                 const Operands& memory) {
   struct Sum final : Kernel {
     Operand from;
     Operand to;
@@ -58,7 +58,7 @@ std::unique_ptr<Kernel> make_sum(const StepProgram&,
 template <bool kForgets>
 std::unique_ptr<Kernel> make_negation(const StepProgram&,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   struct Negation final : Kernel {
     Operand numbers;
 
@@ -77,7 +77,7 @@ std::unique_ptr<Kernel> make_negation(const StepProgram&,
 /// Writes ones, without drawing the numbers that tell where.
 std::unique_ptr<Kernel> make_ones(const StepProgram&,
                                   const Instruction& instruction,
-                                  const PlanMemory& memory) {
+                                  const Operands& memory) {
   struct Ones final : Kernel {
     Operand numbers;
 
@@ -94,7 +94,7 @@ int sums_made = 0;
 
 std::unique_ptr<Kernel> make_counted_sum(const StepProgram& program,
                                          const Instruction& instruction,
-                                         const PlanMemory& memory) {
+                                         const Operands& memory) {
   struct Sum final : Kernel {
     Operand from;
     Operand to;

@@ -98,7 +98,7 @@ void stretch(const at::Tensor& x) {
 template <size_t kMisuse>
 std::unique_ptr<Kernel> make_negation(const StepProgram&,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   struct Negation final : Kernel {
     at::Tensor from;
     at::Tensor to;

@@ -49,7 +49,7 @@ bool accepts_in_lanes(const StepProgram& program, const Instruction& instruction
 template <class AnyKernel>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   const ImageShape shape = image_shape(*slot_at(program, instruction.arguments, 0));
   return std::make_unique<AnyKernel>(batch_norm_operands(shape, instruction, memory),
                                      memory.operand(id_at(instruction.results, 0)));
@@ -74,7 +74,7 @@ bool is_batch_norm(const StepProgram& program,
 
 BatchNormOperands batch_norm_operands(const ImageShape& shape,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   return {shape,

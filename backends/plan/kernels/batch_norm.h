@@ -2,7 +2,7 @@
 
 #include "backends/plan/kernels/batch_norm_gradient.h"
 #include "backends/plan/kernels/batch_statistics.h"
-#include "backends/plan/plan_memory.h"
+#include "backends/plan/operands.h"
 
 namespace rondo {
 
@@ -18,7 +18,7 @@ bool is_batch_norm(const StepProgram& program,
 
 BatchNormOperands batch_norm_operands(const ImageShape& shape,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory);
+                                      const Operands& memory);
 
 /// (dy, input, weight, running_mean, running_var, mean, inverse_deviation, train, eps, mask) ->
 /// (dx, dweight, dbias), with all tensors there but for the running ones. Its kernels need AVX2.
@@ -36,6 +36,6 @@ inline int64_t channels_of_image(const Slot& input) {
 }
 
 BatchNormGradientOperands batch_norm_gradient_operands(const Instruction& instruction,
-                                                       const PlanMemory& memory);
+                                                       const Operands& memory);
 
 }  // namespace rondo

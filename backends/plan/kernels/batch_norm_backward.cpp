@@ -39,7 +39,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <ProductSum kSum>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<BatchNormBackwardKernel<kSum>>(
       memory.operand(id_at(instruction.arguments, 0)),
       batch_norm_gradient_operands(instruction, memory),
@@ -66,7 +66,7 @@ bool is_batch_norm_backward(const StepProgram& program,
 }
 
 BatchNormGradientOperands batch_norm_gradient_operands(const Instruction& instruction,
-                                                       const PlanMemory& memory) {
+                                                       const Operands& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   return {argument(1), argument(2), argument(5), argument(6), result(0), result(1), result(2)};

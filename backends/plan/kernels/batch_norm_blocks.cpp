@@ -78,7 +78,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <int64_t kBundles>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   const ImageShape shape = shape_of(image_sizes(*slot_at(program, instruction.arguments, 0)));
   return std::make_unique<BatchNormBlocksKernel<kBundles>>(
       batch_norm_operands(shape, instruction, memory),
@@ -95,7 +95,7 @@ bool accepts_backward(const StepProgram& program, const Instruction& instruction
 template <ProductSum kSum, int64_t kBundles>
 std::unique_ptr<Kernel> make_backward(const StepProgram& program,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   using Source = WrittenGradient<kBundles>;
   const ImageShape shape = shape_of(image_sizes(*slot_at(program, instruction.arguments, 1)));
   return std::make_unique<BatchNormGradientBlocksKernel<Source, kSum, kBundles>>(

@@ -77,7 +77,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <class AnyKernel>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<AnyKernel>(batch_norm_relu_pool_operands(program, instruction, memory),
                                      plane_of(*slot_at(program, instruction.arguments, 0)));
 }
@@ -98,7 +98,7 @@ bool is_batch_norm_relu_pool(const StepProgram& program, const Instruction& inst
 
 BatchNormReluPoolOperands batch_norm_relu_pool_operands(const StepProgram& program,
                                                         const Instruction& instruction,
-                                                        const PlanMemory& memory) {
+                                                        const Operands& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   return {{shape_of(image_sizes(*slot_at(program, instruction.arguments, 0))),

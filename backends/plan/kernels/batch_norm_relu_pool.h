@@ -5,7 +5,7 @@
 #include "backends/plan/kernels/lanes.h"
 #include "backends/plan/kernels/pair_pooling.h"
 #include "backends/plan/kernels/pair_routes.h"
-#include "backends/plan/plan_memory.h"
+#include "backends/plan/operands.h"
 #include "backends/program/image.h"
 
 namespace rondo {
@@ -23,7 +23,7 @@ struct BatchNormReluPoolOperands {
 
 BatchNormReluPoolOperands batch_norm_relu_pool_operands(const StepProgram& program,
                                                         const Instruction& instruction,
-                                                        const PlanMemory& memory);
+                                                        const Operands& memory);
 
 /// (gradient, routes, x, weight, mean, inverse_deviation, eps) -> (dx, dweight, dbias)
 struct BatchNormReluPoolGradients {
@@ -33,7 +33,7 @@ struct BatchNormReluPoolGradients {
 };
 
 BatchNormReluPoolGradients batch_norm_relu_pool_gradients(const Instruction& instruction,
-                                                          const PlanMemory& memory);
+                                                          const Operands& memory);
 
 /// Whether all tensors of either are there, and fit together. What a pass makes of a step does; a
 /// file may say anything.

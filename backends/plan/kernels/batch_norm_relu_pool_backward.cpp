@@ -47,7 +47,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <ProductSum kSum>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   const Slot& x = *slot_at(program, instruction.arguments, 2);
   return std::make_unique<BatchNormReluPoolBackwardKernel<kSum>>(
       batch_norm_relu_pool_gradients(instruction, memory), image_shape(x), plane_of(x));
@@ -71,7 +71,7 @@ bool is_batch_norm_relu_pool_backward(const StepProgram& program, const Instruct
 }
 
 BatchNormReluPoolGradients batch_norm_relu_pool_gradients(const Instruction& instruction,
-                                                          const PlanMemory& memory) {
+                                                          const Operands& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   return {argument(0),

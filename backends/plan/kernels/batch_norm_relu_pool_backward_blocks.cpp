@@ -66,7 +66,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <ProductSum kSum, int64_t kBundles>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   using Source = PooledGradient<kBundles>;
   const Slot& x = *slot_at(program, instruction.arguments, 2);
   const BatchNormReluPoolGradients all = batch_norm_relu_pool_gradients(instruction, memory);

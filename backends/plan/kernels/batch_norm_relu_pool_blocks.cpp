@@ -93,7 +93,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <int64_t kBundles>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<BatchNormReluPoolBlocksKernel<kBundles>>(
       batch_norm_relu_pool_operands(program, instruction, memory),
       plane_of(*slot_at(program, instruction.arguments, 0)));

@@ -70,7 +70,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<BernoulliKernel>(memory.operand(id_at(instruction.arguments, 0)),
                                            numel(*slot_at(program, instruction.arguments, 0)),
                                            instruction.arguments[1].constant.toDouble());

@@ -153,7 +153,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<ColumnSumKernel>(memory.operand(id_at(instruction.arguments, 0)),
                                            memory.operand(id_at(instruction.results, 0)),
                                            *summed(program, instruction));

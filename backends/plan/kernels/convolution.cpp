@@ -149,7 +149,7 @@ bool accepts_forward(const StepProgram& program, const Instruction& instruction)
 
 std::unique_ptr<Kernel> make_forward(const StepProgram& program,
                                      const Instruction& instruction,
-                                     const PlanMemory& memory) {
+                                     const Operands& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const bool has_bias = !is_none(instruction.arguments[2]);
   return std::make_unique<ConvolutionKernel>(CallForThreads(forward_call(program, instruction)),
@@ -206,7 +206,7 @@ bool accepts_backward(const StepProgram& program, const Instruction& instruction
 
 std::unique_ptr<Kernel> make_backward(const StepProgram& program,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) {
     const Result& tensor = instruction.results[i];

@@ -198,7 +198,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <size_t kOriginal>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<CopyKernel>(
       *tiles_of(*slot_at(program, instruction.results, 0),
                 *slot_at(program, instruction.arguments, kOriginal)),

@@ -70,7 +70,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 CrossEntropy operands_of(const StepProgram& program,
                          const Instruction& instruction,
-                         const PlanMemory& memory) {
+                         const Operands& memory) {
   const std::vector<Argument>& arguments = instruction.arguments;
   const Slot& logarithms = *slot_at(program, arguments, 1);
   return {memory.operand(id_at(arguments, 0)),
@@ -83,7 +83,7 @@ CrossEntropy operands_of(const StepProgram& program,
 
 std::unique_ptr<Kernel> make_in_place(const StepProgram& program,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   return std::make_unique<InPlaceKernel>(operands_of(program, instruction, memory),
                                          memory.tensor(id_at(instruction.arguments, 1)),
                                          memory.tensor(id_at(instruction.results, 0)));
@@ -177,7 +177,7 @@ bool accepts_directly(const StepProgram& program, const Instruction& instruction
 template <bool kIsFused>
 std::unique_ptr<Kernel> make_direct(const StepProgram& program,
                                     const Instruction& instruction,
-                                    const PlanMemory& memory) {
+                                    const Operands& memory) {
   return std::make_unique<DirectKernel<kIsFused>>(operands_of(program, instruction, memory),
                                                   make_in_place(program, instruction, memory));
 }

@@ -214,7 +214,7 @@ bool accepts_power(const StepProgram& program, const Instruction& instruction) {
 template <class Function>
 std::unique_ptr<Kernel> make_unary(const StepProgram& program,
                                    const Instruction& instruction,
-                                   const PlanMemory& memory) {
+                                   const Operands& memory) {
   return std::make_unique<UnaryKernel<Loop<Function>>>(
       memory.operand(id_at(instruction.arguments, 0)),
       memory.operand(id_at(instruction.results, 0)),
@@ -224,7 +224,7 @@ std::unique_ptr<Kernel> make_unary(const StepProgram& program,
 template <class Function>
 std::unique_ptr<Kernel> make_binary(const StepProgram& program,
                                     const Instruction& instruction,
-                                    const PlanMemory& memory) {
+                                    const Operands& memory) {
   return std::make_unique<BinaryKernel<Loop<Function>>>(
       memory.operand(id_at(instruction.arguments, 0)),
       memory.operand(id_at(instruction.arguments, 1)),
@@ -235,7 +235,7 @@ std::unique_ptr<Kernel> make_binary(const StepProgram& program,
 template <class Function>
 std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
                                          const Instruction& instruction,
-                                         const PlanMemory& memory) {
+                                         const Operands& memory) {
   const Argument& argument = instruction.arguments[1];
   const auto fixed = host_number(program, argument);
   const Number number =
@@ -250,7 +250,7 @@ std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
 
 std::unique_ptr<Kernel> make_fill(const StepProgram& program,
                                   const Instruction& instruction,
-                                  const PlanMemory& memory) {
+                                  const Operands& memory) {
   return std::make_unique<FillKernel>(
       static_cast<float>(*host_number(program, instruction.arguments[1])),
       memory.operand(id_at(instruction.results, 0)),
@@ -259,7 +259,7 @@ std::unique_ptr<Kernel> make_fill(const StepProgram& program,
 
 std::unique_ptr<Kernel> make_number_first(const StepProgram& program,
                                           const Instruction& instruction,
-                                          const PlanMemory& memory) {
+                                          const Operands& memory) {
   return make_with_number<SubtractFrom>(program, exchanged(instruction), memory);
 }
 

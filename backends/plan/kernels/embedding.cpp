@@ -141,7 +141,7 @@ bool accepts_look_up(const StepProgram& program, const Instruction& instruction)
 
 std::unique_ptr<Kernel> make_look_up(const StepProgram& program,
                                      const Instruction& instruction,
-                                     const PlanMemory& memory) {
+                                     const Operands& memory) {
   const Slot& table = *slot_at(program, instruction.arguments, 0);
   return std::make_unique<LookUpKernel>(memory.operand(id_at(instruction.arguments, 0)),
                                         memory.operand(id_at(instruction.arguments, 1)),
@@ -161,7 +161,7 @@ bool accepts_gradient(const StepProgram& program, const Instruction& instruction
 
 std::unique_ptr<Kernel> make_gradient(const StepProgram& program,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   const Slot& table = *slot_at(program, instruction.results, 0);
   const Slot& numbers = *slot_at(program, instruction.arguments, 1);
   const Slot* const grad = slot_at(program, instruction.arguments, 0);

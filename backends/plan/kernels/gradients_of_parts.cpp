@@ -171,7 +171,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   std::vector<Piece> pieces = *pieces_of(program, instruction);
   const std::vector<SlotId>& gradients = instruction.arguments[0].slots;
   for (size_t i = 0; i < gradients.size(); ++i) {

@@ -234,7 +234,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <class LibTorch>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   const auto argument = [&](size_t i) { return memory.operand(id_at(instruction.arguments, i)); };
   const auto result = [&](size_t i) { return memory.operand(id_at(instruction.results, i)); };
   return std::make_unique<LayerNormKernel<LibTorch>>(

@@ -115,9 +115,9 @@ std::optional<LstmShape> shape_of_table_backward(const StepProgram& program,
 }
 
 /// The tensors of an instruction, where some may be absent.
-class Operands {
+class TensorsOfLayer {
  public:
-  Operands(const Arguments& tensors, const PlanMemory& memory) {
+  TensorsOfLayer(const Arguments& tensors, const Operands& memory) {
     for (const Argument& tensor : tensors) {
       const bool is_there = tensor.kind == Argument::Kind::Tensor && !is_none(tensor);
       places_.push_back(is_there ? std::optional(memory.operand(tensor.slots[0])) : std::nullopt);
@@ -132,7 +132,7 @@ class Operands {
 
 class LstmKernel final : public Kernel {
  public:
-  LstmKernel(const LstmShape& shape, const Instruction& instruction, const PlanMemory& memory)
+  LstmKernel(const LstmShape& shape, const Instruction& instruction, const Operands& memory)
       : layer_(shape), given_(instruction.arguments, memory), made_(instruction.results, memory) {}
 
   void run() override {
@@ -154,8 +154,8 @@ class LstmKernel final : public Kernel {
 
  private:
   LstmLayer layer_;
-  Operands given_;
-  Operands made_;
+  TensorsOfLayer given_;
+  TensorsOfLayer made_;
 };
 
 class LstmBackwardKernel final : public Kernel {
@@ -172,7 +172,7 @@ class LstmBackwardKernel final : public Kernel {
                      const Slot* dy,
                      const Table& table,
                      const Instruction& instruction,
-                     const PlanMemory& memory)
+                     const Operands& memory)
       : layer_(shape, table.rows),
         step_of_dy_(dy != nullptr ? dy->strides[0] : 0),
         sequence_of_dy_(dy != nullptr ? dy->strides[1] : 0),
@@ -211,8 +211,8 @@ class LstmBackwardKernel final : public Kernel {
   int64_t step_of_dy_;
   int64_t sequence_of_dy_;
   Table table_;
-  Operands given_;
-  Operands made_;
+  TensorsOfLayer given_;
+  TensorsOfLayer made_;
 };
 
 bool accepts_forward(const StepProgram& program, const Instruction& instruction) {
@@ -221,7 +221,7 @@ bool accepts_forward(const StepProgram& program, const Instruction& instruction)
 
 std::unique_ptr<Kernel> make_forward(const StepProgram& program,
                                      const Instruction& instruction,
-                                     const PlanMemory& memory) {
+                                     const Operands& memory) {
   const LstmShape shape = *shape_of_forward(program, instruction);
   return std::make_unique<LstmKernel>(shape, instruction, memory);
 }
@@ -232,7 +232,7 @@ bool accepts_backward(const StepProgram& program, const Instruction& instruction
 
 std::unique_ptr<Kernel> make_backward(const StepProgram& program,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   const LstmShape shape = *shape_of_backward(program, instruction);
   const Slot* const dy = slot_at(program, instruction.arguments, lstm_backward::Dy);
   return std::make_unique<LstmBackwardKernel>(
@@ -245,7 +245,7 @@ bool accepts_table_backward(const StepProgram& program, const Instruction& instr
 
 std::unique_ptr<Kernel> make_table_backward(const StepProgram& program,
                                             const Instruction& instruction,
-                                            const PlanMemory& memory) {
+                                            const Operands& memory) {
   using namespace lstm_backward;
   const std::vector<Argument>& given = instruction.arguments;
   const Slot& numbers = *slot_at(program, given, kNumbers);

@@ -56,7 +56,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   const Slot& x = *slot_at(program, instruction.arguments, 0);
   const int64_t period = numel(*slot_at(program, instruction.arguments, 1));
   return std::make_unique<MaskedFillKernel>(

@@ -81,7 +81,7 @@ bool accepts_mm(const StepProgram& program, const Instruction& instruction) {
 template <Choose choose>
 std::unique_ptr<Kernel> make_mm(const StepProgram& program,
                                 const Instruction& instruction,
-                                const PlanMemory& memory) {
+                                const Operands& memory) {
   return std::make_unique<ProductKernel>(choose(*mm_product(program, instruction)),
                                          memory.operand(id_at(instruction.arguments, 0)),
                                          memory.operand(id_at(instruction.arguments, 1)),
@@ -97,7 +97,7 @@ bool accepts_mm_to(const StepProgram& program, const Instruction& instruction) {
 template <Choose choose>
 std::unique_ptr<Kernel> make_mm_to(const StepProgram& program,
                                    const Instruction& instruction,
-                                   const PlanMemory& memory) {
+                                   const Operands& memory) {
   GemmShape shape = *product_added_to(program, instruction);
   shape.beta = instruction.arguments[3].constant.toBool() ? 1.0F : 0.0F;
   return std::make_unique<ProductKernel>(choose(shape),
@@ -124,7 +124,7 @@ bool accepts_addmm(const StepProgram& program, const Instruction& instruction) {
 template <Choose choose>
 std::unique_ptr<Kernel> make_addmm(const StepProgram& program,
                                    const Instruction& instruction,
-                                   const PlanMemory& memory) {
+                                   const Operands& memory) {
   const Slot& result = *slot_at(program, instruction.results, 0);
   const Operand target = memory.operand(id_at(instruction.results, 0));
   GemmShape shape = *addmm_product(program, instruction);
@@ -215,7 +215,7 @@ class BatchedProductKernel final : public Kernel {
 template <Choose choose>
 std::unique_ptr<Kernel> make_bmm(const StepProgram& program,
                                  const Instruction& instruction,
-                                 const PlanMemory& memory) {
+                                 const Operands& memory) {
   const auto matrices = [&](const std::vector<Argument>& among, size_t i) {
     return BatchedProductKernel::Matrices{memory.operand(id_at(among, i)),
                                           slot_at(program, among, i)->strides[0]};

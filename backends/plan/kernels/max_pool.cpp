@@ -161,7 +161,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   const Slot& input = *slot_at(program, instruction.arguments, 0);
   const Slot& result = *slot_at(program, instruction.results, 0);
   Pooling pooling{input.sizes[0] * input.sizes[1],

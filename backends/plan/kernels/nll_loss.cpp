@@ -111,7 +111,7 @@ bool accepts_backward(const StepProgram& program, const Instruction& instruction
 
 std::unique_ptr<Kernel> make_forward(const StepProgram& program,
                                      const Instruction& instruction,
-                                     const PlanMemory& memory) {
+                                     const Operands& memory) {
   return std::make_unique<ForwardKernel>(memory.operand(id_at(instruction.arguments, 0)),
                                          memory.operand(id_at(instruction.arguments, 1)),
                                          memory.operand(id_at(instruction.results, 0)),
@@ -121,7 +121,7 @@ std::unique_ptr<Kernel> make_forward(const StepProgram& program,
 
 std::unique_ptr<Kernel> make_backward(const StepProgram& program,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   return std::make_unique<BackwardKernel>(memory.operand(id_at(instruction.arguments, 0)),
                                           memory.operand(id_at(instruction.arguments, 2)),
                                           memory.operand(id_at(instruction.arguments, 6)),

@@ -62,7 +62,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 template <ProductSum kSum, bool kHasFours>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<NormKernel<kSum, kHasFours>>(
       memory.operand(id_at(instruction.arguments, 0)),
       numel(*slot_at(program, instruction.arguments, 0)),

@@ -101,7 +101,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<AddedProductKernel>(*product_added_to(program, instruction),
                                               memory.operand(id_at(instruction.arguments, 2)),
                                               memory.operand(id_at(instruction.arguments, 1)),

@@ -31,7 +31,7 @@ bool accepts_counter(const StepProgram& program, const Instruction& instruction)
 
 std::unique_ptr<Kernel> make_counter(const StepProgram&,
                                      const Instruction& instruction,
-                                     const PlanMemory& memory) {
+                                     const Operands& memory) {
   return std::make_unique<CounterKernel>(
       memory.operand(id_at(instruction.arguments, 0)),
       instruction.arguments[1].constant.toInt() * instruction.arguments[2].constant.toInt());
@@ -67,7 +67,7 @@ bool accepts_stack(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make_stack(const StepProgram&,
                                    const Instruction& instruction,
-                                   const PlanMemory& memory) {
+                                   const Operands& memory) {
   std::vector<Operand> numbers;
   for (const SlotId id : instruction.arguments[0].slots) {
     numbers.push_back(memory.operand(id));

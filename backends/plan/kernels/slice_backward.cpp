@@ -68,7 +68,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   const Slot& grad = *slot_at(program, instruction.arguments, 0);
   const Slot& result = *slot_at(program, instruction.results, 0);
   const int64_t dim = instruction.arguments[2].constant.toInt();

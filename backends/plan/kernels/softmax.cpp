@@ -66,7 +66,7 @@ bool accepts_backward(const StepProgram& program, const Instruction& instruction
 template <ForwardKernel::Function kFunction>
 std::unique_ptr<Kernel> make_forward(const StepProgram&,
                                      const Instruction& instruction,
-                                     const PlanMemory& memory) {
+                                     const Operands& memory) {
   return std::make_unique<ForwardKernel>(kFunction,
                                          memory.tensor(id_at(instruction.arguments, 0)),
                                          instruction.arguments[1].constant.toInt(),
@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> make_forward(const StepProgram&,
 template <BackwardKernel::Function kFunction>
 std::unique_ptr<Kernel> make_backward(const StepProgram&,
                                       const Instruction& instruction,
-                                      const PlanMemory& memory) {
+                                      const Operands& memory) {
   return std::make_unique<BackwardKernel>(kFunction,
                                           memory.tensor(id_at(instruction.arguments, 0)),
                                           memory.tensor(id_at(instruction.arguments, 1)),

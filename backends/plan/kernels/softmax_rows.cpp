@@ -258,7 +258,7 @@ class WideRowsKernel final : public Kernel {
 
 std::unique_ptr<Kernel> kernel_of_libtorch(const StepProgram& program,
                                            const Instruction& instruction,
-                                           const PlanMemory& memory) {
+                                           const Operands& memory) {
   for (const OwnKernel& own : softmax_kernels()) {
     if (operator_name(instruction.op) == own.op) {
       return own.make(program, instruction, memory);
@@ -304,7 +304,7 @@ bool accepts_backward(const StepProgram& program, const Instruction& instruction
 template <class Function, size_t kSecond>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
-                             const PlanMemory& memory) {
+                             const Operands& memory) {
   return std::make_unique<RowsKernel<Function>>(
       memory.operand(id_at(instruction.arguments, 0)),
       memory.operand(id_at(instruction.arguments, kSecond)),
@@ -316,7 +316,7 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 template <class Function>
 std::unique_ptr<Kernel> make_wide(const StepProgram& program,
                                   const Instruction& instruction,
-                                  const PlanMemory& memory) {
+                                  const Operands& memory) {
   return std::make_unique<WideRowsKernel<Function>>(
       memory.operand(id_at(instruction.arguments, 0)),
       memory.operand(id_at(instruction.results, 0)),

@@ -42,7 +42,7 @@ inline std::optional<Rows> wide_rows(const StepProgram& program,
 template <class Function>
 std::unique_ptr<Kernel> make_wide_unary(const StepProgram& program,
                                         const Instruction& instruction,
-                                        const PlanMemory& memory) {
+                                        const Operands& memory) {
   return std::make_unique<UnaryKernel<WideLoop<Function>>>(
       memory.operand(id_at(instruction.arguments, 0)),
       memory.operand(id_at(instruction.results, 0)),
@@ -52,7 +52,7 @@ std::unique_ptr<Kernel> make_wide_unary(const StepProgram& program,
 template <class Function>
 std::unique_ptr<Kernel> make_wide_binary(const StepProgram& program,
                                          const Instruction& instruction,
-                                         const PlanMemory& memory) {
+                                         const Operands& memory) {
   return std::make_unique<BinaryKernel<WideLoop<Function>>>(
       memory.operand(id_at(instruction.arguments, 0)),
       memory.operand(id_at(instruction.arguments, 1)),
