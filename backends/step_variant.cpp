@@ -85,7 +85,7 @@ auto StepVariant::replaying(const StepCall& call, const Work& work) {
 
 const Outputs* StepVariant::run(const StepCall& call) {
   look_at_state();
-  if (!is_ready_) {
+  if (!is_ready()) {
     return nullptr;
   }
   has_tried_kernels_ = executor_->has_trials();
@@ -102,7 +102,7 @@ const Outputs* StepVariant::run(const StepCall& call) {
 
 bool StepVariant::start(const StepCall& call) {
   look_at_state();
-  if (!is_ready_ || options_.verify.covers(replays_since_capture_)) {
+  if (!is_ready() || options_.verify.covers(replays_since_capture_)) {
     return false;
   }
   due_ = due_closures(call);  // asked once: by the end of the step another answer may be true
@@ -121,7 +121,7 @@ const Outputs* StepVariant::advance(const StepCall& call, const Deadline& deadli
 }
 
 const MissedGuard* StepVariant::missed_guard() const {
-  return is_ready_ ? executor_->missed_guard() : nullptr;
+  return is_ready() ? executor_->missed_guard() : nullptr;
 }
 
 // What there is to do after a replay. Null: a guard failed.
@@ -156,8 +156,9 @@ void StepVariant::take(CapturedStep captured, const StepCall& call, double secon
   if (options_.explains) {
     recorded_ = std::make_shared<StepProgram>(captured.program);
   }
-  if (first_ == nullptr) {
-    first_ = std::make_unique<StepProgram>(std::move(captured.program));
+  if (state_ == State::Empty) {
+    captured_ = std::make_unique<StepProgram>(std::move(captured.program));
+    state_ = State::Captured;
   } else {
     settle(std::move(captured), call);
   }
@@ -167,29 +168,27 @@ void StepVariant::take(CapturedStep captured, const StepCall& call, double secon
 // step gives it other operators than the second has; a third capture then shows whether that was
 // all. The step as written beside a first replay that is verified will do for that.
 void StepVariant::settle(CapturedStep second, const StepCall& call) {
-  const std::unique_ptr<StepProgram> first = std::move(first_);
+  const std::unique_ptr<StepProgram> first = std::move(captured_);
   const ProgramDifference difference = first_difference(*first, second.program);
-  const bool is_third = std::exchange(is_third_capture_, false);
   if (difference.text.empty()) {
-    build(std::move(second), call);
+    build(std::move(second), State::Ready, call);
     return;
   }
-  if (difference.is_value || is_third) {
-    refusal_ = differing_captures(difference.text);
+  if (difference.is_value || state_ == State::Differed) {
+    refuse(differing_captures(difference.text));
     return;
   }
   log_.debug("step " + name_ + ": captured once more, because " + difference.text);
+  state_ = State::Differed;
+  captured_ = std::make_unique<StepProgram>(second.program);
   if (options_.verify.covers(0)) {
-    unconfirmed_ = std::make_unique<StepProgram>(second.program);
-    build(std::move(second), call);
-  } else {
-    is_third_capture_ = true;
-    first_ = std::make_unique<StepProgram>(std::move(second.program));
+    build(std::move(second), State::Unconfirmed, call);
   }
 }
 
 std::optional<Refusal> StepVariant::objection_to(const CapturedStep& third) {
-  const std::unique_ptr<StepProgram> second = std::move(unconfirmed_);
+  const std::unique_ptr<StepProgram> second = std::move(captured_);
+  state_ = State::Ready;
   if (third.refusal) {
     return third.refusal;
   }
@@ -198,13 +197,21 @@ std::optional<Refusal> StepVariant::objection_to(const CapturedStep& third) {
                                  : std::optional(differing_captures(difference.text));
 }
 
-void StepVariant::build(CapturedStep captured, const StepCall& call) {
+void StepVariant::refuse(Refusal refusal) {
+  state_ = State::Refused;
+  captured_.reset();
+  refusal_ = std::move(refusal);
+}
+
+/// \param built  the state that it has then
+void StepVariant::build(CapturedStep captured, State built, const StepCall& call) {
   try {
     plan(std::move(captured), call);
+    state_ = built;
   } catch (const std::exception&) {
-    refusal_ = Refusal{"step " + name_ + " was recorded, but cannot be replayed: " +
-                           describe(std::current_exception()),
-                       "backend.without_passes or backend.executor = \"interpreter\" may avoid it"};
+    refuse({"step " + name_ +
+                " was recorded, but cannot be replayed: " + describe(std::current_exception()),
+            "backend.without_passes or backend.executor = \"interpreter\" may avoid it"});
   }
 }
 
@@ -244,7 +251,6 @@ void StepVariant::plan(CapturedStep captured, const StepCall& call) {
   stats_.adopted_operators = executor_->adopted_operators();
   stats_.arena_bytes = executor_->memory().arena;
   replays_since_capture_ = 0;
-  is_ready_ = true;
 }
 
 Refusal StepVariant::differing_captures(const std::string& difference) const {
@@ -279,7 +285,7 @@ const OutsideNumber* StepVariant::changed_number() const {
 }
 
 void StepVariant::look_at_state() {
-  if (!is_ready_) {
+  if (!is_ready()) {
     return;
   }
   if (const Slot* const moved = moved_state()) {
@@ -292,12 +298,12 @@ void StepVariant::look_at_state() {
 }
 
 void StepVariant::start_anew(const std::string& why, const std::string& advice) {
+  log_.debug("step " + name_ + ": " + why + "; captured again");
+  state_ = State::Empty;
+  captured_.reset();
   if (++moves_in_a_row_ >= kMaxMovesInARow) {
-    refusal_ = Refusal{"step " + name_ + " never settles: after each capture " + why, advice};
+    refuse({"step " + name_ + " never settles: after each capture " + why, advice});
   }
-  log_.debug("step " + name_ + ": " + why + "; captured anew");
-  is_ready_ = false;
-  unconfirmed_.reset();
 }
 
 DueSet StepVariant::due_closures(const StepCall& call) const {
@@ -326,7 +332,7 @@ const Outputs* StepVariant::run_verified(const StepCall& call) {
   {
     const Stopwatch watch(stats_.verify_s);
     Verification verification{program_, call, host_calls_, log_};
-    if (unconfirmed_ != nullptr) {
+    if (state_ == State::Unconfirmed) {
       verification.confirm = [this](const CapturedStep& third) { return objection_to(third); };
     }
     verified = verification.run([&] { return replay(call, kAlwaysDue); });
@@ -339,9 +345,7 @@ const Outputs* StepVariant::run_verified(const StepCall& call) {
     return &outputs_;
   }
   if (verified.replayed == nullptr && missed_guard() == nullptr) {
-    is_ready_ = false;  // memory does not allow the third capture here
-    is_third_capture_ = true;
-    first_ = std::move(unconfirmed_);
+    state_ = State::Differed;  // memory does not allow the third capture here
     return nullptr;
   }
   return finish(call, verified.replayed);
@@ -349,8 +353,7 @@ const Outputs* StepVariant::run_verified(const StepCall& call) {
 
 void StepVariant::keep_as_written(const StepCall& call, Verified verified) {
   casts_->forget();
-  is_ready_ = false;
-  refusal_ = std::move(verified.refusal);
+  refuse(std::move(*verified.refusal));
   outputs_ = std::move(verified.outputs);
   for (StepClosure& closure : verified.closures) {
     if (call.asks_for(closure.cadence)) {

@@ -47,7 +47,7 @@ class StepVariant {
   void take(CapturedStep captured, const StepCall& call, double seconds);
 
   /// Whether it can be replayed.
-  bool is_ready() const { return is_ready_; }
+  bool is_ready() const { return state_ == State::Unconfirmed || state_ == State::Ready; }
 
   /// Why it cannot, and never will; nothing while it may.
   const std::optional<Refusal>& refusal() const { return refusal_; }
@@ -89,15 +89,26 @@ class StepVariant {
   StepReport report() const;
 
  private:
+  enum class State {
+    Empty,        ///< not captured, or no longer
+    Captured,     ///< once
+    Differed,     ///< the two captures differed: a third one must equal the second
+    Unconfirmed,  ///< the same, but it can be replayed: the first replay's verification is the
+                  ///< third
+    Ready,        ///< can be replayed
+    Refused       ///< never will be: see `refusal_`
+  };
+
   struct Address {
     SlotId slot;
     const void* data;
   };
 
   void settle(CapturedStep second, const StepCall& call);
-  void build(CapturedStep captured, const StepCall& call);
+  void build(CapturedStep captured, State built, const StepCall& call);
   void plan(CapturedStep captured, const StepCall& call);
   std::optional<Refusal> objection_to(const CapturedStep& third);
+  void refuse(Refusal refusal);
   Refusal differing_captures(const std::string& difference) const;
   const Slot* moved_state() const;
   void keep_numbers(const std::vector<OutsideNumber>& numbers);
@@ -119,15 +130,13 @@ class StepVariant {
   TracedOptions options_;
   TextLog log_;
   std::vector<std::string> answers_;
+  State state_ = State::Empty;
+  std::unique_ptr<StepProgram> captured_;  // that the next capture is compared with, if any
   std::optional<Refusal> refusal_;
-  bool is_ready_ = false;
-  bool is_third_capture_ = false;
-  std::unique_ptr<StepProgram> unconfirmed_;  // the second capture, until a third one agrees
   bool writes_batch_ = false;
   bool has_tried_kernels_ = false;
   DueSet due_ = 0;  // of the replay that is done, or in progress
   int64_t samples_ = 0;
-  std::unique_ptr<StepProgram> first_;  // between the two captures
   std::shared_ptr<const StepProgram> recorded_;
   StepProgram program_;  // cleaned up, with every closure
   std::vector<Address> addresses_;
