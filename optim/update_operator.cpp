@@ -9,12 +9,15 @@
 #include <mutex>
 #include <utility>
 
-#include "core/prepared_operator.h"
+#include "core/operator_facts.h"
 #include "optim/internal/update_call.h"
 
 namespace rondo::detail {
 
 namespace {
+
+constexpr const char* kScaled = "scaled";
+constexpr size_t kGradients = 1;  // their place in the schema
 
 /// By full name, such as "rondo::adam_".
 struct KnownOperators {
@@ -53,10 +56,11 @@ void call(const c10::OperatorHandle& handle, torch::jit::Stack* stack) {
 
 std::string schema(const std::string& name, bool is_scaled) {
   return fmt::format(
-      "{}{}(Tensor(a!)[] params, Tensor{}[] grads, Tensor(b!)[] states, Tensor(c!)[] counters, "
+      "rondo::{}{}(Tensor(a!)[] params, Tensor{}[] grads, Tensor(b!)[] states, Tensor(c!)[] "
+      "counters, "
       "Tensor[] numbers, int variant{}) -> ()",
       name,
-      is_scaled ? ".scaled" : "",
+      is_scaled ? std::string(".") + kScaled : "",
       is_scaled ? "(d!)" : "",
       is_scaled ? ", Tensor grad_scale" : "");
 }
@@ -73,14 +77,18 @@ void define_update_operator(const UpdateOperator& op) {
   // A fragment: other folders add their operators to the same namespace.
   torch::Library library(torch::Library::FRAGMENT, "rondo", {}, __FILE__, __LINE__);
   for (const bool is_scaled : {false, true}) {
-    const std::string overload = is_scaled ? ".scaled" : "";
-    library.def(schema(op.name, is_scaled).c_str());
-    library.impl((op.name + overload).c_str(),
+    OperatorFacts facts{schema(op.name, is_scaled)};
+    facts.prepare = [&op](const std::vector<c10::IValue>& arguments) {
+      return prepare(op, arguments);
+    };
+    if (!is_scaled) {
+      facts.scaled = ScaledForm{kScaled, kGradients};
+    }
+    library.def(facts.schema.c_str());
+    library.impl(facts.name().c_str(),
                  torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd,
                                  torch::CppFunction::makeFromBoxedFunction<&call>()));
-    register_prepared_operator(
-        full_name + overload,
-        [&op](const std::vector<c10::IValue>& arguments) { return prepare(op, arguments); });
+    register_operator_facts(std::move(facts));
   }
   known.libraries.push_back(std::move(library));
 }

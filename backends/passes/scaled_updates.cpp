@@ -5,18 +5,16 @@
 
 #include "backends/passes/passes.h"
 #include "backends/passes/storages.h"
+#include "core/operator_facts.h"
 
 namespace rondo {
 
 namespace {
 
-constexpr size_t kGradients = 1;  // the place of the list among the arguments of each update
-
-// An optimizer's operator has an overload that scales its gradients first.
-bool is_update(const Instruction& instruction) {
-  const c10::OperatorName& name = instruction.op.schema().operator_name();
-  return name.overload_name.empty() && name.name.compare(0, 7, "rondo::") == 0 &&
-         c10::Dispatcher::singleton().findSchema({name.name, "scaled"}).has_value();
+// Of an update, which has an overload that scales its gradients first; null: it is none.
+const ScaledForm* scaled_form(const Instruction& instruction) {
+  const OperatorFacts* const facts = find_operator_facts(operator_name(instruction.op));
+  return facts != nullptr && facts->scaled ? &*facts->scaled : nullptr;
 }
 
 // mul_(gradient, scale) with one number of the gradient's dtype.
@@ -52,9 +50,10 @@ struct Scaling {
 
 std::optional<Scaling> scaling_of(const StepProgram& program,
                                   const StorageFacts& facts,
-                                  size_t update) {
+                                  size_t update,
+                                  size_t gradients) {
   Scaling scaling;
-  for (const SlotId gradient : program.instructions[update].arguments[kGradients].slots) {
+  for (const SlotId gradient : program.instructions[update].arguments[gradients].slots) {
     const auto found = scaling_before(program, update, gradient);
     if (!found) {
       return std::nullopt;
@@ -73,12 +72,12 @@ std::optional<Scaling> scaling_of(const StepProgram& program,
   return scaling.instructions.empty() ? std::nullopt : std::optional(scaling);
 }
 
-Instruction with_scale(const Instruction& update, SlotId scale) {
-  const std::string name = update.op.schema().name();
+Instruction with_scale(const Instruction& update, const ScaledForm& form, SlotId scale) {
   Instruction made = update;
-  made.op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "scaled");
+  made.op = c10::Dispatcher::singleton().findSchemaOrThrow(update.op.schema().name().c_str(),
+                                                           form.overload.c_str());
   made.arguments.push_back(Argument::tensor_of(scale));
-  const std::vector<SlotId>& gradients = update.arguments[kGradients].slots;
+  const std::vector<SlotId>& gradients = update.arguments[form.gradients].slots;
   made.writes.insert(made.writes.end(), gradients.begin(), gradients.end());
   return made;
 }
@@ -89,11 +88,12 @@ StepProgram scale_gradients_in_updates(StepProgram program) {
   const StorageFacts facts(program);
   std::vector<bool> keep(program.instructions.size(), true);
   for (size_t i = 0; i < program.instructions.size(); ++i) {
-    if (!is_update(program.instructions[i])) {
+    const ScaledForm* const form = scaled_form(program.instructions[i]);
+    if (form == nullptr) {
       continue;
     }
-    if (const auto scaling = scaling_of(program, facts, i)) {
-      program.instructions[i] = with_scale(program.instructions[i], scaling->scale);
+    if (const auto scaling = scaling_of(program, facts, i, form->gradients)) {
+      program.instructions[i] = with_scale(program.instructions[i], *form, scaling->scale);
       for (const size_t dropped : scaling->instructions) {
         keep[dropped] = false;
       }

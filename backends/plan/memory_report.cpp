@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backends/plan/kernels/lstm_shape.h"
 #include "backends/program/arguments.h"
-#include "backends/program/image.h"
-#include "backends/recording/lstm_arguments.h"
+#include "core/operator_facts.h"
 
 namespace rondo {
 
@@ -30,79 +28,27 @@ std::vector<int64_t> bytes_in_time(const Plan& plan, Home home) {
   return changes;
 }
 
-// What a layer of LSTM keeps of inputs that repeat. A file may hold tensors of any shape.
-int64_t bytes_of_distinct(const Slot* x, const Slot* states) {
-  if (x == nullptr || x->sizes.size() != 3 || states == nullptr || states->sizes.empty()) {
-    return 0;
-  }
-  const LstmShape shape = {x->sizes[0], x->sizes[1], x->sizes[2], states->sizes.back()};
-  return shape.most_distinct() * (shape.inputs + shape.row_of_gates()) * int64_t{sizeof(float)};
+TensorShape shape_of(const StepProgram& program, const Argument& argument) {
+  const Slot* const tensor = slot_at(program, {argument}, 0);
+  return tensor == nullptr ? TensorShape() : TensorShape{true, tensor->dtype, tensor->sizes};
 }
 
-// Of the inputs that a layer's gradient looks up in its table, and of their gradient.
-int64_t bytes_looked_up(const StepProgram& program, const std::vector<Argument>& arguments) {
-  const Slot* const table = slot_at(program, arguments, lstm_backward::X);
-  const Slot* const numbers = slot_at(program, arguments, lstm_backward::kNumbers);
-  if (table == nullptr || table->sizes.size() != 2 || numbers == nullptr) {
-    return 0;
+template <class Tensors>
+std::vector<TensorShape> shapes_of(const StepProgram& program, const Tensors& tensors) {
+  std::vector<TensorShape> shapes;
+  for (const auto& tensor : tensors) {
+    shapes.push_back(shape_of(program, tensor));
   }
-  return 2 * numel(*numbers) * table->sizes[1] * int64_t{sizeof(float)};
+  return shapes;
 }
 
-// What operators that stand for several take from LibTorch's allocator while they run, besides
-// their results: see recording/fused_operators.cpp and lstm_operators.cpp. Images in blocks are
-// copied to be computed on.
+// What an operator takes from LibTorch's allocator while it runs, besides its results.
 int64_t bytes_inside(const Plan& plan, const Instruction& instruction) {
-  const std::string name = operator_name(instruction.op);
-  const auto bytes_of = [&](const Argument& argument) {
-    const Slot* const tensor = slot_at(plan.program, {argument}, 0);
-    return tensor == nullptr ? 0 : numel(*tensor) * int64_t(c10::elementSize(tensor->dtype));
-  };
-  const auto copy_of = [&](const Argument& argument) {
-    const Slot* const image = slot_at(plan.program, {argument}, 0);
-    return image != nullptr && block_of(*image) > 0 ? bytes_of(argument) : 0;
-  };
-  const std::vector<Argument>& arguments = instruction.arguments;
-  const std::vector<Result>& results = instruction.results;
-  if (name == "rondo::mm_to_") {
-    return bytes_of(arguments[0]);
-  }
-  if (name == "rondo::cross_entropy_backward") {
-    return bytes_of(results[0]);
-  }
-  if (name == "rondo::convolution") {
-    return copy_of(arguments[0]) + copy_of(results[0]);
-  }
-  if (name == "rondo::batch_norm") {
-    return copy_of(arguments[0]);
-  }
-  if (name == "rondo::convolution_backward" || name == "rondo::batch_norm_backward") {
-    return copy_of(arguments[0]) + copy_of(arguments[1]);
-  }
-  if (name == "rondo::batch_norm_relu_pool") {
-    const int64_t index_bytes = 8 * bytes_of(results[1]);
-    return bytes_of(arguments[0]) +
-           std::max(copy_of(arguments[0]), index_bytes + copy_of(results[0]));
-  }
-  if (name == "rondo::lstm_layer") {
-    using namespace lstm_forward;
-    const int64_t packed = bytes_of(arguments[InputWeight]) + bytes_of(arguments[StateWeight]);
-    return packed + bytes_of_distinct(slot_at(plan.program, arguments, X),
-                                      slot_at(plan.program, arguments, States));
-  }
-  if (name == "rondo::lstm_layer_backward" || name == "rondo::lstm_table_backward") {
-    using namespace lstm_backward;
-    const int64_t packed = bytes_of(arguments[InputWeight]) + bytes_of(arguments[StateWeight]);
-    const int64_t gradients_of_gates =
-        bytes_of(arguments[Kept]) / LstmShape::kKept * LstmShape::kGates;
-    const int64_t zeros = is_none(arguments[Dy]) ? bytes_of(arguments[Y]) : 0;
-    return packed + gradients_of_gates + zeros +
-           (name == "rondo::lstm_table_backward" ? bytes_looked_up(plan.program, arguments) : 0);
-  }
-  if (name == "rondo::batch_norm_relu_pool_backward") {
-    return bytes_of(arguments[2]) + copy_of(arguments[0]) + copy_of(arguments[2]);
-  }
-  return 0;
+  const OperatorFacts* const facts = find_operator_facts(operator_name(instruction.op));
+  return facts == nullptr || !facts->scratch_bytes
+             ? 0
+             : facts->scratch_bytes(shapes_of(plan.program, instruction.arguments),
+                                    shapes_of(plan.program, instruction.results));
 }
 
 // A trial counts by itself what an operator without results takes.

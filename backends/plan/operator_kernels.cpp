@@ -9,7 +9,7 @@
 #include "backends/recording/operator_effects.h"
 #include "backends/tensor_list.h"
 #include "core/error.h"
-#include "core/prepared_operator.h"
+#include "core/operator_facts.h"
 
 namespace rondo {
 
@@ -172,8 +172,10 @@ bool takes_out(const c10::OperatorHandle& op) {
 }
 
 std::unique_ptr<Kernel> call_in_place(const Instruction& instruction, const PlanMemory& memory) {
-  if (const PrepareCall* prepare = find_prepared_operator(operator_name(instruction.op))) {
-    if (PreparedCall call = (*prepare)(values_of(instruction.op, instruction.arguments, memory))) {
+  const OperatorFacts* const facts = find_operator_facts(operator_name(instruction.op));
+  if (facts != nullptr && facts->prepare) {
+    if (PreparedCall call =
+            facts->prepare(values_of(instruction.op, instruction.arguments, memory))) {
       return std::make_unique<PreparedKernel>(std::move(call));
     }
   }

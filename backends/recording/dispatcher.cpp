@@ -6,13 +6,14 @@
 #include <ATen/ops/index.h>
 #include <torch/library.h>
 
+#include "backends/recording/define_operator.h"
 #include "backends/recording/fused_operators.h"
 #include "backends/recording/host_calls.h"
 #include "backends/recording/lstm_operators.h"
 #include "backends/recording/recorder.h"
 #include "backends/recording/whole_composites.h"
 #include "core/error.h"
-#include "core/prepared_operator.h"
+#include "core/operator_facts.h"
 
 namespace rondo {
 
@@ -76,20 +77,19 @@ void register_with_dispatcher() {
     fallback.fallback(torch::CppFunction::makeFromBoxedFunction<&record>());
     // A fragment: other folders add operators to the same namespace.
     static torch::Library operators(torch::Library::FRAGMENT, "rondo", {}, __FILE__, __LINE__);
-    operators.def("host_call(int id, Tensor(a!)[] tensors) -> ()");
-    operators.impl("host_call",
-                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &host_call));
-    register_prepared_operator("rondo::host_call", &prepare_host_call);
+    OperatorFacts of_host_call{"rondo::host_call(int id, Tensor(a!)[] tensors) -> ()"};
+    of_host_call.effects = OperatorFacts::Effects::Opaque;
+    of_host_call.prepare = &prepare_host_call;
+    define_operator(operators, std::move(of_host_call), &host_call);
+    define_operator(operators,
+                    {"rondo::index_by_mask(Tensor self, Tensor?[] indices) -> Tensor"},
+                    &index_by_mask);
+    define_operator(
+        operators, {"rondo::view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)"}, &view_dtype);
     define_fused_operators(operators);
     define_lstm_operators(operators);
-    operators.def("index_by_mask(Tensor self, Tensor?[] indices) -> Tensor");
-    operators.impl("index_by_mask",
-                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &index_by_mask));
     define_whole_composites(operators);
     take_composites_over();
-    operators.def("view_dtype(Tensor(a) x, ScalarType dtype) -> Tensor(a)");
-    operators.impl("view_dtype",
-                   torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &view_dtype));
     return true;
   }();
   static_cast<void>(done);

@@ -1,8 +1,10 @@
 #include "backends/recording/fused_operators.h"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/_log_softmax_backward_data.h>
@@ -16,6 +18,8 @@
 #include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/nll_loss_backward.h>
 #include <ATen/ops/zeros.h>
+
+#include "backends/recording/define_operator.h"
 
 namespace rondo {
 
@@ -50,7 +54,7 @@ at::Tensor cross_entropy_backward(const at::Tensor& gradient,
       of_logarithms, logarithms, /*dim=*/1, logarithms.scalar_type());
 }
 
-// What follows works in place where it can: see `bytes_inside` in plan/memory_report.cpp.
+// What follows works in place where it can: see `scratch_of_...` below.
 
 /// Channels that lie side by side in [batch, channels / block, height, width, block]; 0: none do.
 int64_t block_of(const at::Tensor& image) {
@@ -228,60 +232,105 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm_relu_pool_backward(
   return {in_blocks(dx, block_of(x)), dweight, dbias};
 }
 
-template <class Function>
-void define(torch::Library& library, const char* schema, const char* name, Function* function) {
-  library.def(schema);
-  library.impl(name, torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, function));
+// What these operators take while they run. Images in blocks are copied to be computed on.
+
+using Shapes = std::vector<TensorShape>;
+
+int64_t bytes_of_copy(const TensorShape& image) {
+  return image.sizes.size() == 5 && image.sizes[4] > 0 ? image.bytes() : 0;
+}
+
+int64_t scratch_of_mm_to(const Shapes& arguments, const Shapes&) {
+  return arguments[0].bytes();
+}
+
+int64_t scratch_of_cross_entropy(const Shapes&, const Shapes& results) {
+  return results[0].bytes();
+}
+
+int64_t scratch_of_convolution(const Shapes& arguments, const Shapes& results) {
+  return bytes_of_copy(arguments[0]) + bytes_of_copy(results[0]);
+}
+
+int64_t scratch_of_batch_norm(const Shapes& arguments, const Shapes&) {
+  return bytes_of_copy(arguments[0]);
+}
+
+int64_t scratch_of_two_images(const Shapes& arguments, const Shapes&) {
+  return bytes_of_copy(arguments[0]) + bytes_of_copy(arguments[1]);
+}
+
+int64_t scratch_of_pool(const Shapes& arguments, const Shapes& results) {
+  const int64_t index_bytes = 8 * results[1].bytes();
+  return arguments[0].bytes() +
+         std::max(bytes_of_copy(arguments[0]), index_bytes + bytes_of_copy(results[0]));
+}
+
+int64_t scratch_of_pool_backward(const Shapes& arguments, const Shapes&) {
+  return arguments[2].bytes() + bytes_of_copy(arguments[0]) + bytes_of_copy(arguments[2]);
+}
+
+OperatorFacts facts_of(const char* schema, ScratchBytes scratch) {
+  OperatorFacts facts{schema};
+  facts.scratch_bytes = std::move(scratch);
+  return facts;
 }
 
 }  // namespace
 
 void define_fused_operators(torch::Library& library) {
+  const auto define = [&](const char* schema, ScratchBytes scratch, auto* function) {
+    define_operator(library, facts_of(schema, std::move(scratch)), function);
+  };
+  define("rondo::mm_to_(Tensor(a!) target, Tensor a, Tensor b, bool adds) -> ()",
+         &scratch_of_mm_to,
+         &mm_to_);
   define(
-      library, "mm_to_(Tensor(a!) target, Tensor a, Tensor b, bool adds) -> ()", "mm_to_", &mm_to_);
-  define(library,
-         "gradients_of_parts(Tensor[] gradients, int[] sizes, int dim, int[] starts) -> Tensor",
-         "gradients_of_parts",
-         &gradients_of_parts);
-  define(library,
-         "cross_entropy_backward(Tensor gradient, Tensor logarithms, Tensor labels, int ignored, "
-         "Tensor weight) -> Tensor",
-         "cross_entropy_backward",
-         &cross_entropy_backward);
-  define(library,
-         "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
-         "int[] dilation, bool transposed, int[] output_padding, int groups, int block) -> Tensor",
-         "convolution",
-         &convolution);
-  define(library,
-         "convolution_backward(Tensor gradient, Tensor input, Tensor weight, int[]? bias_sizes, "
-         "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
-         "int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-         "convolution_backward",
-         &convolution_backward);
-  define(library,
-         "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, "
-         "Tensor(b!)? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
-         "Tensor)",
-         "batch_norm",
-         &batch_norm);
-  define(library,
-         "batch_norm_backward(Tensor gradient, Tensor input, Tensor? weight, Tensor? running_mean, "
-         "Tensor? running_var, Tensor? mean, Tensor? inverse_deviation, bool train, float eps, "
-         "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-         "batch_norm_backward",
-         &batch_norm_backward);
-  define(library,
-         "batch_norm_relu_pool(Tensor x, Tensor weight, Tensor bias, Tensor(a!) running_mean, "
-         "Tensor(b!) running_var, float momentum, float eps) -> (Tensor largest, Tensor routes, "
-         "Tensor mean, Tensor inverse_deviation)",
-         "batch_norm_relu_pool",
-         &batch_norm_relu_pool);
-  define(library,
-         "batch_norm_relu_pool_backward(Tensor gradient, Tensor routes, Tensor x, Tensor weight, "
-         "Tensor mean, Tensor inverse_deviation, float eps) -> (Tensor, Tensor, Tensor)",
-         "batch_norm_relu_pool_backward",
-         &batch_norm_relu_pool_backward);
+      "rondo::gradients_of_parts(Tensor[] gradients, int[] sizes, int dim, int[] starts) -> "
+      "Tensor",
+      nullptr,
+      &gradients_of_parts);
+  define(
+      "rondo::cross_entropy_backward(Tensor gradient, Tensor logarithms, Tensor labels, "
+      "int ignored, Tensor weight) -> Tensor",
+      &scratch_of_cross_entropy,
+      &cross_entropy_backward);
+  define(
+      "rondo::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, "
+      "int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, "
+      "int block) -> Tensor",
+      &scratch_of_convolution,
+      &convolution);
+  define(
+      "rondo::convolution_backward(Tensor gradient, Tensor input, Tensor weight, "
+      "int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, "
+      "int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+      &scratch_of_two_images,
+      &convolution_backward);
+  define(
+      "rondo::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, "
+      "Tensor(b!)? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, "
+      "Tensor)",
+      &scratch_of_batch_norm,
+      &batch_norm);
+  define(
+      "rondo::batch_norm_backward(Tensor gradient, Tensor input, Tensor? weight, "
+      "Tensor? running_mean, Tensor? running_var, Tensor? mean, Tensor? inverse_deviation, "
+      "bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+      &scratch_of_two_images,
+      &batch_norm_backward);
+  define(
+      "rondo::batch_norm_relu_pool(Tensor x, Tensor weight, Tensor bias, "
+      "Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> "
+      "(Tensor largest, Tensor routes, Tensor mean, Tensor inverse_deviation)",
+      &scratch_of_pool,
+      &batch_norm_relu_pool);
+  define(
+      "rondo::batch_norm_relu_pool_backward(Tensor gradient, Tensor routes, Tensor x, "
+      "Tensor weight, Tensor mean, Tensor inverse_deviation, float eps) -> (Tensor, Tensor, "
+      "Tensor)",
+      &scratch_of_pool_backward,
+      &batch_norm_relu_pool_backward);
 }
 
 }  // namespace rondo

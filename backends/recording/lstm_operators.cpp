@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "backends/plan/kernels/lstm_layer.h"
+#include "backends/recording/define_operator.h"
+#include "backends/recording/lstm_arguments.h"
 
 namespace rondo {
 
@@ -194,6 +196,43 @@ LstmGradients lstm_table_backward(const c10::optional<at::Tensor>& dy,
   return gradients;
 }
 
+using Shapes = std::vector<TensorShape>;
+
+// Of inputs that repeat. A file may hold tensors of any shape.
+int64_t bytes_of_distinct(const TensorShape& x, const TensorShape& states) {
+  if (x.sizes.size() != 3 || states.sizes.empty()) {
+    return 0;
+  }
+  const LstmShape shape = {x.sizes[0], x.sizes[1], x.sizes[2], states.sizes.back()};
+  return shape.most_distinct() * (shape.inputs + shape.row_of_gates()) * int64_t{sizeof(float)};
+}
+
+// Packed weights, and what is computed once for inputs that repeat.
+int64_t scratch_of_layer(const Shapes& arguments, const Shapes&) {
+  using namespace lstm_forward;
+  return arguments[InputWeight].bytes() + arguments[StateWeight].bytes() +
+         bytes_of_distinct(arguments[X], arguments[States]);
+}
+
+// Packed weights, gradients of the gates, and zeros in place of gradients that nobody gave.
+int64_t scratch_of_layer_backward(const Shapes& arguments, const Shapes&) {
+  using namespace lstm_backward;
+  const int64_t gradients_of_gates = arguments[Kept].bytes() / LstmShape::kKept * LstmShape::kGates;
+  const int64_t zeros = arguments[Dy].is_defined ? 0 : arguments[Y].bytes();
+  return arguments[InputWeight].bytes() + arguments[StateWeight].bytes() + gradients_of_gates +
+         zeros;
+}
+
+// The inputs that are looked up in the table, and their gradient, besides.
+int64_t scratch_of_table_backward(const Shapes& arguments, const Shapes& results) {
+  using namespace lstm_backward;
+  const TensorShape& table = arguments[X];
+  const int64_t looked_up = table.sizes.size() == 2 ? 2 * arguments[kNumbers].elements() *
+                                                          table.sizes[1] * int64_t{sizeof(float)}
+                                                    : 0;
+  return scratch_of_layer_backward(arguments, results) + looked_up;
+}
+
 }  // namespace
 
 LstmResults LstmByOperators::forward(const at::Tensor& x,
@@ -272,26 +311,31 @@ LstmGradients LstmByOperators::backward(const c10::optional<at::Tensor>& dy,
 }
 
 void define_lstm_operators(torch::Library& library) {
-  const auto define = [&](const char* name, const char* schema, auto* function) {
-    library.def(schema);
-    library.impl(name, torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, function));
+  const auto define = [&](const char* schema, ScratchBytes scratch, auto* function) {
+    OperatorFacts facts{schema};
+    facts.scratch_bytes = std::move(scratch);
+    define_operator(library, std::move(facts), function);
   };
-  define("lstm_layer",
-         "lstm_layer(Tensor x, Tensor input_weight, Tensor state_weight, Tensor input_bias, "
-         "Tensor state_bias, Tensor first_states, Tensor first_cells) -> (Tensor y, "
-         "Tensor last_states, Tensor last_cells, Tensor kept)",
-         &lstm_layer);
-  define("lstm_layer_backward",
-         "lstm_layer_backward(Tensor? dy, Tensor? dlast_states, Tensor? dlast_cells, Tensor x, "
-         "Tensor input_weight, Tensor state_weight, Tensor first_states, Tensor first_cells, "
-         "Tensor y, Tensor kept) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-         &lstm_layer_backward);
-  define("lstm_table_backward",
-         "lstm_table_backward(Tensor? dy, Tensor? dlast_states, Tensor? dlast_cells, "
-         "Tensor table, Tensor input_weight, Tensor state_weight, Tensor first_states, "
-         "Tensor first_cells, Tensor y, Tensor kept, Tensor numbers, int padding) -> (Tensor, "
-         "Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-         &lstm_table_backward);
+  define(
+      "rondo::lstm_layer(Tensor x, Tensor input_weight, Tensor state_weight, Tensor input_bias, "
+      "Tensor state_bias, Tensor first_states, Tensor first_cells) -> (Tensor y, "
+      "Tensor last_states, Tensor last_cells, Tensor kept)",
+      &scratch_of_layer,
+      &lstm_layer);
+  define(
+      "rondo::lstm_layer_backward(Tensor? dy, Tensor? dlast_states, Tensor? dlast_cells, "
+      "Tensor x, Tensor input_weight, Tensor state_weight, Tensor first_states, "
+      "Tensor first_cells, Tensor y, Tensor kept) -> (Tensor, Tensor, Tensor, Tensor, Tensor, "
+      "Tensor, Tensor)",
+      &scratch_of_layer_backward,
+      &lstm_layer_backward);
+  define(
+      "rondo::lstm_table_backward(Tensor? dy, Tensor? dlast_states, Tensor? dlast_cells, "
+      "Tensor table, Tensor input_weight, Tensor state_weight, Tensor first_states, "
+      "Tensor first_cells, Tensor y, Tensor kept, Tensor numbers, int padding) -> (Tensor, "
+      "Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+      &scratch_of_table_backward,
+      &lstm_table_backward);
 }
 
 }  // namespace rondo

@@ -7,6 +7,8 @@
 #include <ATen/core/enum_tag.h>
 
 #include "backends/program/guards.h"
+#include "backends/program/step_program.h"
+#include "core/operator_facts.h"
 
 namespace rondo {
 
@@ -120,6 +122,11 @@ void correct_writes(const c10::FunctionSchema& schema, OperatorEffects& effects)
   }
 }
 
+bool may_do_anything(const OperatorFacts* facts) {
+  return facts != nullptr &&
+         (facts->is_collective || facts->effects == OperatorFacts::Effects::Opaque);
+}
+
 // `index` reads a size only when an index is a mask, which the recorder sees in the arguments.
 bool has_data_dependent_result(const c10::OperatorHandle& op) {
   const std::string& name = op.schema().name();
@@ -142,7 +149,8 @@ bool is_written(const c10::Argument& argument) {
 OperatorEffects effects_of(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
   const std::string& name = schema.name();
-  const bool is_known = name.rfind("aten::", 0) == 0 || name.rfind("rondo::", 0) == 0;
+  const OperatorFacts* const facts = find_operator_facts(operator_name(op));
+  const bool is_known = facts != nullptr || name.rfind("aten::", 0) == 0;
   OperatorEffects effects;
   for (const c10::Argument& argument : schema.arguments()) {
     effects.writes.push_back(is_written(argument));
@@ -152,7 +160,7 @@ OperatorEffects effects_of(const c10::OperatorHandle& op) {
       std::find(effects.writes.begin(), effects.writes.end(), true) != effects.writes.end();
   correct_writes(schema, effects);
   effects.draws_random = has_generator || op.hasTag(at::Tag::nondeterministic_seeded);
-  effects.is_opaque = (!is_known && (has_generator || writes)) || name == "rondo::host_call";
+  effects.is_opaque = (!is_known && (has_generator || writes)) || may_do_anything(facts);
   effects.follows_from_arguments = is_known && !effects.draws_random && !effects.is_opaque;
   effects.changes_view_only = op.hasTag(at::Tag::inplace_view);
   effects.allocates = contains(kAllocates, name);

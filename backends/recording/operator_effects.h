@@ -27,9 +27,9 @@ struct OperatorEffects {
 /// Whether the schema says that the argument's bytes change, or those of the tensors in it.
 bool is_written(const c10::Argument& argument);
 
-/// Effects from the operator's schema and tags, corrected where these are wrong. An operator of
-/// another namespace than LibTorch's and rondo's own that writes or takes a generator is opaque:
-/// its schema cannot be vouched for.
+/// Effects from the operator's schema and tags, corrected where these are wrong, and from its
+/// facts. An operator that is not LibTorch's and has no facts is opaque when it writes or takes a
+/// generator: its schema cannot be vouched for.
 OperatorEffects effects_of(const c10::OperatorHandle& op);
 
 }  // namespace rondo

@@ -11,6 +11,8 @@
 #include <ATen/ops/one_hot.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "backends/recording/define_operator.h"
+
 namespace rondo {
 
 namespace {
@@ -55,16 +57,14 @@ at::Tensor take_over_conj(const at::Tensor& x) {
 }  // namespace
 
 void define_whole_composites(torch::Library& library) {
-  library.def("one_hot(Tensor labels, int classes) -> Tensor");
-  library.impl("one_hot",
-               torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &one_hot_as_written));
-  library.def(
-      "cumulative_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, "
-      "Tensor(b!)? running_var, bool training, Tensor batches, float eps) -> (Tensor, Tensor, "
-      "Tensor)");
-  library.impl(
-      "cumulative_batch_norm",
-      torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, &cumulative_batch_norm));
+  define_operator(
+      library, {"rondo::one_hot(Tensor labels, int classes) -> Tensor"}, &one_hot_as_written);
+  define_operator(
+      library,
+      {"rondo::cumulative_batch_norm(Tensor input, Tensor? weight, Tensor? bias, "
+       "Tensor(a!)? running_mean, Tensor(b!)? running_var, bool training, Tensor batches, "
+       "float eps) -> (Tensor, Tensor, Tensor)"},
+      &cumulative_batch_norm);
 }
 
 std::optional<size_t> take_over_batch_count(const StepProgram& program,

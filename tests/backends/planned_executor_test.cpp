@@ -19,7 +19,7 @@
 #include "backends/recording/recorder.h"
 #include "backends/scoped.h"
 #include "core/error.h"
-#include "core/prepared_operator.h"
+#include "core/operator_facts.h"
 #include "core/state_dict.h"
 #include "support/step_probe.h"
 
@@ -324,13 +324,15 @@ TEST_CASE(
               torch::dispatch(c10::DispatchKey::CPU, [](const at::Tensor& x) { x.mul_(2); }));
     return made;
   }();
-  register_prepared_operator("rondo_test::twice_", [](const std::vector<c10::IValue>& arguments) {
+  OperatorFacts facts{"rondo_test::twice_(Tensor(a!) x) -> ()"};
+  facts.prepare = [](const std::vector<c10::IValue>& arguments) {
     ++prepared;
     return [x = arguments[0].toTensor()] {
       ++called;
       x.mul_(2);
     };
-  });
+  };
+  register_operator_facts(std::move(facts));
   const auto body = [](const at::Tensor& x) {
     const at::Tensor y = x.add(1);
     named("rondo_test::twice_", "").typed<void(const at::Tensor&)>().call(y);

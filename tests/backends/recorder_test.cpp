@@ -1,6 +1,7 @@
 #include "backends/recording/recorder.h"
 
 #include <doctest/doctest.h>
+#include <torch/library.h>
 #include <torch/types.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "backends/recording/dispatcher.h"
 #include "backends/recording/operator_effects.h"
 #include "core/error.h"
+#include "core/operator_facts.h"
 
 TEST_SUITE_BEGIN("backends/recorder");
 
@@ -83,6 +85,25 @@ TEST_CASE("effects: a foreign operator that writes or draws is opaque") {
   CHECK_FALSE(effects_of("aten::add_", "Tensor").is_opaque);
   register_with_dispatcher();
   CHECK(effects_of("rondo::host_call").is_opaque);
+}
+
+TEST_CASE("effects: facts vouch for a foreign operator, or say that it may do anything") {
+  static torch::Library library(
+      torch::Library::FRAGMENT, "rondo_facts_test", {}, __FILE__, __LINE__);
+  OperatorFacts known{"rondo_facts_test::known_(Tensor(a!) x) -> ()"};
+  OperatorFacts opaque{"rondo_facts_test::opaque(Tensor x) -> Tensor"};
+  opaque.effects = OperatorFacts::Effects::Opaque;
+  OperatorFacts collective{"rondo_facts_test::sum_of_ranks(Tensor x) -> Tensor"};
+  collective.is_collective = true;
+  for (OperatorFacts* facts : {&known, &opaque, &collective}) {
+    library.def(facts->schema.c_str());
+    register_operator_facts(std::move(*facts));
+  }
+  CHECK_FALSE(effects_of("rondo_facts_test::known_").is_opaque);
+  CHECK(effects_of("rondo_facts_test::known_").follows_from_arguments);
+  CHECK(writes(effects_of("rondo_facts_test::known_")) == 1);
+  CHECK(effects_of("rondo_facts_test::opaque").is_opaque);
+  CHECK(effects_of("rondo_facts_test::sum_of_ranks").is_opaque);
 }
 
 TEST_CASE("the outermost operators below autograd are recorded, composites decomposed") {

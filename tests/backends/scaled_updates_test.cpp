@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <torch/library.h>
 #include <torch/types.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "backends/captured_steps.h"
 #include "backends/passes/passes.h"
+#include "core/operator_facts.h"
 #include "optim/clip.h"
 #include "optim/internal/update_operator.h"
 #include "optim/operators.h"
@@ -61,6 +63,18 @@ void update(const std::string& name,
   c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);
 }
 
+void subtract(at::TensorList params, at::TensorList grads) {
+  for (size_t i = 0; i < params.size(); ++i) {
+    params[i].sub_(grads[i]);
+  }
+}
+
+void subtract_scaled(at::TensorList params, at::TensorList grads, const at::Tensor& scale) {
+  for (size_t i = 0; i < params.size(); ++i) {
+    params[i].sub_(grads[i].mul_(scale));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("clipping's scale goes into the update that uses the gradients next") {
@@ -80,6 +94,39 @@ TEST_CASE("clipping's scale goes into the update that uses the gradients next") 
     CHECK(overloads(passed, name + ".scaled") == 1);
     recorded.check_same(passed);
   }
+}
+
+TEST_CASE(
+    "clipping's scale goes into an operator from elsewhere whose facts say that it takes it") {
+  static const torch::Library library = [] {
+    torch::Library made(torch::Library::FRAGMENT, "rondo_scaled_test", {}, __FILE__, __LINE__);
+    OperatorFacts plain{"rondo_scaled_test::subtract_(Tensor(a!)[] params, Tensor[] grads) -> ()"};
+    plain.scaled = ScaledForm{"by", 1};
+    const OperatorFacts scaled{
+        "rondo_scaled_test::subtract_.by(Tensor(a!)[] params, Tensor(b!)[] grads, Tensor scale) -> "
+        "()"};
+    made.def(plain.schema.c_str());
+    made.impl(plain.name().c_str(), torch::dispatch(c10::DispatchKey::CPU, &subtract));
+    made.def(scaled.schema.c_str());
+    made.impl(scaled.name().c_str(), torch::dispatch(c10::DispatchKey::CPU, &subtract_scaled));
+    register_operator_facts(plain);
+    register_operator_facts(scaled);
+    return made;
+  }();
+  CapturedSteps recorded([](const at::Tensor& x, const at::Tensor& state) {
+    const std::vector<at::Tensor> grads = {x.sum(0)};
+    clip_by_norm_(grads, 0.5);
+    torch::jit::Stack stack;
+    torch::jit::push(stack, std::vector<at::Tensor>{state}, grads);
+    c10::Dispatcher::singleton()
+        .findSchemaOrThrow("rondo_scaled_test::subtract_", "")
+        .callBoxed(&stack);
+    return grads[0];
+  });
+  const StepProgram passed = scale_gradients_in_updates(recorded.program);
+  CHECK(overloads(passed, "rondo_scaled_test::subtract_.by") == 1);
+  CHECK(overloads(passed, "aten::mul_.Tensor") == 0);
+  recorded.check_same(passed);
 }
 
 TEST_CASE("scaled gradients that something sees before the update are scaled where they were") {
