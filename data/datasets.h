@@ -2,6 +2,7 @@
 
 // Every data set.
 
+#include "data/array_files.h"
 #include "data/cifar_binary.h"
 #include "data/csv_table.h"
 #include "data/glyphs.h"

@@ -9,6 +9,7 @@ void register_builtin_datasets(Registry<DataSource>& registry) {
   register_text_tokens(registry);
   register_token_bin(registry);
   register_csv_table(registry);
+  register_array_files(registry);
 }
 
 }  // namespace rondo

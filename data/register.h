@@ -5,6 +5,7 @@
 
 namespace rondo {
 
+void register_array_files(Registry<DataSource>& registry);
 void register_cifar_binary(Registry<DataSource>& registry);
 void register_csv_table(Registry<DataSource>& registry);
 void register_glyphs(Registry<DataSource>& registry);

@@ -25,7 +25,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"metrics", {"core"}},
     {"checkpoint", {"core"}},
     {"configs", {"core"}},
-    {"data", {"core", "backends"}},
+    {"data", {"core", "backends", "checkpoint"}},
     {"callbacks",
      {"core", "backends", "models", "optim", "sparsity", "metrics", "checkpoint", "data"}},
     {"loops",

@@ -15,10 +15,10 @@ TEST_CASE("every built-in data set can be named, and its options have docs and v
   Registry<DataSource> registry("dataset");
   register_builtin_datasets(registry);
   for (const char* name :
-       {"Glyphs", "IdxImages", "CifarBinary", "TextTokens", "TokenBin", "CsvTable"}) {
+       {"Glyphs", "IdxImages", "CifarBinary", "TextTokens", "TokenBin", "CsvTable", "ArrayFiles"}) {
     CHECK(registry.find(name) != nullptr);
   }
-  CHECK(registry.entries().size() == 6);
+  CHECK(registry.entries().size() == 7);
   for (const auto& entry : registry.entries()) {
     CHECK(!entry.doc.empty());
     for (const OptionKey& key : entry.keys->keys()) {

@@ -1,0 +1,188 @@
+#include "data/array_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <utility>
+
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "core/glob.h"
+#include "core/registry.h"
+#include "core/require.h"
+#include "data/data_dir.h"
+#include "data/internal/rows.h"
+#include "data/npy_file.h"
+#include "data/register.h"
+
+namespace rondo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The tensors of a state by their paths.
+void collect(const StateDict& state, const std::string& path, TensorMap& tensors) {
+  for (const StateDict::Item& item : state.items()) {
+    const std::string name = path.empty() ? item.first : path + "/" + item.first;
+    if (item.second.is_tensor()) {
+      tensors.set(name, item.second.as_tensor());
+    } else if (item.second.is_dict()) {
+      collect(item.second.as_dict(), name, tensors);
+    }
+  }
+}
+
+TensorMap read_arrays(const fs::path& path) {
+  if (path.extension() == ".npy") {
+    return read_npy(path);
+  }
+  TensorMap tensors;
+  collect(read_checkpoint(path), "", tensors);
+  return tensors;
+}
+
+at::Tensor array_of(const ArraySource& source, const fs::path& path) {
+  const TensorMap all = read_arrays(path);
+  if (source.entry.empty() && all.items().size() == 1) {
+    return all.items().front().second;
+  }
+  if (const at::Tensor* found = all.find(source.entry)) {
+    return *found;
+  }
+  // A safetensors file's tensors are read as those of a model.
+  if (const at::Tensor* found = all.find("model/" + source.entry)) {
+    return *found;
+  }
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : all.items()) {
+    names.push_back(tensor.first);
+  }
+  throw DataError(fmt::format("{}: there is no array \"{}\"{}; there are [{}]",
+                              path.string(),
+                              source.entry,
+                              suggestion(source.entry, names),
+                              fmt::join(names, ", ")));
+}
+
+at::Tensor narrowed(const at::Tensor& array) {
+  const bool is_other = array.scalar_type() == at::kDouble || array.scalar_type() == at::kHalf;
+  return is_other ? array.to(at::kFloat) : array;
+}
+
+/// `{ x = "x.npy", label = { file = "data.pt", entry = "y" } }`.
+struct ArraysOption {
+  static std::string name() {
+    return "a table with a file for each tensor: { x = \"x.npy\", y = { file = \"a.pt\", entry = "
+           "\"y\" } }";
+  }
+
+  static std::optional<std::vector<ArraySource>> read(const ConfigValue& value, FaultSink& faults) {
+    const auto* table = value.get_if<ConfigTable>();
+    if (table == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    std::vector<ArraySource> arrays;
+    for (const ConfigEntry& entry : table->entries()) {
+      auto source = read_one(entry, faults);
+      if (!source) {
+        return std::nullopt;
+      }
+      arrays.push_back(std::move(*source));
+    }
+    return arrays;
+  }
+
+  static ConfigValue write(const std::vector<ArraySource>& arrays) {
+    ConfigTable table;
+    for (const ArraySource& array : arrays) {
+      ConfigTable source;
+      source.set("file", ConfigValue(array.file));
+      source.set("entry", ConfigValue(array.entry));
+      table.set(array.tensor,
+                array.entry.empty() ? ConfigValue(array.file) : ConfigValue(std::move(source)));
+    }
+    return ConfigValue(std::move(table));
+  }
+
+ private:
+  static std::optional<ArraySource> read_one(const ConfigEntry& entry, FaultSink& faults) {
+    if (const std::string* file = entry.value.get_if<std::string>()) {
+      return ArraySource{entry.key, *file, ""};
+    }
+    const auto* table = entry.value.get_if<ConfigTable>();
+    const ConfigValue* file = table != nullptr ? table->find("file") : nullptr;
+    const ConfigValue* name = table != nullptr ? table->find("entry") : nullptr;
+    const bool is_source = file != nullptr && file->get_if<std::string>() != nullptr &&
+                           name != nullptr && name->get_if<std::string>() != nullptr &&
+                           table->entries().size() == 2;
+    if (!is_source) {
+      FaultSink inside = faults.inside(entry.key);
+      return detail::mismatch(entry.value, "a file, or a table with file and entry", inside);
+    }
+    return ArraySource{entry.key, *file->get_if<std::string>(), *name->get_if<std::string>()};
+  }
+};
+
+}  // namespace
+
+ArrayFiles::ArrayFiles(const Options& options) {
+  detail::require(!options.arrays.empty(), "ArrayFiles: arrays", "at least one", "none");
+  for (const ArraySource& source : options.arrays) {
+    const fs::path path =
+        find_data_file(options.data_dir, {"ArrayFiles", {source.file}, options.folder, ""});
+    at::Tensor array = array_of(source, path);
+    if (array.dim() == 0 || array.numel() == 0) {
+      throw DataError(fmt::format("{}: tensor \"{}\" {}, where rows were expected",
+                                  path.string(),
+                                  source.tensor,
+                                  array.dim() == 0 ? "is a single number" : "has no elements"));
+    }
+    if (!rows_.empty() && array.size(0) != size()) {
+      throw DataError(fmt::format("{}: tensor \"{}\" has {} rows, \"{}\" has {}",
+                                  path.string(),
+                                  source.tensor,
+                                  array.size(0),
+                                  rows_.items().front().first,
+                                  size()));
+    }
+    rows_.set(source.tensor, array);
+  }
+  const auto [first, end] =
+      detail::checked_range("ArrayFiles", options.first, options.count, size());
+  TensorMap used;
+  for (const auto& [name, array] : rows_.items()) {
+    const at::Tensor rows = array.slice(0, first, end);
+    used.set(name, (options.narrow ? narrowed(rows) : rows).contiguous());
+  }
+  rows_ = std::move(used);
+}
+
+Sample ArrayFiles::get(int64_t index) const {
+  return detail::only_sample(get_batch({index}));
+}
+
+Batch ArrayFiles::get_batch(const std::vector<int64_t>& indices) const {
+  Batch batch;
+  for (const auto& [name, rows] : rows_.items()) {
+    batch.set(name, detail::gather_rows(rows, indices));
+  }
+  return batch;
+}
+
+void register_array_files(Registry<DataSource>& registry) {
+  using Options = ArrayFiles::Options;
+  registry
+      .add<ArrayFiles>("ArrayFiles",
+                       "Rows of arrays in .npy, .safetensors and .pt files, each a tensor.")
+      .key_of("arrays", &Options::arrays, ArraysOption{}, "where each tensor of a batch comes from")
+      .required()
+      .key("narrow", &Options::narrow, "give float64 and float16 arrays as float32")
+      .key("first", &Options::first, at_least(0), "number of the first row that is used")
+      .key("count", &Options::count, at_least(1), "rows from there; all when absent")
+      .key("data_dir", &Options::data_dir, "directory of the files; else RONDO_DATA")
+      .key("folder", &Options::folder, "folder of data_dir that is searched too");
+}
+
+}  // namespace rondo

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace rondo {
+
+/// Where one tensor of a sample comes from.
+struct ArraySource {
+  std::string tensor;  ///< its name in a batch
+  std::string file;    ///< name or path: .npy, .safetensors, .pt, .pth or a checkpoint
+  std::string entry;   ///< in the file; "" where it holds one array alone
+};
+
+/// Samples that are the rows of arrays in files: the first dimension of each array counts them.
+/// .npy files of NumPy stay on disk, mapped, where a tensor can have their bytes; others are read
+/// into memory.
+class ArrayFiles final : public Dataset {
+ public:
+  struct Options {
+    std::vector<ArraySource> arrays = {};                ///< at least one
+    bool narrow = true;                                  ///< float64 and float16 become float32
+    int64_t first = 0;                                   ///< number of the first row that is used
+    std::optional<int64_t> count = {};                   ///< rows from there; all when absent
+    std::optional<std::filesystem::path> data_dir = {};  ///< else the environment's RONDO_DATA
+    std::string folder = {};                             ///< of data_dir, looked into as well
+  };
+
+  /// \throws DataError  naming the file and what is wrong: the place of damage, an entry that is
+  ///                    not there with those that are, arrays of different lengths
+  explicit ArrayFiles(const Options& options);
+
+  int64_t size() const override { return rows_.items().front().second.size(0); }
+
+  Sample get(int64_t index) const override;
+  Batch get_batch(const std::vector<int64_t>& indices) const override;
+
+ private:
+  TensorMap rows_;
+};
+
+}  // namespace rondo
