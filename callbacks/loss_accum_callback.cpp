@@ -6,8 +6,6 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "metrics/mean.h"
-#include "models/forward_error.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -49,13 +47,6 @@ void require_finite(const at::Tensor& loss, Trainer& trainer) {
 void LossAccumCallback::setup(Trainer& trainer) {
   const c10::Device device = trainer.state().backend->device();
   group_loss_ = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
-  metrics_.push_back(use<Mean>({"loss"}).make());
-  for (const Factory<Metric>& metric : trainer.state().model->metrics()) {
-    metrics_.push_back(metric.make());
-  }
-  for (const auto& metric : metrics_) {
-    metric->to(device);
-  }
 }
 
 void LossAccumCallback::on_train_step_end(Trainer& trainer,
@@ -77,67 +68,17 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
   trainer.log_metrics({{"loss", loss}});
 }
 
-void LossAccumCallback::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
-  has_batches_ = false;
-  without_loss_.clear();
-  for (const auto& metric : metrics_) {
-    metric->reset();
-  }
-}
-
 void LossAccumCallback::on_validate_step_end(Trainer& trainer,
                                              Model&,
                                              const Outputs& outputs,
-                                             const Batch& batch) {
-  const at::Tensor* loss = outputs.find("loss");
-  if (loss == nullptr) {
-    return;  // a model without labels to compare with
-  }
-  for (const auto& metric : metrics_) {
-    metric->update(outputs, batch);
-  }
-  trainer.log_metrics({{"val_loss", *loss}});
-}
-
-void LossAccumCallback::on_validate_batch_end(
-    Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t) {
-  has_batches_ = has_batches_ || outputs.find("loss") != nullptr;
-  if (!has_batches_ && without_loss_.empty()) {
-    without_loss_ = to_text(batch);
-  }
-}
-
-void LossAccumCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
-  if (!has_batches_) {
-    warn_without_loss(trainer);
-    return;
-  }
-  Metrics values;
-  for (const auto& metric : metrics_) {
-    // A NaN too: that is the result then.
-    values.set(metric->name(), without_sign_of_nan(metric->compute()));
-  }
-  trainer.log_metrics(values);
-}
-
-void LossAccumCallback::warn_without_loss(Trainer& trainer) {
-  if (!without_loss_.empty() && !has_warned_) {
-    has_warned_ = true;
-    trainer.log().warning(
-        fmt::format("a validation has no loss and no metrics, as its model returned no \"loss\": "
-                    "does the batch lack the model's target? It has {}",
-                    without_loss_));
+                                             const Batch&) {
+  if (const at::Tensor* loss = outputs.find("loss")) {  // else a model without labels
+    trainer.log_metrics({{"val_loss", *loss}});
   }
 }
 
 NamedTensors LossAccumCallback::captured_state() {
-  NamedTensors tensors{{"group_loss", group_loss_}};
-  for (const auto& metric : metrics_) {
-    for (const Metric::NamedTensor& tensor : metric->state()) {
-      tensors.emplace_back(metric->name() + "/" + tensor.first, tensor.second);
-    }
-  }
-  return tensors;
+  return {{"group_loss", group_loss_}};
 }
 
 }  // namespace rondo

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "callbacks/loss_accum_callback.h"
+#include "callbacks/metrics_callback.h"
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "core/glob.h"
@@ -20,8 +20,8 @@ namespace {
 
 using IsScope = std::function<bool(const std::string&)>;
 
-const std::vector<std::unique_ptr<Metric>>& metrics_of(const Trainer& trainer) {
-  return trainer.slot<LossAccumCallback>("loss_accum").metrics();
+const std::vector<MetricSet::Entry>& metrics_of(const Trainer& trainer) {
+  return trainer.slot<MetricsCallback>("metrics").of_validation();
 }
 
 /// `loss`, and the parts of it that a model logs.
@@ -31,9 +31,11 @@ bool is_loss(const std::string& name) {
 
 /// What the metrics of a validation say of a name without its scope.
 std::optional<Better> better_in_validation(const Trainer& trainer, const std::string& name) {
-  for (const auto& metric : metrics_of(trainer)) {
-    if (metric->name() == name && metric->better()) {
-      return metric->better();
+  for (const MetricSet::Entry& entry : metrics_of(trainer)) {
+    // One of its numbers too, such as that of a class.
+    const bool is_of_it = name == entry.name || name.rfind(entry.name + "/", 0) == 0;
+    if (is_of_it && entry.metric->better()) {
+      return entry.metric->better();
     }
   }
   return is_loss(name) ? std::optional(Better::Lower) : std::nullopt;
@@ -76,9 +78,9 @@ std::vector<std::string> known_names(const Trainer& trainer,
                                      const std::vector<std::string>& labels) {
   std::vector<std::string> names{"loss"};
   for (const std::string& label : labels) {
-    for (const auto& metric : metrics_of(trainer)) {
-      if (better_in_validation(trainer, metric->name())) {
-        names.push_back(label + "/" + metric->name());
+    for (const MetricSet::Entry& entry : metrics_of(trainer)) {
+      if (better_in_validation(trainer, entry.name)) {
+        names.push_back(label + "/" + entry.name);
       }
     }
   }

@@ -1,49 +1,65 @@
 #include "metrics/accuracy.h"
 
 #include <ATen/ops/argmax.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/topk.h>
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "core/error.h"
+#include "core/require.h"
+#include "metrics/internal/class_rows.h"
+#include "metrics/register.h"
 
 namespace rondo {
 
+namespace {
+
+enum Sums { Correct, Labels };
+
+/// Whether each label is among the largest logits of its row: bool [rows].
+/// \param rows  [rows, classes]
+at::Tensor is_among_largest(const at::Tensor& rows, const at::Tensor& labels, int64_t top_k) {
+  if (top_k == 1) {
+    return rows.argmax(1).eq(labels);
+  }
+  if (rows.size(1) < top_k) {
+    throw ShapeError(
+        fmt::format("Accuracy: top_k is {}, there are {} classes only", top_k, rows.size(1)));
+  }
+  return std::get<1>(rows.topk(top_k, 1)).eq(labels.unsqueeze(1)).any(1);
+}
+
+}  // namespace
+
 Accuracy::Accuracy(const Options& options)
-    : options_(options),
-      correct_(at::zeros({}, at::kDouble)),
-      labels_(at::zeros({}, at::kDouble)) {}
+    : SumsMetric({{"correct"}, {"labels"}}), options_(options) {
+  detail::require(options.top_k >= 1, "Accuracy: top_k", ">= 1", options.top_k);
+}
+
+std::string Accuracy::name() const {
+  return options_.top_k == 1 ? "accuracy" : fmt::format("top_{}_accuracy", options_.top_k);
+}
 
 void Accuracy::update(const Outputs& outputs, const Batch& batch) {
-  const at::Tensor& logits = outputs[options_.logits];
-  const at::Tensor& label = batch[options_.label];
-  if (logits.dim() == 0 || logits.numel() != label.numel() * logits.size(-1)) {
-    throw ShapeError(fmt::format("Accuracy: {} logits do not make one row for each of {} labels",
-                                 logits.numel(),
-                                 label.numel()));
-  }
-  const at::Tensor labels = label.flatten().to(at::kLong);  // the ignored one may need its width
-  const at::Tensor counts = labels.ne(options_.ignore_index);
-  const at::Tensor guess = logits.detach().argmax(-1).flatten();
-  correct_.add_(guess.eq(labels).logical_and(counts).sum());
-  labels_.add_(counts.sum());
+  const auto [rows, labels, counts] = detail::class_rows(
+      "Accuracy", outputs[options_.logits].detach(), batch[options_.label], options_.ignore_index);
+  const at::Tensor is_right = is_among_largest(rows, labels, options_.top_k);
+  sum(Correct).add_(is_right.logical_and(counts).sum());
+  sum(Labels).add_(counts.sum());
 }
 
 double Accuracy::compute() const {
-  return correct_.item<double>() / labels_.item<double>();
+  return number(Correct) / number(Labels);
 }
 
-std::vector<Metric::NamedTensor> Accuracy::state() {
-  return {{"correct", correct_}, {"labels", labels_}};
-}
-
-void Accuracy::reset() {
-  correct_.zero_();
-  labels_.zero_();
-}
-
-void Accuracy::to(c10::Device device) {
-  correct_ = correct_.to(device);
-  labels_ = labels_.to(device);
+void register_accuracy(Registry<Metric>& registry) {
+  using Options = Accuracy::Options;
+  registry.add<Accuracy>("Accuracy", "Share of labels that are among the largest logits.")
+      .key("logits", &Options::logits, "an output: [..., classes]")
+      .key("label", &Options::label, "name in the batch: integers [...]")
+      .key("ignore_index", &Options::ignore_index, "a label that does not count")
+      .key("top_k", &Options::top_k, at_least(1), "how many of the largest logits count as right");
 }
 
 }  // namespace rondo

@@ -1,15 +1,18 @@
 #include "metrics/mean.h"
 
-#include <ATen/ops/zeros.h>
-
 #include "core/error.h"
+#include "metrics/register.h"
 
 namespace rondo {
 
+namespace {
+
+enum Sums { Total, Samples };
+
+}  // namespace
+
 Mean::Mean(const Options& options)
-    : output_(options.output),
-      total_(at::zeros({}, at::kDouble)),
-      samples_(at::zeros({}, at::kDouble)) {}
+    : SumsMetric({{"total"}, {"samples"}}), output_(options.output) {}
 
 void Mean::update(const Outputs& outputs, const Batch& batch) {
   const at::Tensor& value = outputs[output_];
@@ -18,26 +21,17 @@ void Mean::update(const Outputs& outputs, const Batch& batch) {
                      std::to_string(value.dim()));
   }
   const auto samples = static_cast<double>(batch.size());
-  total_.add_(value.detach().to(at::kDouble), samples);
-  samples_.add_(samples);
+  sum(Total).add_(value.detach().to(at::kDouble), samples);
+  sum(Samples).add_(samples);
 }
 
 double Mean::compute() const {
-  return total_.item<double>() / samples_.item<double>();
+  return number(Total) / number(Samples);
 }
 
-std::vector<Metric::NamedTensor> Mean::state() {
-  return {{"total", total_}, {"samples", samples_}};
-}
-
-void Mean::reset() {
-  total_.zero_();
-  samples_.zero_();
-}
-
-void Mean::to(c10::Device device) {
-  total_ = total_.to(device);
-  samples_ = samples_.to(device);
+void register_mean(Registry<Metric>& registry) {
+  registry.add<Mean>("Mean", "Mean of an output that is one number, by samples.")
+      .key("output", &Mean::Options::output, "the output, whose name is that of the metric");
 }
 
 }  // namespace rondo

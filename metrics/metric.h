@@ -15,13 +15,24 @@ namespace rondo {
 /// Which values of a metric are better.
 enum class Better { Lower, Higher };
 
-/// A number gathered over the batches of a validation. Its state is tensors that `update` changes
-/// in place inside the validation step, so that it is recorded with the step.
+/// A number gathered over batches: those of a validation, or those of training between two log
+/// steps. Its state is tensors that `update` changes in place inside the step, so that it is
+/// recorded with the step.
 class Metric {
  public:
   using Component = Metric;
   using Options = NoOptions;
   using NamedTensor = std::pair<std::string, at::Tensor>;
+  using Value = std::pair<std::string, double>;
+
+  /// A config may give it a `label`, the name that it is logged under: see Factory::labelled.
+  static constexpr bool kTakesLabel = true;
+
+  /// The tensors that `update` needs, by name.
+  struct Needs {
+    std::vector<std::string> outputs;
+    std::vector<std::string> batch;
+  };
 
   Metric() = default;
   Metric(const Metric&) = delete;
@@ -34,6 +45,10 @@ class Metric {
   /// Which values are better, for callbacks that watch the metric; nothing where that depends.
   virtual std::optional<Better> better() const { return std::nullopt; }
 
+  /// A batch that lacks one of them, such as the labels, is left out. By default one without a
+  /// loss.
+  virtual Needs needs() const { return {{"loss"}, {}}; }
+
   /// Adds one batch to the state.
   /// \capture safe: in-place tensor work on the state
   virtual void update(const Outputs& outputs, const Batch& batch) = 0;
@@ -41,6 +56,10 @@ class Metric {
   /// The value over everything added since the last reset; NaN when nothing was.  \capture host
   /// only
   virtual double compute() const = 0;
+
+  /// What is logged: each as `<name>/<key>`, or as `<name>` where the key is empty. For a metric of
+  /// several numbers, such as one for each class.  \capture host only
+  virtual std::vector<Value> values() const { return {{"", compute()}}; }
 
   /// The tensors of the state, by name, the same ones for the life of the metric.
   virtual std::vector<NamedTensor> state() = 0;

@@ -2,6 +2,8 @@
 
 // Every metric.
 #include "metrics/accuracy.h"
+#include "metrics/class_scores.h"
 #include "metrics/mean.h"
-#include "metrics/mean_squared_error.h"
-#include "metrics/perplexity.h"
+#include "metrics/ranking.h"
+#include "metrics/regression_error.h"
+#include "metrics/token_loss.h"

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "metrics/accuracy.h"
-#include "metrics/mean_squared_error.h"
+#include "metrics/regression_error.h"
 #include "models/forward_error.h"
 #include "models/internal/classify.h"
 

@@ -17,7 +17,7 @@
 #include <limits>
 
 #include "core/require.h"
-#include "metrics/perplexity.h"
+#include "metrics/token_loss.h"
 #include "models/internal/classify.h"
 #include "models/internal/next_token.h"
 #include "models/module_model.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/require.h"
-#include "metrics/perplexity.h"
+#include "metrics/token_loss.h"
 #include "models/internal/classify.h"
 #include "models/internal/next_token.h"
 #include "models/module_model.h"

@@ -9,6 +9,7 @@
 #include "callbacks/grad_accum_callback.h"
 #include "callbacks/logging_callback.h"
 #include "callbacks/loss_accum_callback.h"
+#include "callbacks/metrics_callback.h"
 #include "callbacks/model_callback.h"
 #include "callbacks/optimizer_callback.h"
 #include "callbacks/precision_callback.h"
@@ -53,6 +54,7 @@ const std::vector<CoreSlot>& core_slots() {
       {"loop", "counters are restored before anybody reads them", training_loop},
       {"logging", "log steps follow from the counters", plain<LoggingCallback>},
       {"loss_accum", "users see the run's own losses first", plain<LossAccumCallback>},
+      {"metrics", "callbacks that watch a metric find its newest value", plain<MetricsCallback>},
       {"grad_accum", "users see the divided loss", plain<GradAccumCallback>},
       {"run_schedule", "the plan ends before users hear of a failure", plain<RunScheduleCallback>},
       {"early_exit", "users may ask to stop", plain<EarlyExitCallback>},

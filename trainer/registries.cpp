@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "data/register.h"
 #include "loggers/register.h"
+#include "metrics/register.h"
 #include "models/register.h"
 #include "optim/register.h"
 
@@ -19,6 +20,7 @@ void register_builtins(Registries& registries) {
   register_builtin_datasets(registries.datasets);
   register_builtin_optimizers(registries.optimizers);
   register_builtin_schedulers(registries.schedulers);
+  register_builtin_metrics(registries.metrics);
   register_builtin_callbacks(registries.callbacks);
   register_builtin_loggers(registries.loggers);
 }

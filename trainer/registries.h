@@ -4,6 +4,7 @@
 #include "core/registry.h"
 #include "data/dataset.h"
 #include "loggers/logger.h"
+#include "metrics/metric.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
@@ -21,6 +22,7 @@ struct Registries {
   Registry<DataSource> datasets{"dataset"};
   Registry<Optimizer> optimizers{"optimizer"};
   Registry<Scheduler> schedulers{"scheduler"};
+  Registry<Metric> metrics{"metric"};
   Registry<Callback> callbacks{"callback"};
   Registry<Logger> loggers{"logger"};
   Registry<CoreCallback> slots{"core callback"};

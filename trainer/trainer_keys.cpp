@@ -310,6 +310,14 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
               &TrainerOptions::schedulers,
               ComponentListOption<Scheduler>(registries.schedulers),
               "schedules of the optimizer's numbers, such as lr")
+      .key_of("metrics",
+              &TrainerOptions::metrics,
+              ComponentListOption<Metric>(registries.metrics),
+              "what a validation measures in addition to the model's own metrics")
+      .key_of("train_metrics",
+              &TrainerOptions::train_metrics,
+              ComponentListOption<Metric>(registries.metrics),
+              "what is measured of the training batches between two log steps")
       .table("backend", &TrainerOptions::backend, backend_keys(), "how and where steps run")
       .table("precision",
              &TrainerOptions::precision,

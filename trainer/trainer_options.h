@@ -16,6 +16,7 @@
 #include "core/factory.h"
 #include "loggers/logger.h"
 #include "loops/loop.h"
+#include "metrics/metric.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
@@ -37,6 +38,8 @@ struct TrainerOptions {
   Factory<Model> model = {};
   Factory<Optimizer> optimizer = {};
   std::vector<Factory<Scheduler>> schedulers = {};
+  std::vector<Factory<Metric>> metrics = {};        ///< of validations, beside the model's own
+  std::vector<Factory<Metric>> train_metrics = {};  ///< of training, logged at log steps
   BackendOptions backend = {};
   PrecisionOptions precision = {};
   SparsityOptions sparsity = {};

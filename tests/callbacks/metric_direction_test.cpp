@@ -9,7 +9,7 @@
 #include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "metrics/accuracy.h"
-#include "metrics/perplexity.h"
+#include "metrics/token_loss.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"

@@ -76,4 +76,18 @@ TEST_CASE("logits that do not fit the labels are refused") {
                   ShapeError);
 }
 
+TEST_CASE("a label among the largest top_k logits counts as right") {
+  Accuracy::Options options;
+  options.top_k = 2;
+  Accuracy accuracy(options);
+  CHECK(accuracy.name() == "top_2_accuracy");
+  const auto logits = torch::tensor({{3.0, 2.0, 1.0}, {3.0, 2.0, 1.0}, {3.0, 2.0, 1.0}});
+  accuracy.update({{"logits", logits}}, {{"label", torch::tensor({0, 1, 2})}});
+  CHECK(accuracy.compute() == 2.0 / 3.0);
+  options.top_k = 4;
+  Accuracy too_many(options);
+  CHECK_THROWS_AS(too_many.update({{"logits", logits}}, {{"label", torch::tensor({0, 1, 2})}}),
+                  ShapeError);
+}
+
 TEST_SUITE_END();

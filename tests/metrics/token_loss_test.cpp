@@ -1,4 +1,4 @@
-#include "metrics/perplexity.h"
+#include "metrics/token_loss.h"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>
@@ -11,7 +11,7 @@
 
 using namespace rondo;
 
-TEST_SUITE_BEGIN("metrics/perplexity");
+TEST_SUITE_BEGIN("metrics/token_loss");
 
 TEST_CASE("is the exponential of the mean loss of a token over uneven batches") {
   Perplexity perplexity({});
@@ -47,6 +47,15 @@ TEST_CASE("a loss with dimensions is refused") {
   CHECK_THROWS_AS(
       perplexity.update({{"loss", torch::zeros({2})}}, {{"targets", torch::zeros({2, 3})}}),
       ShapeError);
+}
+
+TEST_CASE("bits of a byte follow from nats of a token and the length of tokens") {
+  BitsPerByte::Options options;
+  options.bytes_per_token = 4.0;
+  BitsPerByte bits(options);
+  bits.update({{"loss", torch::full({}, 8 * std::log(2.0))}}, {{"targets", torch::zeros({2, 3})}});
+  CHECK(bits.compute() == doctest::Approx(2.0));
+  CHECK(bits.name() == "bits_per_byte");
 }
 
 TEST_SUITE_END();
