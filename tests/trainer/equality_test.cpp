@@ -1,12 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "core/random.h"
+#include "core/registry.h"
 #include "data/tensor_dataset.h"
 #include "models/models.h"
+#include "models/register.h"
 #include "optim/adam.h"
+#include "optim/register.h"
 #include "optim/sgd.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -137,18 +142,39 @@ const Subject kSubjects[] = {
     {"ScriptModel", script, [] { return images(1, 8); }},
 };
 
-Factory<Optimizer> optimizer(const std::string& name) {
-  Sgd::Options momentum;
-  momentum.lr = 0.05;
-  momentum.momentum = 0.9;
-  return name == "SGD"    ? use<Sgd>(momentum)
-         : name == "Adam" ? use<Adam>({1e-3})
-                          : use<AdamW>({1e-3});
+struct NamedOptimizer {
+  std::string name;
+  Factory<Optimizer> factory;
+};
+
+NamedOptimizer sgd_with_momentum() {
+  Sgd::Options options;
+  options.lr = 0.05;
+  options.momentum = 0.9;
+  return {"SGD with momentum", use<Sgd>(options)};
+}
+
+NamedOptimizer adamw() {
+  return {"AdamW", use<AdamW>({1e-3})};
+}
+
+/// All that a config can name, with their defaults.
+std::vector<NamedOptimizer> registered_optimizers() {
+  Registry<Optimizer> registry("optimizer");
+  register_builtin_optimizers(registry);
+  std::vector<NamedOptimizer> all;
+  for (const auto& entry : registry.entries()) {
+    std::vector<Fault> faults;
+    FaultSink sink("optimizer", faults);
+    all.push_back({entry.name, registry.read_named(entry.name, {}, {}, sink)});
+    REQUIRE(faults.empty());
+  }
+  return all;
 }
 
 struct Case {
   const Subject* subject;
-  std::string optimizer;
+  NamedOptimizer optimizer;
   int64_t accumulation;
   bool dropout;
   bool clipping;
@@ -161,7 +187,7 @@ StateDict trained(const Case& c, const std::string& mode) {
   options.model_dir = dir / "run";
   options.seed = 3;
   options.model = c.subject->model(c.dropout ? 0.2 : 0.0);
-  options.optimizer = optimizer(c.optimizer);
+  options.optimizer = c.optimizer.factory;
   options.backend.mode = mode;
   options.precision.dtype = c.dtype;
   options.loop.max_steps = kUpdates;
@@ -179,7 +205,7 @@ StateDict trained(const Case& c, const std::string& mode) {
 
 void check_equal(const Case& c) {
   CAPTURE(c.subject->name);
-  CAPTURE(c.optimizer);
+  CAPTURE(c.optimizer.name);
   CAPTURE(c.accumulation);
   CAPTURE(c.dropout);
   CAPTURE(c.clipping);
@@ -193,11 +219,11 @@ TEST_SUITE_BEGIN("trainer/equality");
 
 TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every model and setting") {
   for (const Subject& subject : kSubjects) {
-    for (const char* name : {"SGD", "Adam", "AdamW"}) {
+    for (const NamedOptimizer& optimizer : {sgd_with_momentum(), adamw()}) {
       for (const int64_t accumulation : {1, 3}) {
         for (const bool dropout : {false, true}) {
           for (const bool clipping : {false, true}) {
-            check_equal({&subject, name, accumulation, dropout, clipping});
+            check_equal({&subject, optimizer, accumulation, dropout, clipping});
           }
         }
       }
@@ -205,9 +231,27 @@ TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every mo
   }
 }
 
+TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every optimizer") {
+  for (const NamedOptimizer& optimizer : registered_optimizers()) {
+    check_equal({&kSubjects[0], optimizer, 1, false, false});
+    check_equal({&kSubjects[0], optimizer, 3, true, true});
+  }
+}
+
+TEST_CASE("every model that a config can name is among those that are compared") {
+  Registry<Model> registry("model");
+  register_builtin_models(registry);
+  for (const auto& entry : registry.entries()) {
+    CAPTURE(entry.name);
+    CHECK(std::any_of(std::begin(kSubjects), std::end(kSubjects), [&](const Subject& subject) {
+      return subject.name == entry.name;
+    }));
+  }
+}
+
 TEST_CASE("traced equals eager under bf16 autocast") {
   for (const Subject& subject : kSubjects) {
-    check_equal({&subject, "AdamW", 3, true, true, "bf16"});
+    check_equal({&subject, adamw(), 3, true, true, "bf16"});
   }
 }
 
