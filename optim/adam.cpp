@@ -1,5 +1,6 @@
 #include "optim/adam.h"
 
+#include "optim/internal/relative_decay.h"
 #include "optim/internal/rule.h"
 #include "optim/internal/update_operator.h"
 #include "optim/internal/verbs.h"
@@ -10,13 +11,10 @@ namespace {
 
 using namespace rules;  // NOLINT: rondo's own
 
-/// With less than this the root of a denormal number counts: it is up to 1e-19 in float.
-constexpr double kLeastEpsToFlush = 1e-10;
-
 // The processor's estimates of roots and quotients, each with a step of Newton's method, were tried
 // for `backend.exact = false`: on Zen 4 they take longer than the root and the divisions.
 template <bool kIsDecoupled>
-struct AdamRule : detail::CountedRule {
+struct AdamRule : detail::EpsRule {
   static constexpr std::array kStates = {"exp_avg", "exp_avg_sq"};
 
   template <class N>
@@ -44,11 +42,6 @@ struct AdamRule : detail::CountedRule {
             sqrt(1.0 - pow(g.beta2, count.step)),
             g.eps,
             -(g.lr / (1.0 - pow(g.beta1, count.step)))};
-  }
-
-  template <class By>
-  static bool flushes(const By& by) {
-    return by.eps >= kLeastEpsToFlush;
   }
 
   /// The new moments. \return the gradient with what weight decay adds to it
@@ -79,10 +72,23 @@ struct AdamRule : detail::CountedRule {
   }
 };
 
-template <bool kIsDecoupled>
-struct AmsgradRule : AdamRule<kIsDecoupled> {
-  using Adam = AdamRule<kIsDecoupled>;
+struct RelativeAdamRule : AdamRule<true> {
+  template <class N>
+  struct Given {
+    N lr, beta1, beta2, eps, weight_decay, initial_lr;
+  };
 
+  template <class N>
+  static Numbers<N> numbers(const Given<N>& g, Counters<N>& count) {
+    Numbers<N> by =
+        AdamRule<true>::numbers<N>({g.lr, g.beta1, g.beta2, g.eps, g.weight_decay}, count);
+    by.keep = kept_share(g.lr, g.initial_lr, g.weight_decay);
+    return by;
+  }
+};
+
+template <class Adam>
+struct AmsgradRule : Adam {
   static constexpr std::array kStates = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
 
   template <class By, class V>
@@ -93,6 +99,13 @@ struct AmsgradRule : AdamRule<kIsDecoupled> {
     Adam::move_param(by, param, exp_avg, max_exp_avg_sq);
   }
 };
+
+template <class Adam>
+detail::UpdateOperator adam_operator(const char* name) {
+  return {name,
+          {detail::RuleCompiler<Adam>::compiled(),
+           detail::RuleCompiler<AmsgradRule<Adam>>::compiled()}};
+}
 
 template <class Options>
 OptimizerTable<Options> adam_table(const char* name, const char* doc, const char* decay) {
@@ -112,16 +125,17 @@ OptimizerTable<Options> adam_table(const char* name, const char* doc, const char
 }  // namespace
 
 const detail::UpdateOperator& Adam::update_operator() {
-  static const detail::UpdateOperator op = {"adam_",
-                                            {detail::RuleCompiler<AdamRule<false>>::compiled(),
-                                             detail::RuleCompiler<AmsgradRule<false>>::compiled()}};
+  static const detail::UpdateOperator op = adam_operator<AdamRule<false>>("adam_");
   return op;
 }
 
 const detail::UpdateOperator& AdamW::update_operator() {
-  static const detail::UpdateOperator op = {"adamw_",
-                                            {detail::RuleCompiler<AdamRule<true>>::compiled(),
-                                             detail::RuleCompiler<AmsgradRule<true>>::compiled()}};
+  static const detail::UpdateOperator op = adam_operator<AdamRule<true>>("adamw_");
+  return op;
+}
+
+const detail::UpdateOperator& DecoupledAdamW::update_operator() {
+  static const detail::UpdateOperator op = adam_operator<RelativeAdamRule>("decoupled_adamw_");
   return op;
 }
 
@@ -140,10 +154,29 @@ const OptimizerTable<AdamW::Options>& AdamW::table() {
   return made;
 }
 
+const OptimizerTable<DecoupledAdamW::Options>& DecoupledAdamW::table() {
+  static const auto made = [] {
+    auto table = adam_table<Options>(
+        "DecoupledAdamW",
+        "AdamW whose weight decay is a share of the weights, as Composer has it.",
+        "share by which each weight shrinks at an update, times lr / initial_lr");
+    table.number("initial_lr",
+                 &Options::initial_lr,
+                 at_least(0),
+                 "lr at which the whole of weight_decay counts; 0: the lr of these options");
+    return table;
+  }();
+  return made;
+}
+
 Adam::Adam(const Options& options)
     : RuleOptimizer(update_operator(), options.amsgrad ? 1 : 0, table(), options) {}
 
 AdamW::AdamW(const Options& options)
     : RuleOptimizer(update_operator(), options.amsgrad ? 1 : 0, table(), options) {}
+
+DecoupledAdamW::DecoupledAdamW(const Options& options)
+    : RuleOptimizer(
+          update_operator(), options.amsgrad ? 1 : 0, table(), rules::with_initial_lr(options)) {}
 
 }  // namespace rondo

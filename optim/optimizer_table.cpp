@@ -44,6 +44,15 @@ void check_numbers(const std::string& optimizer,
   }
 }
 
+bool sets_number(double value,
+                 const std::string& name,
+                 const std::vector<ParamGroupOptions>& groups) {
+  const auto is_it = [&](const auto& number) { return number.first == name; };
+  return value != 0 || std::any_of(groups.begin(), groups.end(), [&](const auto& group) {
+           return std::any_of(group.numbers.begin(), group.numbers.end(), is_it);
+         });
+}
+
 std::optional<NumberPairOption::Pair> NumberPairOption::read(const ConfigValue& value,
                                                              FaultSink& faults) const {
   const auto* array = value.get_if<ConfigArray>();

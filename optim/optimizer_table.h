@@ -27,6 +27,11 @@ void check_numbers(const std::string& optimizer,
                    const Optimizer::Numbers& numbers,
                    const std::vector<ParamGroupOptions>& groups);
 
+/// Whether a number is not zero, or a group sets it.
+bool sets_number(double value,
+                 const std::string& name,
+                 const std::vector<ParamGroupOptions>& groups);
+
 /// How a config writes two numbers: `betas = [0.9, 0.999]`. For `KeyTable::key_of`.
 struct NumberPairOption {
   using Pair = std::array<double, 2>;

@@ -33,7 +33,21 @@ struct Optimizers {
 };
 
 /// Every optimizer that rondo brings.
-using Builtin = Optimizers<Adam, AdamW, Sgd>;
+using Builtin = Optimizers<AdaBelief,
+                           Adadelta,
+                           Adagrad,
+                           Adam,
+                           AdamW,
+                           Adamax,
+                           ASGD,
+                           DecoupledAdamW,
+                           DecoupledSGDW,
+                           Lion,
+                           NAdam,
+                           RAdam,
+                           RMSprop,
+                           Rprop,
+                           Sgd>;
 
 }  // namespace
 

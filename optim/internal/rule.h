@@ -117,6 +117,17 @@ struct CountedRule : RuleDefaults {
   };
 };
 
+/// With less than this the root of a denormal number counts: it is up to 1e-19 in float.
+inline constexpr double kLeastEpsToFlush = 1e-10;
+
+/// One that adds `eps` to roots of squares.
+struct EpsRule : CountedRule {
+  template <class By>
+  static bool flushes(const By& by) {
+    return by.eps >= kLeastEpsToFlush;
+  }
+};
+
 /// How many N's a struct of N's has.
 template <template <class> class Struct>
 constexpr size_t fields_of() {

@@ -5,18 +5,25 @@
 // parameter's device. Elements are rounded as LibTorch's CPU operators round them: what is one
 // fused multiply-add there is one here.
 //
-// Of tensors, `sqrt`, `maximum` and `pow` are ATen's own.
+// Of tensors, `abs`, `clamp`, `clamp_min`, `maximum`, `pow`, `sign` and `sqrt` are ATen's own, and
+// so are `addcmul` and `addcdiv` without a value.
 //
 // For elements they are RONDO_INLINE and call nothing but builtins (core/vector_loop.h).
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/abs.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcdiv.h>
 #include <ATen/ops/addcmul.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/clamp_min.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/gt.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/pow.h>
+#include <ATen/ops/sign.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/where.h>
 
@@ -46,6 +53,20 @@ RONDO_INLINE double sqrt(double x) {
   return __builtin_sqrt(x);
 }
 
+RONDO_INLINE float abs(float x) {
+  return __builtin_fabsf(x);
+}
+
+RONDO_INLINE double abs(double x) {
+  return __builtin_fabs(x);
+}
+
+/// -1, 0 or 1; 0 of NaN
+template <class T>
+RONDO_INLINE IfElement<T> sign(T x) {
+  return static_cast<T>(x > 0 ? 1 : 0) - static_cast<T>(x < 0 ? 1 : 0);
+}
+
 /// The larger one; NaN when one is
 template <class T>
 RONDO_INLINE IfElement<T> maximum(T x, T y) {
@@ -64,6 +85,12 @@ inline at::Tensor add(const at::Tensor& x, const at::Tensor& y, double alpha) {
 
 inline at::Tensor add(const at::Tensor& x, const at::Tensor& y, const at::Tensor& alpha) {
   return at::add(x, y * alpha);
+}
+
+/// x + y z
+template <class T>
+RONDO_INLINE IfElement<T> addcmul(T x, T y, T z) {
+  return fma(y, z, x);
 }
 
 /// x + value y z
@@ -86,6 +113,12 @@ inline at::Tensor addcmul(const at::Tensor& x,
   return at::addcmul(x, y * value, z);
 }
 
+/// x + y / z
+template <class T>
+RONDO_INLINE IfElement<T> addcdiv(T x, T y, T z) {
+  return x + y / z;
+}
+
 /// x + value y / z
 template <class T>
 RONDO_INLINE IfElement<T> addcdiv(T x, T y, T z, T value) {
@@ -104,6 +137,39 @@ inline at::Tensor addcdiv(const at::Tensor& x,
                           const at::Tensor& z,
                           const at::Tensor& value) {
   return at::addcdiv(x, y * value, z);
+}
+
+/// x within [least, most]; NaN when x is
+template <class T>
+RONDO_INLINE IfElement<T> clamp(T x, T least, T most) {
+  const T low = x < least ? least : x;
+  return low > most ? most : low;
+}
+
+/// The number in the shape of a value
+template <class T, class Number>
+RONDO_INLINE IfElement<T> filled(T /*like*/, Number number) {
+  return static_cast<T>(number);
+}
+
+inline at::Tensor filled(const at::Tensor& like, double number) {
+  return at::full_like(like, number);
+}
+
+inline at::Tensor filled(const at::Tensor& like, const at::Tensor& number) {
+  return number.to(like.scalar_type()).expand_as(like);
+}
+
+/// `yes` where the value is greater than zero, else `no`
+template <class T>
+RONDO_INLINE IfElement<T> where_positive(T value, T yes, T no) {
+  return value > 0 ? yes : no;
+}
+
+inline at::Tensor where_positive(const at::Tensor& value,
+                                 const at::Tensor& yes,
+                                 const at::Tensor& no) {
+  return at::where(value.gt(0), yes, no);
 }
 
 /// `yes` where the number is not zero, else `no`
@@ -131,6 +197,11 @@ RONDO_INLINE V add_nonzero(const V& x, const V& y, const Number& alpha) {
 
 inline double pow(double base, double exponent) {
   return std::pow(base, exponent);
+}
+
+/// The larger of a number and a bound
+inline double clamp_min(double number, double bound) {
+  return number > bound ? number : bound;
 }
 
 /// 1 where the number is greater than the bound, else 0

@@ -5,6 +5,7 @@
 #include "optim/adam.h"
 #include "optim/sgd.h"
 #include "parameters.h"
+#include "support/every_optimizer.h"
 
 using namespace rondo;
 using namespace rondo::test;
@@ -84,6 +85,30 @@ TEST_CASE("a run that loads its state goes on with the same bits") {
   train(b, params, 5, 10);
   CHECK(first_different(a.params, params) == "");
   CHECK(first_difference(a.optimizer.state_dict(), b.state_dict()) == "");
+}
+
+TEST_CASE("so does one with any registered optimizer") {
+  const std::vector<std::vector<int64_t>> shapes = {{3, 5}, {17}, {2, 3, 2, 2}};
+  for (const RegisteredOptimizer& one : every_optimizer()) {
+    CAPTURE(one.name);
+    CAPTURE(one.keys);
+    const NamedTensors params = parameters(4, at::kFloat, shapes);
+    const auto whole = one.factory.make();
+    whole->attach(params);
+    train(*whole, params, 0, 5);
+    const StateDict saved = copy_of(whole->state_dict());
+    NamedTensors later;
+    for (const NamedTensor& parameter : params) {
+      later.emplace_back(parameter.first, parameter.second.detach().clone().requires_grad_());
+    }
+    const auto resumed = one.factory.make();
+    resumed->attach(later);
+    resumed->load(saved);
+    train(*whole, params, 5, 10);
+    train(*resumed, later, 5, 10);
+    CHECK(first_different(params, later) == "");
+    CHECK(first_difference(whole->state_dict(), resumed->state_dict()) == "");
+  }
 }
 
 TEST_CASE("loading writes into the tensors that are there") {

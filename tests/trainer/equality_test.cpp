@@ -11,8 +11,8 @@
 #include "models/models.h"
 #include "models/register.h"
 #include "optim/adam.h"
-#include "optim/register.h"
 #include "optim/sgd.h"
+#include "support/every_optimizer.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -142,39 +142,20 @@ const Subject kSubjects[] = {
     {"ScriptModel", script, [] { return images(1, 8); }},
 };
 
-struct NamedOptimizer {
-  std::string name;
-  Factory<Optimizer> factory;
-};
-
-NamedOptimizer sgd_with_momentum() {
+RegisteredOptimizer sgd_with_momentum() {
   Sgd::Options options;
   options.lr = 0.05;
   options.momentum = 0.9;
-  return {"SGD with momentum", use<Sgd>(options)};
+  return {"SGD with momentum", "", use<Sgd>(options)};
 }
 
-NamedOptimizer adamw() {
-  return {"AdamW", use<AdamW>({1e-3})};
-}
-
-/// All that a config can name, with their defaults.
-std::vector<NamedOptimizer> registered_optimizers() {
-  Registry<Optimizer> registry("optimizer");
-  register_builtin_optimizers(registry);
-  std::vector<NamedOptimizer> all;
-  for (const auto& entry : registry.entries()) {
-    std::vector<Fault> faults;
-    FaultSink sink("optimizer", faults);
-    all.push_back({entry.name, registry.read_named(entry.name, {}, {}, sink)});
-    REQUIRE(faults.empty());
-  }
-  return all;
+RegisteredOptimizer adamw() {
+  return {"AdamW", "", use<AdamW>({1e-3})};
 }
 
 struct Case {
   const Subject* subject;
-  NamedOptimizer optimizer;
+  RegisteredOptimizer optimizer;
   int64_t accumulation;
   bool dropout;
   bool clipping;
@@ -206,6 +187,7 @@ StateDict trained(const Case& c, const std::string& mode) {
 void check_equal(const Case& c) {
   CAPTURE(c.subject->name);
   CAPTURE(c.optimizer.name);
+  CAPTURE(c.optimizer.keys);
   CAPTURE(c.accumulation);
   CAPTURE(c.dropout);
   CAPTURE(c.clipping);
@@ -219,7 +201,7 @@ TEST_SUITE_BEGIN("trainer/equality");
 
 TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every model and setting") {
   for (const Subject& subject : kSubjects) {
-    for (const NamedOptimizer& optimizer : {sgd_with_momentum(), adamw()}) {
+    for (const RegisteredOptimizer& optimizer : {sgd_with_momentum(), adamw()}) {
       for (const int64_t accumulation : {1, 3}) {
         for (const bool dropout : {false, true}) {
           for (const bool clipping : {false, true}) {
@@ -232,7 +214,7 @@ TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every mo
 }
 
 TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every optimizer") {
-  for (const NamedOptimizer& optimizer : registered_optimizers()) {
+  for (const RegisteredOptimizer& optimizer : every_optimizer()) {
     check_equal({&kSubjects[0], optimizer, 1, false, false});
     check_equal({&kSubjects[0], optimizer, 3, true, true});
   }

@@ -11,10 +11,9 @@
 #include "core/random.h"
 #include "loops/fit_run.h"
 #include "models/mlp.h"
-#include "optim/adam.h"
 #include "optim/lr_schedulers.h"
-#include "optim/sgd.h"
 #include "support/campaign.h"
+#include "support/every_optimizer.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -47,17 +46,9 @@ Drawn draw(uint64_t seed) {
   model.dropout = flip() ? 0.3 : 0.0;
   drawn.options = tiny_options("");
   drawn.options.model = use<Mlp>(model);
-  const uint64_t optimizer = random.below(3);
-  if (optimizer == 0) {
-    Sgd::Options sgd;
-    sgd.lr = 0.1;
-    sgd.momentum = 0.9;
-    drawn.options.optimizer = use<Sgd>(sgd);
-  } else if (optimizer == 1) {
-    drawn.options.optimizer = use<Adam>({1e-2});
-  } else {
-    drawn.options.optimizer = use<AdamW>({1e-2});
-  }
+  static const std::vector<RegisteredOptimizer> optimizers = every_optimizer();
+  const RegisteredOptimizer& optimizer = optimizers[random.below(optimizers.size())];
+  drawn.options.optimizer = optimizer.factory;
   drawn.total = 4 + static_cast<int64_t>(random.below(12));
   drawn.interrupted_at =
       1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(drawn.total - 1)));
@@ -84,7 +75,8 @@ Drawn draw(uint64_t seed) {
   drawn.samples = 5 + static_cast<int64_t>(random.below(12));
   drawn.resumed_mode = flip() ? "traced" : "eager";
   drawn.resumed_prefetch = static_cast<int64_t>(random.below(3));
-  drawn.text = drawn.options.backend.mode + " then " + drawn.resumed_mode + ", accumulation " +
+  drawn.text = optimizer.name + " " + optimizer.keys + ", " + drawn.options.backend.mode +
+               " then " + drawn.resumed_mode + ", accumulation " +
                std::to_string(drawn.options.loop.grad_accum_steps) + ", " +
                std::to_string(drawn.total) + " updates, interrupted at " +
                std::to_string(drawn.interrupted_at);

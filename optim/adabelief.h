@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "optim/rule_optimizer.h"
+
+namespace rondo {
+
+/// Adam that divides by how much gradients differ from their mean. Weight decay is decoupled.
+/// Source: Zhuang et al. 2020, arXiv:2010.07468, Algorithm 2.
+class AdaBelief final : public RuleOptimizer {
+ public:
+  struct Options {
+    double lr = 1e-3;                            ///< >= 0
+    std::array<double, 2> betas = {0.9, 0.999};  ///< each in [0, 1)
+    double eps = 1e-16;                          ///< >= 0; also added to the squares
+    double weight_decay = 0.0;                   ///< >= 0
+    bool decoupled_weight_decay = true;          ///< as in AdamW; else added to the gradient
+    std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+  };
+
+  /// \throws UsageError  for a value out of its range
+  explicit AdaBelief(const Options& options);
+
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(AdaBelief(options)); }
+
+  static const OptimizerTable<Options>& table();
+  static const detail::UpdateOperator& update_operator();
+};
+
+}  // namespace rondo

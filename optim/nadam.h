@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "optim/rule_optimizer.h"
+
+namespace rondo {
+
+/// Adam with Nesterov's momentum, which warms up. Source: torch.optim.NAdam (Python); Dozat 2016
+/// (ICLR workshop).
+class NAdam final : public RuleOptimizer {
+ public:
+  struct Options {
+    double lr = 2e-3;                            ///< >= 0
+    std::array<double, 2> betas = {0.9, 0.999};  ///< each in [0, 1)
+    double eps = 1e-8;                           ///< >= 0
+    double weight_decay = 0.0;                   ///< >= 0
+    double momentum_decay = 4e-3;                ///< >= 0; how fast momentum warms up
+    bool decoupled_weight_decay = false;         ///< as in AdamW; else added to the gradient
+    std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+  };
+
+  /// \throws UsageError  for a value out of its range
+  explicit NAdam(const Options& options);
+
+  /// \throws UsageError  as the constructor does
+  static void check(const Options& options) { static_cast<void>(NAdam(options)); }
+
+  static const OptimizerTable<Options>& table();
+  static const detail::UpdateOperator& update_operator();
+};
+
+}  // namespace rondo
