@@ -1,10 +1,9 @@
 #include "backends/checks/state_snapshot.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/from_blob.h>
 
 #include "backends/generator_state.h"
@@ -16,14 +15,27 @@ namespace rondo {
 namespace {
 
 at::Tensor bytes_of(const c10::Storage& storage) {
-  return at::from_blob(
-      compat::mutable_data(storage), {static_cast<int64_t>(storage.nbytes())}, at::kByte);
+  return at::from_blob(compat::mutable_data(storage),
+                       {static_cast<int64_t>(storage.nbytes())},
+                       at::TensorOptions(at::kByte).device(storage.device()));
+}
+
+// In pieces, so that it needs no third copy.
+void exchange(const at::Tensor& bytes, const at::Tensor& other) {
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  for (int64_t begin = 0; begin < bytes.numel(); begin += kPiece) {
+    const int64_t size = std::min(kPiece, bytes.numel() - begin);
+    const at::Tensor piece = bytes.narrow(0, begin, size);
+    const at::Tensor before = piece.clone();
+    piece.copy_(other.narrow(0, begin, size));
+    other.narrow(0, begin, size).copy_(before);
+  }
 }
 
 }  // namespace
 
-StateSnapshot::StateSnapshot(const CapturedState& state, const Batch& batch)
-    : generator_(generator_state()) {
+StateSnapshot::StateSnapshot(const CapturedState& state, const Batch& batch) {
+  add_generator(c10::kCPU);
   for (const auto& [name, tensor] : state) {
     add(name, tensor);
   }
@@ -43,6 +55,16 @@ void StateSnapshot::add(const std::string& name, const at::Tensor& tensor) {
   tensors_.emplace_back(name, tensor.detach());
   if (find(tensor) == copies_.end()) {
     copies_.push_back({tensor.storage(), bytes_of(tensor.storage()).clone()});
+    add_generator(tensor.device());
+  }
+}
+
+void StateSnapshot::add_generator(c10::Device device) {
+  const bool is_known = std::any_of(generators_.begin(),
+                                    generators_.end(),
+                                    [&](const Generator& known) { return known.device == device; });
+  if (!is_known) {
+    generators_.push_back({device, generator_state(device)});
   }
 }
 
@@ -58,10 +80,11 @@ bool StateSnapshot::retake(const CapturedState& state) {
     return false;
   }
   for (Copy& copy : copies_) {
-    const at::Tensor live = bytes_of(copy.storage);
-    std::memcpy(copy.bytes.data_ptr(), live.data_ptr(), live.nbytes());
+    copy.bytes.copy_(bytes_of(copy.storage));
   }
-  generator_ = generator_state();
+  for (Generator& generator : generators_) {
+    generator.state = generator_state(generator.device);
+  }
   return true;
 }
 
@@ -71,15 +94,14 @@ void StateSnapshot::swap() {
       continue;
     }
     const at::Tensor live = bytes_of(copy.storage);
-    const auto size = static_cast<size_t>(live.numel());
-    auto* const bytes = live.data_ptr<uint8_t>();
-    auto* const other = copy.bytes.data_ptr<uint8_t>();
-    if (std::memcmp(bytes, other, size) != 0) {  // a batch may lie in memory that is read-only
-      std::swap_ranges(bytes, bytes + size, other);
+    if (!at::equal(live, copy.bytes)) {  // the memory of a batch can be read-only
+      exchange(live, copy.bytes);
     }
   }
-  const at::Tensor now = generator_state();
-  set_generator_state(std::exchange(generator_, now));
+  for (Generator& generator : generators_) {
+    const at::Tensor now = generator_state(generator.device);
+    set_generator_state(std::exchange(generator.state, now), generator.device);
+  }
 }
 
 std::string StateSnapshot::first_difference() const {
@@ -94,7 +116,12 @@ std::string StateSnapshot::first_difference() const {
       return name;
     }
   }
-  return equal_bytes(generator_, generator_state()) ? "" : "the random number generator";
+  const auto has_gone_on = [](const Generator& generator) {
+    return !equal_bytes(generator.state, generator_state(generator.device));
+  };
+  return std::any_of(generators_.begin(), generators_.end(), has_gone_on)
+             ? "the random number generator"
+             : "";
 }
 
 std::vector<StateSnapshot::Copy>::const_iterator StateSnapshot::find(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <string>
 #include <vector>
@@ -10,8 +11,8 @@
 namespace rondo {
 
 /// A copy of everything a step may change: the memory of its state and batch, and LibTorch's
-/// default generator. Memory is copied by storage, so tensors that share it stay consistent. CPU
-/// only.
+/// default generators of the CPU and of the devices where these are. Memory is copied by storage,
+/// on its own device, so tensors that share it stay consistent.
 class StateSnapshot {
  public:
   StateSnapshot(const CapturedState& state, const Batch& batch);
@@ -34,13 +35,19 @@ class StateSnapshot {
     at::Tensor bytes;
   };
 
+  struct Generator {
+    c10::Device device;
+    at::Tensor state;
+  };
+
   static bool has_its_size(const Copy& copy);
   std::vector<Copy>::const_iterator find(const at::Tensor& tensor) const;
   void add(const std::string& name, const at::Tensor& tensor);
+  void add_generator(c10::Device device);
 
   CapturedState tensors_;
   std::vector<Copy> copies_;
-  at::Tensor generator_;
+  std::vector<Generator> generators_;
 };
 
 }  // namespace rondo

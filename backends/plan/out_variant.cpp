@@ -1,5 +1,7 @@
 #include "backends/plan/out_variant.h"
 
+#include <c10/core/TensorOptions.h>
+
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -46,17 +48,20 @@ bool writes_results_of(const c10::FunctionSchema& out, const c10::FunctionSchema
 
 }  // namespace
 
-std::optional<c10::OperatorHandle> find_out_variant(const c10::OperatorHandle& op) {
+std::optional<c10::OperatorHandle> find_out_variant(const c10::OperatorHandle& op,
+                                                    c10::DeviceType device) {
   // `aten::native_x.out`, but also `aten::x_backward.grad_input`: the name does not tell, the
   // arguments do.
   const auto overloads = overloads_by_name().find(op.schema().name());
   if (overloads == overloads_by_name().end() || op.schema().returns().empty()) {
     return std::nullopt;
   }
+  const c10::DispatchKey key =
+      c10::computeDispatchKey(c10::nullopt, c10::nullopt, c10::Device(device));
   for (const c10::OperatorName& name : overloads->second) {
     const auto candidate = c10::Dispatcher::singleton().findSchema(name);
     if (candidate && writes_results_of(candidate->schema(), op.schema()) &&
-        candidate->hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
+        candidate->hasKernelForDispatchKey(key)) {
       return *candidate;
     }
   }

@@ -29,6 +29,9 @@ struct OwnKernel {
 
   /// May write its result over any tensor argument of the same dtype and layout.
   bool in_place = false;
+
+  /// Where all tensors of the instruction must be.
+  c10::DeviceType device = c10::kCPU;
 };
 
 /// All of them; the one place to add another to. An operator may have several: see

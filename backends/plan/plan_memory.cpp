@@ -28,6 +28,15 @@ c10::Storage fixed_storage(int64_t bytes) {
                       /*resizable=*/false);
 }
 
+void refuse_other_devices(const StepProgram& program) {
+  for (const Slot& slot : program.slots) {
+    if (!slot.device.is_cpu()) {
+      throw NotSupportedError("step " + program.name + " has a tensor " + to_text(slot) +
+                              "; a plan's tensors are on the CPU");
+    }
+  }
+}
+
 // All of it: views that a plan lays over it may reach behind the tensor that it came with.
 c10::DataPtr copy_of(const c10::Storage& storage) {
   c10::DataPtr copy = c10::GetCPUAllocator()->allocate(storage.nbytes());
@@ -66,6 +75,7 @@ PlanMemory::PlanMemory(const StepProgram& program,
 }
 
 void PlanMemory::make_tensors(const StepProgram& program) {
+  refuse_other_devices(program);
   bytes_ = bytes_of_storages(program);
   storages_.resize(bytes_.size());
   shifts_.resize(bytes_.size(), 0);

@@ -37,6 +37,7 @@ class PlanMemory final : public Operands {
 
   /// \param homes    one a storage of the program
   /// \param offsets  one a storage; bytes from the arena's start, for those that live there
+  /// \throws NotSupportedError  when a tensor is on another device than the CPU
   PlanMemory(const StepProgram& program,
              const std::vector<Home>& homes,
              const std::vector<int64_t>& offsets,

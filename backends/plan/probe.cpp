@@ -279,7 +279,7 @@ const OwnKernel* find_own_kernel(const StepProgram& program,
   for (const OwnKernel& own : own_kernels()) {
     const bool is_admitted = own.ulps == 0 || !exact;
     if (is_admitted && operator_name(instruction.op) == own.op &&
-        own.accepts(program, instruction) &&
+        is_on(program, instruction, own.device) && own.accepts(program, instruction) &&
         (own.ulps > 0 || probe(own, program, instruction) != ProbeOutcome::Differs)) {
       return &own;
     }

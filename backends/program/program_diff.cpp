@@ -29,7 +29,7 @@ ProgramDifference slot_difference(const Slot& a, const Slot& b) {
     return {"another tensor"};
   }
   if (a.dtype != b.dtype || a.sizes != b.sizes || a.strides != b.strides || a.offset != b.offset ||
-      a.is_wrapped_number != b.is_wrapped_number) {
+      a.is_wrapped_number != b.is_wrapped_number || a.device != b.device) {
     return {was(to_text(a), to_text(b)), true};
   }
   if (a.kind == SlotKind::Constant && !equal_bytes(a.value, b.value)) {

@@ -173,6 +173,9 @@ std::string to_text(const Slot& slot) {
   if (slot.strides != contiguous_strides(slot.sizes)) {
     text += " strides " + numbers(slot.strides);
   }
+  if (!slot.device.is_cpu()) {
+    text += " on " + slot.device.str();
+  }
   return text + (slot.is_wrapped_number ? " number" : "");
 }
 
@@ -230,6 +233,16 @@ int64_t numel(const Slot& slot) {
     count *= size;
   }
   return count;
+}
+
+bool is_on(const StepProgram& program, const Instruction& instruction, c10::DeviceType device) {
+  bool all = true;
+  const auto check = [&](SlotId slot) {
+    all = all && program.slots[static_cast<size_t>(slot)].device.type() == device;
+  };
+  for_each_slot(instruction.arguments, check);
+  for_each_slot(instruction.results, check);
+  return all;
 }
 
 int64_t extent_of(const Slot& slot) {

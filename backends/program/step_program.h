@@ -38,6 +38,7 @@ struct Slot {
   int64_t offset = 0;              ///< in elements, from the storage's start
   int32_t storage = 0;             ///< numbered by first appearance in the step
   bool is_wrapped_number = false;  ///< a host number: weaker than tensors in type promotion
+  c10::Device device = c10::kCPU;  ///< where its storage is
   at::Tensor value;                ///< Captured: the live tensor. Constant: the program's own copy
 };
 
@@ -149,7 +150,8 @@ std::string source_of(const StepProgram& program, const Instruction& instruction
 /// Exact text of a constant: equal texts are equal values, bit for bit.
 std::string to_text(const c10::IValue& constant);
 
-/// "float32[2, 3]" with strides where they are not the usual ones.
+/// "float32[2, 3]" with strides where they are not the usual ones, and the device unless it is the
+/// CPU.
 std::string to_text(const Slot& slot);
 
 /// "%7 = aten::addmm(%3, %0, %5, beta=1, alpha=1)"
@@ -162,6 +164,9 @@ std::string to_text(const StepProgram& program);
 bool is_contiguous(const Slot& slot);
 
 int64_t numel(const Slot& slot);
+
+/// Whether all tensors of an instruction are on devices of a type.
+bool is_on(const StepProgram& program, const Instruction& instruction, c10::DeviceType device);
 
 /// Bytes from a slot's storage's start to behind its last element.
 int64_t extent_of(const Slot& slot);

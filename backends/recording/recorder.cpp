@@ -353,6 +353,7 @@ SlotId Recorder::add_result(const Call& call, const at::Tensor& tensor) {
   if (known != kNoTensor) {
     return known;
   }
+  refuse_other_device(tensor, "a result of " + call.name);
   const SlotId slot = table_.add(SlotKind::Produced, tensor);
   KnownStorage& storage = table_.storage_of(slot);
   storage.varies = storage.varies || (call.varies && storage.slots.size() == 1);
@@ -493,7 +494,18 @@ SlotId Recorder::use(const at::Tensor& tensor, const std::string& what) {
            "make its values with resolve_conj or resolve_neg before the step");
   }
   const SlotId slot = table_.find(tensor);
-  return slot != kNoTensor ? slot : use_unknown(tensor, what);
+  if (slot != kNoTensor) {
+    return slot;
+  }
+  refuse_other_device(tensor, what);
+  return use_unknown(tensor, what);
+}
+
+void Recorder::refuse_other_device(const at::Tensor& tensor, const std::string& what) {
+  if (!tensor.device().is_cpu()) {
+    refuse("used device " + tensor.device().str() + " for " + what,
+           "steps are replayed on the CPU: keep their tensors there");
+  }
 }
 
 SlotId Recorder::use_unknown(const at::Tensor& tensor, const std::string& what) {

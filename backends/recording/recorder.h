@@ -97,6 +97,7 @@ class Recorder {
   bool any_varies(c10::ArrayRef<c10::IValue> values);
 
   SlotId use(const at::Tensor& tensor, const std::string& what);
+  void refuse_other_device(const at::Tensor& tensor, const std::string& what);
   SlotId use_unknown(const at::Tensor& tensor, const std::string& what);
   SlotId use_outside(const at::Tensor& tensor, const std::string& what);
   void note_shared_memory(const std::string& state, SlotId slot, const c10::Storage& storage);

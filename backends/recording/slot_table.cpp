@@ -66,6 +66,7 @@ SlotId SlotTable::add(SlotKind kind, const at::Tensor& tensor, std::string name)
   slot.offset = tensor.storage_offset();
   slot.storage = known.id;
   slot.is_wrapped_number = is_number(tensor);
+  slot.device = tensor.device();
   slots_.push_back(std::move(slot));
   return id;
 }

@@ -4,6 +4,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <array>
+
 #include "core/state_dict.h"
 
 TEST_SUITE_BEGIN("backends/state_snapshot");
@@ -61,6 +63,21 @@ TEST_CASE("memory that was resized is not copied over, and keeps what it holds")
   snapshot.swap();
   CHECK(equal_bytes(grown, torch::full({4000}, 3.0F)));
   CHECK(equal_bytes(other, torch::zeros({4})));
+}
+
+TEST_CASE("memory of several pieces is exchanged whole, and memory that is equal is not written") {
+  const at::Tensor large = torch::arange(700000, at::kInt);
+  static const std::array<uint8_t, 8> read_only{1, 2, 3, 4, 5, 6, 7, 8};
+  const Batch batch{
+      {"x", torch::from_blob(const_cast<uint8_t*>(read_only.data()), {8}, at::kByte)}};
+  StateSnapshot snapshot({{"large", large}}, batch);
+  const at::Tensor before = large.clone();
+  const at::Tensor after = large.neg();
+  large.copy_(after);
+  snapshot.swap();
+  CHECK(equal_bytes(large, before));
+  snapshot.swap();
+  CHECK(equal_bytes(large, after));
 }
 
 TEST_CASE("undefined and empty tensors of the state are nothing to copy") {

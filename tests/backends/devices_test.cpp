@@ -1,0 +1,74 @@
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "backends/find_instruction.h"
+#include "backends/kernel_checks.h"
+#include "backends/plan/out_variant.h"
+#include "backends/plan/probe.h"
+#include "core/error.h"
+#include "support/step_probe.h"
+
+TEST_SUITE_BEGIN("backends/devices");
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+StepProgram exponential() {
+  return Recorded([](const Batch& batch) { return std::vector{batch["x"].exp()}; },
+                  {{"x", at::ones({64})}})
+      .program;
+}
+
+/// The same program with its tensors elsewhere.
+StepProgram moved(StepProgram program, c10::Device device) {
+  for (Slot& slot : program.slots) {
+    slot.device = device;
+  }
+  return program;
+}
+
+}  // namespace
+
+TEST_CASE("a recorded tensor says where it is, and its text does unless it is on the CPU") {
+  const StepProgram program = exponential();
+  for (const Slot& slot : program.slots) {
+    CHECK(slot.device == c10::Device(c10::kCPU));
+    CHECK(to_text(slot).find("cpu") == std::string::npos);
+  }
+  CHECK(to_text(moved(program, c10::Device(c10::kCUDA, 1)).slots[0]).find("cuda:1") !=
+        std::string::npos);
+}
+
+TEST_CASE("kernels take tensors of their own device only") {
+  const StepProgram here = exponential();
+  const StepProgram there = moved(here, c10::kMeta);
+  const Instruction& instruction = find(here, "aten::exp");
+  CHECK(is_on(here, instruction, c10::kCPU));
+  CHECK_FALSE(is_on(there, instruction, c10::kCPU));
+  CHECK(find_own_kernel(there, find(there, "aten::exp")) == nullptr);
+  CHECK(find_out_variant(instruction.op, c10::kCPU).has_value());
+  CHECK_FALSE(find_out_variant(instruction.op, c10::DeviceType::IPU).has_value());
+}
+
+TEST_CASE("a plan is made of tensors on the CPU only") {
+  CHECK_THROWS_AS(make_plan(moved(exponential(), c10::kMeta)), NotSupportedError);
+}
+
+TEST_CASE("a step with a tensor on another device is refused, and the device is named") {
+  const std::string message = capture_error([] {
+    StepProbe probe;
+    probe.body = [](Backend&, const Batch& batch) {
+      at::empty({3}, at::TensorOptions().device(at::kMeta));
+      return Outputs{{"y", batch["x"].sum()}};
+    };
+    return probe;
+  });
+  CHECK(message.find("meta") != std::string::npos);
+  CHECK(message.find("aten::empty") != std::string::npos);
+}
+
+TEST_SUITE_END();
