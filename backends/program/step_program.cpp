@@ -105,6 +105,10 @@ std::string operator_name(const c10::OperatorHandle& op) {
   return op.schema().name() + (overload.empty() ? "" : "." + overload);
 }
 
+c10::OperatorHandle operator_named(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
+}
+
 std::string to_string(const Location& location) {
   return location.callback.empty() ? "the step" : location.callback + "." + location.hook;
 }
@@ -139,6 +143,8 @@ std::string source_of(const StepProgram& program, const Instruction& instruction
       own.phase == StepPhase::Backward ? program.origins[static_cast<size_t>(own.forward)] : own;
   // Between an operator and the code that asked for it lie the recorder and its dispatcher.
   static const std::vector<std::string> kRecording = {"rondo::Recorder::",
+                                                      "void rondo::Recorder::",
+                                                      "rondo::ProgramWriter::",
                                                       "rondo::OriginTracker::",
                                                       "rondo::call_stack",
                                                       "rondo::(anonymous namespace)::record("};

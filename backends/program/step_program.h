@@ -133,6 +133,9 @@ void for_each_slot(const std::vector<Argument>& arguments, Use use) {
 /// "aten::add.Tensor"
 std::string operator_name(const c10::OperatorHandle& op);
 
+/// The operator of a name, without an overload.
+c10::OperatorHandle operator_named(const char* name);
+
 /// "GradNorm.on_after_backward", or "the step" when no hook was running.
 std::string to_string(const Location& location);
 

@@ -12,14 +12,19 @@
 #include <vector>
 
 #include "backends/program/step_program.h"
-#include "backends/recording/operator_effects.h"
+#include "backends/recording/frozen_tensors.h"
+#include "backends/recording/host_numbers.h"
 #include "backends/recording/origins.h"
-#include "backends/recording/outside_number.h"
+#include "backends/recording/program_writer.h"
+#include "backends/recording/shared_memory.h"
 #include "backends/recording/slot_table.h"
 #include "backends/recording/state_index.h"
 #include "backends/refusal.h"
 
 namespace rondo {
+
+struct Objection;
+struct RecordedCall;
 
 /// Records what a step does: every operator that reaches the dispatcher below autograd, on tensors
 /// named by their memory. It refuses what a replay could not repeat: numbers read on the host
@@ -41,7 +46,9 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   /// What instructions and errors name from here on.
-  void set_location(std::string_view callback, std::string_view hook);
+  void set_location(std::string_view callback, std::string_view hook) {
+    writer_.set_location(callback, hook);
+  }
 
   /// Notes the tensors of a closure that the step queues.
   void add_closure(const StepClosure& closure);
@@ -59,70 +66,43 @@ class Recorder {
   const std::optional<Refusal>& refusal() const { return refusal_; }
 
   /// The numbers from outside that were frozen into the program.
-  const std::vector<OutsideNumber>& outside_numbers() const { return numbers_; }
+  const std::vector<OutsideNumber>& outside_numbers() const { return frozen_.numbers(); }
 
  private:
-  struct Call;
-
-  struct Refused {};  // thrown and caught in here
-
-  /// State of which some bytes are those of an entry of the batch.
-  struct SharedMemory {
-    std::string state;
-    SlotId slot;
-    SlotId input;
-  };
-
   template <class Work>
   void unless_refused(const Work& work);
-  void record(Call& call, c10::DispatchKeySet keys, torch::jit::Stack& stack);
-  void read_arguments(Call& call, c10::ArrayRef<c10::IValue> values);
-  Argument read_argument(Call& call, size_t index, const c10::IValue& value);
-  Argument read_tensors(Call& call, size_t index, const c10::IValue& list);
-  SlotId read_tensor(Call& call, size_t index, const at::Tensor& tensor);
-  void read_results(Call& call, c10::ArrayRef<c10::IValue> values);
-  Result read_result(const Call& call, const c10::IValue& value);
-  SlotId add_result(const Call& call, const at::Tensor& tensor);
-  void refuse_changed(const Call& call);
-  void append(Call& call);
-  void append_view_change(const Call& call, const at::Tensor& changed);
-  void append_as_strided(SlotId source, const at::Tensor& view);
-  void freeze_unwritten(const Call& call);
-  void freeze_allocation(KnownStorage& known);
-  void mark_written(const Call& call);
-
-  void drop_instruction(size_t place);
-  bool reads_number_of_host(const Call& call);
-  bool varies(const at::Tensor& tensor);
-  bool any_varies(c10::ArrayRef<c10::IValue> values);
+  void record(RecordedCall& call, c10::DispatchKeySet keys, torch::jit::Stack& stack);
+  void read_arguments(RecordedCall& call, c10::ArrayRef<c10::IValue> values);
+  Argument read_argument(RecordedCall& call, size_t index, const c10::IValue& value);
+  Argument read_tensors(RecordedCall& call, size_t index, const c10::IValue& list);
+  SlotId read_tensor(RecordedCall& call, size_t index, const at::Tensor& tensor);
+  void read_results(RecordedCall& call, c10::ArrayRef<c10::IValue> values);
+  Result read_result(const RecordedCall& call, const c10::IValue& value);
+  SlotId add_result(const RecordedCall& call, const at::Tensor& tensor);
+  void object_to_changed(const RecordedCall& call) const;
+  void append_view_change(const RecordedCall& call, const at::Tensor& changed);
+  void freeze_unwritten(const RecordedCall& call);
+  void mark_written(const RecordedCall& call);
 
   SlotId use(const at::Tensor& tensor, const std::string& what);
-  void refuse_other_device(const at::Tensor& tensor, const std::string& what);
   SlotId use_unknown(const at::Tensor& tensor, const std::string& what);
   SlotId use_outside(const at::Tensor& tensor, const std::string& what);
-  void note_shared_memory(const std::string& state, SlotId slot, const c10::Storage& storage);
-  void refuse_written_shared_memory();
-  SlotId freeze(const at::Tensor& tensor);
   SlotId use_after_step(const at::Tensor& tensor, const std::string& what);
-  void refuse_what_cannot_be_undone(const Call& call);
-  void refuse_constants(const Call& call);
-  void refuse_strays();
-  [[noreturn]] void refuse(const std::string& what, const std::string& advice);
-  std::string place_of(const Call& call);
+  void refuse(const Objection& objection);
+  bool refuse_strays();
 
   StepProgram program_;
   SlotTable table_;
-  std::vector<std::pair<SlotId, c10::Storage>> inputs_;
-  std::vector<SharedMemory> shared_;
   StateIndex state_;
-  OriginTracker origins_;
+  ProgramWriter writer_{program_, table_};
+  FrozenTensors frozen_{program_, table_};
+  HostNumbers host_numbers_{table_, state_};
+  SharedMemory shared_{program_};
   std::vector<SlotId> read_after_step_;
-  std::vector<OutsideNumber> numbers_;
   std::optional<Refusal> refusal_;
-  const Call* call_ = nullptr;  // the operator that is being recorded
+  const RecordedCall* call_ = nullptr;  // the operator that is being recorded
   bool may_guard_;
   int64_t strays_before_;  // see stray_operators
-  int32_t location_ = 0;
 };
 
 /// While it lives, operators of this thread go through `recorder`.

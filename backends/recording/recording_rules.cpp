@@ -1,11 +1,12 @@
 #include "backends/recording/recording_rules.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "backends/program/guards.h"
-#include "backends/program/step_program.h"
+#include "backends/recording/objection.h"
 
 namespace rondo {
 
@@ -20,17 +21,17 @@ bool is_mask(const c10::IValue& index) {
 }
 
 // Multi-head attention asks whether its query and its key are one tensor.
-bool compares_a_tensor_with_itself(const std::string& name,
-                                   c10::ArrayRef<c10::IValue> arguments,
-                                   const SlotTable& table) {
-  if (name != "aten::equal") {
+bool compares_a_tensor_with_itself(const RecordedCall& call, const SlotTable& table) {
+  if (call.op.schema().name() != "aten::equal") {
     return false;
   }
-  if (!arguments[0].toTensor().has_storage() || !arguments[1].toTensor().has_storage()) {
+  const at::Tensor& first = call.values[0].toTensor();
+  const at::Tensor& second = call.values[1].toTensor();
+  if (!first.has_storage() || !second.has_storage()) {
     return false;
   }
-  const SlotId slot = table.find(arguments[0].toTensor());
-  return slot != kNoTensor && slot == table.find(arguments[1].toTensor());
+  const SlotId slot = table.find(first);
+  return slot != kNoTensor && slot == table.find(second);
 }
 
 bool is_floating(const c10::IValue& value) {
@@ -39,12 +40,12 @@ bool is_floating(const c10::IValue& value) {
 }
 
 // A number that changes in every step is read this way, and no other.
-bool reads_floating_point(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) {
-  const auto& returns = op.schema().returns();
+bool reads_floating_point(const RecordedCall& call) {
+  const auto& returns = call.op.schema().returns();
   return std::any_of(returns.begin(), returns.end(), [&](const c10::Argument& result) {
     const c10::TypeKind kind = result.type()->kind();
     return kind == c10::TypeKind::FloatType || kind == c10::TypeKind::ComplexType ||
-           (kind == c10::TypeKind::NumberType && is_floating(arguments[0]));
+           (kind == c10::TypeKind::NumberType && is_floating(call.values[0]));
   });
 }
 
@@ -57,48 +58,39 @@ bool returns_tensors(const c10::OperatorHandle& op) {
 
 }  // namespace
 
-bool is_read(const c10::OperatorHandle& op,
-             const OperatorEffects& effects,
-             c10::ArrayRef<c10::IValue> arguments,
-             const SlotTable& table) {
-  return is_indexed_by_mask(op, arguments) ||
-         (effects.reads_host &&
-          !compares_a_tensor_with_itself(op.schema().name(), arguments, table));
+bool is_read(const RecordedCall& call, const SlotTable& table) {
+  return is_indexed_by_mask(call) ||
+         (call.effects.reads_host && !compares_a_tensor_with_itself(call, table));
 }
 
-bool is_indexed_by_mask(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments) {
-  if (op.schema().name() != "aten::index") {
+bool is_indexed_by_mask(const RecordedCall& call) {
+  if (call.op.schema().name() != "aten::index") {
     return false;
   }
-  const c10::ArrayRef<c10::IValue> indices = arguments[1].toListRef();
+  const c10::ArrayRef<c10::IValue> indices = call.values[1].toListRef();
   return std::any_of(indices.begin(), indices.end(), &is_mask);
 }
 
-std::optional<Objection> objection_to(const c10::OperatorHandle& op,
-                                      const OperatorEffects& effects,
-                                      c10::ArrayRef<c10::IValue> arguments,
-                                      const SlotTable& table) {
-  const std::string name = operator_name(op);
-  if (!effects.refusal.empty()) {
-    return Objection{"called " + name, effects.refusal};
+void object_to_call(const RecordedCall& call, const SlotTable& table) {
+  if (!call.effects.refusal.empty()) {
+    throw Objection{"called " + call.name, call.effects.refusal};
   }
-  if (!is_read(op, effects, arguments, table)) {
-    return std::nullopt;
+  if (!is_read(call, table)) {
+    return;
   }
-  if (reads_floating_point(op, arguments)) {
-    return Objection{
-        "read a floating-point number on the host (" + name + ")",
+  if (reads_floating_point(call)) {
+    throw Objection{
+        "read a floating-point number on the host (" + call.name + ")",
         "it would be frozen into every later step. log_metrics and defer see it after the step; "
         "host_call when the step itself needs it; torch::where decides without the host"};
   }
-  const bool writes =
-      std::find(effects.writes.begin(), effects.writes.end(), true) != effects.writes.end();
-  const bool is_size = has_size_from_data(op) || is_indexed_by_mask(op, arguments);
-  if (writes || (returns_tensors(op) && !is_size)) {
-    return Objection{"read a tensor on the host (" + name + ")",
-                     "a replay could not compare what it read: use an operator that returns it"};
+  const std::vector<bool>& written = call.effects.writes;
+  const bool writes = std::find(written.begin(), written.end(), true) != written.end();
+  const bool is_size = has_size_from_data(call.op) || is_indexed_by_mask(call);
+  if (writes || (returns_tensors(call.op) && !is_size)) {
+    throw Objection{"read a tensor on the host (" + call.name + ")",
+                    "a replay could not compare what it read: use an operator that returns it"};
   }
-  return std::nullopt;
 }
 
 }  // namespace rondo
