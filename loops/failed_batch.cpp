@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "loops/backward_error.h"
 #include "loops/refused_index.h"
 #include "models/forward_error.h"
 #include "trainer/trainer.h"
@@ -92,6 +93,8 @@ void rethrow_with_place(Trainer& trainer, const Batch& batch, const BatchPlace& 
   try {
     throw;
   } catch (const ForwardError& error) {
+    rethrow_with(error, more);
+  } catch (const BackwardError& error) {
     rethrow_with(error, more);
   } catch (const CaptureError& error) {
     rethrow_with(error, more);

@@ -14,6 +14,7 @@
 #include "callbacks/sparsity_callback.h"
 #include "core/error.h"
 #include "core/summary.h"
+#include "loops/backward_error.h"
 #include "loops/validation_hooks.h"
 #include "models/forward_error.h"
 #include "trainer/trainer.h"
@@ -85,7 +86,7 @@ const at::Tensor& loss_of(const Outputs& outputs, const Batch& batch) {
 void backward(Trainer& trainer, Outputs& outputs, const Batch& batch) {
   Model& model = *trainer.state().model;
   trainer.call(hooks::on_before_backward, model, outputs);
-  loss_of(outputs, batch).backward();
+  run_backward(trainer.options().model.name(), model.module(), loss_of(outputs, batch));
   const GroupPhase& phase = trainer.state().phase;
   if (Optimizer* optimizer = trainer.state().optimizer.get();
       optimizer != nullptr && !phase.is_last) {

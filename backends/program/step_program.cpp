@@ -139,8 +139,11 @@ std::string module_of(const StepProgram& program, const Instruction& instruction
 
 std::string source_of(const StepProgram& program, const Instruction& instruction) {
   const Origin& own = program.origins[static_cast<size_t>(instruction.origin)];
-  const Origin& origin =
-      own.phase == StepPhase::Backward ? program.origins[static_cast<size_t>(own.forward)] : own;
+  return source_of(
+      own.phase == StepPhase::Backward ? program.origins[static_cast<size_t>(own.forward)] : own);
+}
+
+std::string source_of(const Origin& origin) {
   // Between an operator and the code that asked for it lie the recorder and its dispatcher.
   static const std::vector<std::string> kRecording = {"rondo::Recorder::",
                                                       "void rondo::Recorder::",

@@ -150,6 +150,9 @@ std::string module_of(const StepProgram& program, const Instruction& instruction
 /// `source_of`. Slow.
 std::string source_of(const StepProgram& program, const Instruction& instruction);
 
+/// The line of code that an operator in forward or update comes from. Slow.
+std::string source_of(const Origin& origin);
+
 /// Exact text of a constant: equal texts are equal values, bit for bit.
 std::string to_text(const c10::IValue& constant);
 

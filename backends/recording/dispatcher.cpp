@@ -19,7 +19,7 @@ namespace rondo {
 
 namespace {
 
-thread_local Recorder* recorder_of_thread = nullptr;
+thread_local Recorder* current_recorder = nullptr;
 thread_local HostCalls* host_calls_of_thread = nullptr;
 
 std::mutex strays_mutex;
@@ -35,12 +35,12 @@ void note_stray(const c10::OperatorHandle& op) {
 // program: what arrives here is decomposed, cast and differentiated. It costs nothing while no
 // RecordingScope includes it.
 void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  if (recorder_of_thread == nullptr) {
+  if (current_recorder == nullptr) {
     note_stray(op);
     run_unrecorded(op, keys, *stack);
     return;
   }
-  recorder_of_thread->run(op, keys, *stack);
+  current_recorder->run(op, keys, *stack);
 }
 
 void make_host_call(int64_t id, const std::vector<at::Tensor>& tensors) {
@@ -109,7 +109,11 @@ StrayOperators stray_operators() {
 }
 
 Recorder* exchange_recorder(Recorder* recorder) {
-  return std::exchange(recorder_of_thread, recorder);
+  return std::exchange(current_recorder, recorder);
+}
+
+const Recorder* recorder_of_thread() {
+  return current_recorder;
 }
 
 HostCalls* exchange_host_calls(HostCalls* calls) {

@@ -23,6 +23,9 @@ void register_with_dispatcher();
 Recorder* exchange_recorder(Recorder* recorder);
 HostCalls* exchange_host_calls(HostCalls* calls);
 
+/// Who records this thread's operators; null: nobody.
+const Recorder* recorder_of_thread();
+
 /// Runs an operator that reached the handler, and leaves it out of any recording.
 void run_unrecorded(const c10::OperatorHandle& op,
                     c10::DispatchKeySet keys,

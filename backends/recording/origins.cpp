@@ -156,8 +156,7 @@ void OriginTracker::note(StepProgram& program, Instruction& instruction) {
     has_gone_back_ = true;
     origin.phase = StepPhase::Backward;
     origin.node = node.name;
-    const auto forward = forward_.find(node.sequence_number);
-    origin.forward = forward == forward_.end() ? 0 : forward->second;
+    origin.forward = forward_of(node.sequence_number);
   } else {
     origin.phase = has_gone_back_ ? StepPhase::Update : StepPhase::Forward;
     origin.stack = std::move(stack);
@@ -170,6 +169,11 @@ void OriginTracker::note(StepProgram& program, Instruction& instruction) {
   }
   program.origins.push_back(std::move(origin));
   instruction.origin = id;
+}
+
+int32_t OriginTracker::forward_of(int64_t sequence_number) const {
+  const auto forward = forward_.find(sequence_number);
+  return forward == forward_.end() ? 0 : forward->second;
 }
 
 BackwardWatch::BackwardWatch()

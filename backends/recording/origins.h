@@ -18,6 +18,10 @@ class OriginTracker {
   /// Gives an instruction that is about to be appended its origin.
   void note(StepProgram& program, Instruction& instruction);
 
+  /// The origin of the operator whose gradient a node computes; 0: not known.
+  /// \param sequence_number  autograd's, of the node
+  int32_t forward_of(int64_t sequence_number) const;
+
  private:
   std::unordered_map<int64_t, int32_t> forward_;  // origin by autograd's sequence number
   bool has_gone_back_ = false;

@@ -24,6 +24,12 @@ class ProgramWriter {
 
   const Location& location() const { return program_.locations[static_cast<size_t>(location_)]; }
 
+  /// Where the operator stands whose gradient a node of autograd's graph computes.
+  /// \param sequence_number  autograd's, of the node
+  const Origin& forward_of(int64_t sequence_number) const {
+    return program_.origins[static_cast<size_t>(origins_.forward_of(sequence_number))];
+  }
+
   /// Takes arguments, results and writes out of the call.
   void append(RecordedCall& call);
 

@@ -59,6 +59,12 @@ class Recorder {
   /// Runs an operator and records it. Called by the dispatcher.
   void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack& stack);
 
+  /// Where the operator stands whose gradient a node of autograd's graph computes.
+  /// \param sequence_number  autograd's, of the node
+  const Origin& forward_of(int64_t sequence_number) const {
+    return writer_.forward_of(sequence_number);
+  }
+
   /// The program, once the body is done; an empty one when the step was refused.
   StepProgram finish(const Outputs& outputs);
 
