@@ -128,7 +128,9 @@ std::optional<SampleArguments> arguments_of(const c10::FunctionSchema& schema,
   SampleArguments arguments;
   for (const c10::Argument& argument : schema.arguments()) {
     const auto found = given.find(argument.name());
-    const auto value = found == given.end() ? guess_value(argument, guess) : found->second;
+    const std::optional<c10::IValue> value = found == given.end()
+                                                 ? guess_value(argument, guess)
+                                                 : std::optional<c10::IValue>(found->second);
     if (!value) {
       return std::nullopt;
     }
