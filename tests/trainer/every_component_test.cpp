@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "configs/toml_file.h"
 #include "core/state_dict.h"
@@ -17,7 +19,7 @@ namespace {
 
 constexpr int64_t kUpdates = 6;
 
-/// What callbacks need to do something in a tiny run; the others run with their defaults.
+/// What components need to do something in a tiny run; the others run with their defaults.
 const std::map<std::string, std::string> kKeys = {
     {"EarlyStopper", "metric = \"val/loss\"\ndirection = \"min\"\npatience = \"50ep\""},
     {"KeepBestCheckpoints", "metric = \"val/loss\"\ndirection = \"min\""},
@@ -26,37 +28,40 @@ const std::map<std::string, std::string> kKeys = {
     {"ThresholdStopper", "metric = \"val/loss\"\ndirection = \"max\"\nthreshold = 1e9"},
 };
 
-/// SampleText wants a Gpt and a text. LoadCheckpointStates leaves parts of a checkpoint out.
 bool runs_here(const std::string& name) {
-  return name != "SampleText";
+  return name != "SampleText";  // it wants a Gpt and a text
 }
 
+/// LoadCheckpointStates leaves parts of a checkpoint out.
 bool can_resume(const std::string& name) {
   return name != "LoadCheckpointStates";
 }
 
-Factory<Callback> from_keys(const Registry<Callback>& registry, const std::string& name) {
+template <class Base>
+Factory<Base> from_keys(const Registry<Base>& registry, const std::string& name) {
   const auto keys = kKeys.find(name);
-  std::vector<Fault> faults;
-  FaultSink sink("callbacks", faults);
   const ConfigValue toml = parse_toml(keys == kKeys.end() ? "" : keys->second, "kKeys");
-  Factory<Callback> callback = registry.read_named(name, {}, *toml.get_if<ConfigTable>(), sink);
+  std::vector<Fault> faults;
+  FaultSink sink(registry.family(), faults);
+  Factory<Base> made = registry.read_named(name, {}, *toml.get_if<ConfigTable>(), sink);
   const std::string fault = faults.empty() ? "" : faults.front().message;
-  CHECK_MESSAGE(fault.empty(), "say in kKeys what it needs: " << fault);
-  return callback;
+  REQUIRE_MESSAGE(fault.empty(), "say in kKeys what it needs: " << fault);
+  return made;
 }
+
+using Add = std::function<void(TrainerOptions&)>;
 
 /// The state after so many updates, without those of callbacks, some of which have clocks.
 StateDict trained(const TempDir& dir,
-                  const Factory<Callback>& callback,
+                  const Add& add_component,
                   const std::string& mode,
                   int64_t updates) {
   TrainerOptions options = tiny_options(dir / "run");
   options.backend.mode = mode;
-  options.callbacks = {callback};
   options.loop.max_steps = updates;
   options.loop.eval_frequency = int64_t{2};
   options.checkpoint.steps = int64_t{3};
+  add_component(options);
   Trainer trainer(options, quiet_log());
   trainer.fit(tiny_loader("train"), {tiny_loader("val", 6, 2, 2)});
   CHECK(trainer.state().timestamp.update == updates);
@@ -65,33 +70,54 @@ StateDict trained(const TempDir& dir,
   return bits;
 }
 
+void check_traced(const Add& add_component) {
+  const TempDir eager;
+  const TempDir traced;
+  CHECK(first_difference(trained(eager, add_component, "eager", kUpdates),
+                         trained(traced, add_component, "traced", kUpdates)) == "");
+}
+
+void check_resumed(const Add& add_component) {
+  const TempDir whole;
+  const TempDir resumed;
+  trained(resumed, add_component, "traced", kUpdates / 2);
+  CHECK(first_difference(trained(whole, add_component, "traced", kUpdates),
+                         trained(resumed, add_component, "traced", kUpdates)) == "");
+}
+
 }  // namespace
 
-TEST_SUITE_BEGIN("trainer/every_callback");
+TEST_SUITE_BEGIN("trainer/every_component");
 
 TEST_CASE("with each callback that a config can name traced equals eager, and resumed unstopped") {
   Registries registries;
   register_builtins(registries);
-  int tried = 0;
+  CHECK(registries.callbacks.entries().size() > 15);
   for (const auto& entry : registries.callbacks.entries()) {
     if (!runs_here(entry.name)) {
       continue;
     }
     CAPTURE(entry.name);
     const Factory<Callback> callback = from_keys(registries.callbacks, entry.name);
-    REQUIRE(callback);
-    const TempDir eager_dir;
-    const StateDict eager = trained(eager_dir, callback, "eager", kUpdates);
-    const TempDir traced_dir;
-    CHECK(first_difference(eager, trained(traced_dir, callback, "traced", kUpdates)) == "");
+    const Add add = [&](TrainerOptions& options) { options.callbacks = {callback}; };
+    check_traced(add);
     if (can_resume(entry.name)) {
-      const TempDir resumed_dir;
-      trained(resumed_dir, callback, "traced", kUpdates / 2);
-      CHECK(first_difference(eager, trained(resumed_dir, callback, "traced", kUpdates)) == "");
+      check_resumed(add);
     }
-    ++tried;
   }
-  CHECK(tried >= 15);
+}
+
+TEST_CASE("with each logger that a config can name traced equals eager, and resumed unstopped") {
+  Registries registries;
+  register_builtins(registries);
+  CHECK(registries.loggers.entries().size() > 3);
+  for (const auto& entry : registries.loggers.entries()) {
+    CAPTURE(entry.name);
+    const Factory<Logger> logger = from_keys(registries.loggers, entry.name);
+    const Add add = [&](TrainerOptions& options) { options.loggers = {logger}; };
+    check_traced(add);
+    check_resumed(add);
+  }
 }
 
 TEST_SUITE_END();
