@@ -27,6 +27,31 @@ std::optional<int64_t> samples_of(const DataLoader& loader) {
   return sequential != nullptr ? sequential->size() : std::nullopt;
 }
 
+/// The name in a checkpoint of what the training data learnt: it stands next to the position.
+std::string name_of(const DataLoader& loader) {
+  const std::string& label = loader.label();
+  const bool is_taken =
+      label == "epoch" || label == "sample" || label == "order" || label == "samples";
+  return label.empty() ? "train" : label + (is_taken ? "_data" : "");
+}
+
+/// What training data learnt that a checkpoint holds: under the loader's name, or the only one.
+const StateDict* fitted_in(const StateDict& state, const std::optional<DataLoader>& loader) {
+  const StateValue* const section = state.find("dataloader");
+  if (section == nullptr) {
+    return nullptr;
+  }
+  const StateDict* only = nullptr;
+  for (const StateDict::Item& item : section->as_dict().items()) {
+    const StateValue* const fitted =
+        item.second.is_dict() ? item.second.as_dict().find("fitted") : nullptr;
+    if (fitted != nullptr && (only == nullptr || (loader && item.first == name_of(*loader)))) {
+      only = &fitted->as_dict();
+    }
+  }
+  return only;
+}
+
 }  // namespace
 
 void DataloaderCallback::on_enter_fit(
@@ -43,8 +68,15 @@ void DataloaderCallback::on_enter_fit(
 
 void DataloaderCallback::on_fit_start(Trainer& trainer,
                                       const DataLoader& train,
-                                      const Loaders&,
+                                      const Loaders& val,
                                       Loop&) {
+  fitted_ = train.fitted();
+  for (const DataLoader& loader : val) {
+    if (loader.is_built()) {
+      prepare(trainer, loader);  // what does not go together ends the fit before its first update
+    }
+  }
+  prepare(trainer, train);
   const int64_t group_size = trainer.slot<GradAccumCallback>("grad_accum").steps();
   Timestamp& time = trainer.state().timestamp;
   if (has_no_position_) {
@@ -76,11 +108,29 @@ void DataloaderCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) 
     if (const auto samples = samples_of(*loader_)) {
       position.set("samples", *samples);
     }
+    if (StateDict fitted = loader_->fitted(); !fitted.empty()) {
+      position.set(name_of(*loader_),
+                   StateDict{{"fitted", std::move(fitted)}, {"facts", to_state(loader_->facts())}});
+    }
     state.set("dataloader", std::move(position));
   }
 }
 
+void DataloaderCallback::prepare(const Trainer& trainer, const DataLoader& loader) const {
+  if (!fitted_.empty()) {
+    loader.take_fitted(fitted_);
+  }
+  const bool is_aside = trainer.options().leaves_out != nullptr;  // its log is not the run's
+  if (!is_aside) {
+    tell_notes(trainer.log(), loader);
+  }
+}
+
 void DataloaderCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  const StateDict* const fitted = fitted_in(state, loader_);
+  if (fitted != nullptr && loader_) {
+    loader_->take_fitted(*fitted);  // harmless when the load fails: no sample was taken yet
+  }
   if (const StateValue* saved = state.find("dataloader")) {
     saved->as_dict().at("epoch").as_int();
     saved->as_dict().at("sample").as_int();
@@ -94,8 +144,10 @@ void DataloaderCallback::check_checkpoint(Trainer&, const StateDict& state) {
 }
 
 void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
-  if (!loader_) {
-    return;  // a validation does not touch the training data
+  if (!loader_) {  // an evaluation does not touch the training data
+    const StateDict* const fitted = fitted_in(state, loader_);
+    fitted_ = fitted != nullptr ? *fitted : StateDict();
+    return;
   }
   const StateValue* saved = state.find("dataloader");
   if (saved == nullptr) {

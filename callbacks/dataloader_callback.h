@@ -22,8 +22,13 @@ class DataloaderCallback : public CoreCallback {
   /// The next batch of training, with its place in its group.
   GroupedBatch next_batch();
 
+  /// Gives the data of an evaluation what the training data, or that of the loaded checkpoint,
+  /// learnt. \throws DataError  when it does not go with it
+  void prepare(const Trainer& trainer, const DataLoader& loader) const;
+
  private:
   std::optional<DataLoader> loader_;
+  StateDict fitted_;  // what the training data learnt; empty when nothing
   std::unique_ptr<GroupedStream> stream_;
   LoaderPosition start_;          // where the fit begins to read
   bool has_no_position_ = false;  // the checkpoint holds none

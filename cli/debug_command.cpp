@@ -13,6 +13,7 @@
 #include "cli/load_run.h"
 #include "cli/signals.h"
 #include "core/error.h"
+#include "trainer/auto_options.h"
 #include "trainer/run_aside.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
@@ -119,6 +120,7 @@ Debugged run_to_debug(const CommandLine& line, Registries& registries) {
   }
   RunConfig run = std::move(phases.front());
   run.init.model_dir = line.target;
+  resolve_auto(run, registries);
   const Saved saved = read_saved(run);
   if (saved.sound) {
     run.fit->from = LoadFrom(*saved.sound);

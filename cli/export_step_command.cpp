@@ -13,14 +13,16 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/writable_path.h"
+#include "trainer/auto_options.h"
 
 namespace rondo {
 
 int run_export_step(const CommandLine& line, Registries& registries) {
-  const std::vector<RunConfig> phases = load_run(line, registries);
+  std::vector<RunConfig> phases = load_run(line, registries);
   if (phases.size() != 1) {
     throw UsageError(line.config + " has several phases; export-step takes a file of one");
   }
+  resolve_auto(phases.front(), registries);
   require_writable_file(line.output);  // before the run is built, not after
   const StepFile file = export_step(phases.front());
   real_file_system()->create_directories(std::filesystem::absolute(line.output).parent_path());

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/glob.h"
+#include "trainer/auto_options.h"
 #include "trainer/rehearsal.h"
 
 namespace rondo {
@@ -81,6 +82,7 @@ void print_timelines(const CommandLine& line, const fs::path& steps, Registries&
   CommandLine run_line;
   run_line.config = (steps.parent_path() / "trainer_params.toml").string();
   RunConfig run = load_run(run_line, registries).front();
+  resolve_auto(run, registries);
   run.init.backend.timed_replays = line.replays;
   // <model_dir>/logs/<stamp>/steps: the run may have been moved.
   run.init.model_dir =

@@ -17,6 +17,7 @@
 #include "cli/load_run.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "trainer/auto_options.h"
 #include "trainer/rehearsal.h"
 #include "trainer/run_memory.h"
 
@@ -190,6 +191,7 @@ int run_plan(const CommandLine& line, Registries& registries) {
     throw UsageError(line.config + " has several phases; `rondo plan` takes a file of one");
   }
   RunConfig& run = phases.front();
+  resolve_auto(run, registries);
   if (run.init.backend.executor != "plan") {
     std::cerr << fmt::format(
         "backend.executor = \"{}\" plans no memory: shown is what \"plan\" takes\n",

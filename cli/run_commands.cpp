@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/stopwatch.h"
+#include "trainer/auto_options.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -162,6 +163,7 @@ int run_phases(const CommandLine& line,
     if (line.dry_run) {
       text << phases[i].init.config_text;
     } else {
+      resolve_auto(phases[i], registries);
       end = run_one(phases[i], i + 1 == phases.size());
     }
   }
@@ -289,7 +291,7 @@ int run_predict(const CommandLine& line, Registries& registries) {
     const StopOnSignal signals(trainer);
     const Outputs outputs = trainer.predict(run.predict->loader, run.predict->from);
     if (outputs.items().empty() && trainer.stop_reason() != nullptr) {
-      return PhaseEnd{signals.exit_code(), "{\"file\": null, \"outputs\": {}}"};
+      return PhaseEnd{signals.exit_code(), "{\"file\": null, \"table\": null, \"outputs\": {}}"};
     }
     const std::string file = (trainer.state().artifact_dir / "predictions.pt").string();
     std::string shapes;
@@ -298,10 +300,14 @@ int run_predict(const CommandLine& line, Registries& registries) {
       std::cerr << fmt::format("{} {}\n", item.first, shape);
       shapes += fmt::format("{}{}: {}", shapes.empty() ? "" : ", ", json_string(item.first), shape);
     }
-    std::cerr << "written to " << file << std::endl;
-    return PhaseEnd{
-        signals.exit_code(),
-        fmt::format("{{\"file\": {}, \"outputs\": {{{}}}}}", json_string(file), shapes)};
+    const std::filesystem::path table = trainer.state().artifact_dir / "predictions.csv";
+    const bool has_table = std::filesystem::exists(table);
+    std::cerr << "written to " << file << (has_table ? " and " + table.string() : "") << std::endl;
+    return PhaseEnd{signals.exit_code(),
+                    fmt::format("{{\"file\": {}, \"table\": {}, \"outputs\": {{{}}}}}",
+                                json_string(file),
+                                has_table ? json_string(table.string()) : "null",
+                                shapes)};
   });
 }
 

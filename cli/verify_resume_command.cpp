@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "core/error.h"
+#include "trainer/auto_options.h"
 #include "trainer/rehearsal.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
@@ -106,6 +107,7 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   if (!run.fit) {
     throw UsageError(line.config + " has no [trainer.fit] to verify");
   }
+  resolve_auto(run, registries);
   set_length(run.init.loop, line.steps);
   if (!run.init.seed) {  // every process would draw one of its own
     run.init.seed = static_cast<uint64_t>(line.seed);

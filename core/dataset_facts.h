@@ -3,7 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "core/factory.h"
+#include "core/state_dict.h"
 
 namespace rondo {
 
@@ -31,5 +36,19 @@ struct DatasetFacts {
   std::vector<int64_t> image_shape = {};      ///< channels, height, width
   std::optional<int64_t> vocabulary = {};     ///< number of tokens
 };
+
+/// As a checkpoint holds it, and back. \throws CheckpointError  for another state
+StateDict to_state(const DatasetFacts& facts);
+DatasetFacts facts_from(const StateDict& state);
+
+/// Describes a `T` for data that is known: options that are "auto" are filled in.
+/// \throws UsageError  naming the option and the fact that is not known
+template <class T,
+          class Facts,
+          class = std::enable_if_t<std::is_same_v<Facts, DatasetFacts>>>  // no braces
+Factory<FamilyOf<T>> use(const Facts& facts, typename T::Options options = {}) {
+  T::resolve(options, facts);
+  return use<T>(std::move(options));
+}
 
 }  // namespace rondo

@@ -83,23 +83,20 @@ class CsvTable final : public Dataset {
 
   const std::vector<std::string>& feature_names() const { return facts_.feature_names; }
 
-  DatasetFacts facts() const { return facts_; }
+  DatasetFacts facts() const override { return facts_; }
 
   /// What the columns needed, from the rows for training; what `take_fitted` gave after that.
-  StateDict fitted() const;
+  StateDict fitted() const override;
 
   /// Reads the table again with what another one learnt. Not while samples are taken.
   /// \throws DataError        naming columns that the table lacks or has beside them
   /// \throws CheckpointError  for a state that `fitted` did not give
-  void take_fitted(const StateDict& fitted);
+  void take_fitted(const StateDict& fitted) override;
 
-  /// How the table was read: a line, and warnings.
-  const std::string& summary() const { return summary_; }
-
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  DatasetNotes notes() const override { return notes_; }
 
   /// What `id_column` holds; else the number of the sample.
-  std::string sample_name(int64_t index) const;
+  std::string sample_name(int64_t index) const override;
 
  private:
   void load(const TableFit* given);
@@ -112,8 +109,7 @@ class CsvTable final : public Dataset {
   at::Tensor labels_;      // [rows] or [rows, targets]; undefined where there are none
   at::Tensor weights_;     // float32 [rows]; undefined where there are none
   std::vector<std::string> ids_;
-  std::string summary_;
-  std::vector<std::string> warnings_;
+  DatasetNotes notes_;
 };
 
 }  // namespace rondo

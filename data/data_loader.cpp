@@ -55,6 +55,7 @@ struct DataLoader::Shared {
   std::shared_ptr<const Dataset> dataset;  // null for an iterable one
   std::shared_ptr<detail::IterableSource> iterable;  // null for an indexed one
   std::optional<int64_t> samples;
+  bool has_given_notes = false;
   std::shared_ptr<detail::RandomDraw> random_draw =
       std::make_shared<detail::RandomDraw>();  // shared with the streams
 
@@ -147,6 +148,28 @@ const DataSource& DataLoader::source() const {
   return *shared_->source;
 }
 
+bool DataLoader::is_built() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->source != nullptr;
+}
+
+void DataLoader::take_fitted(const StateDict& fitted) const {
+  shared_->build();
+  try {
+    shared_->source->take_fitted(fitted);
+    shared_->samples = shared_->dataset ? shared_->dataset->size() : shared_->samples;
+  } catch (...) {
+    std::throw_with_nested(DataError(
+        fmt::format("{}: its data does not go with what the training data taught", shared_->name)));
+  }
+}
+
+DatasetNotes DataLoader::take_notes() const {
+  shared_->build();
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->has_given_notes, true) ? DatasetNotes() : shared_->source->notes();
+}
+
 std::optional<int64_t> DataLoader::size(int64_t from) const {
   shared_->build();
   if (!shared_->samples) {
@@ -231,6 +254,16 @@ std::string why_no_batch(const DataLoader& loader) {
                                  "set drop_last = false",
                                  options.batch_size)
                            : "its data set has no sample";
+}
+
+void tell_notes(const TextLog& log, const DataLoader& loader) {
+  const DatasetNotes notes = loader.take_notes();
+  if (!notes.summary.empty()) {
+    log.info(fmt::format("{}: {}", loader.name(), notes.summary));
+  }
+  for (const std::string& warning : notes.warnings) {
+    log.warning(fmt::format("{}: {}", loader.name(), warning));
+  }
 }
 
 void warn_of_random_numbers(const TextLog& log, const DataLoader& loader) {

@@ -95,6 +95,22 @@ class DataLoader {
   /// \throws DataError  nesting the cause, when it cannot be built; a later call tries again
   const DataSource& source() const;
 
+  /// Whether the data set is built.
+  bool is_built() const;
+
+  /// What the data set knows that a model needs: `use<TableMlp>(loader.facts())`.
+  DatasetFacts facts() const { return source().facts(); }
+
+  /// What the data set learnt; see DataSource::fitted.
+  StateDict fitted() const { return source().fitted(); }
+
+  /// Gives the data set what another one learnt. Not while samples are taken.
+  /// \throws DataError  nesting the cause, when the data does not go with it
+  void take_fitted(const StateDict& fitted) const;
+
+  /// How the data set read its files: once for all copies of the loader, then nothing.
+  DatasetNotes take_notes() const;
+
   /// One pass from `position` on. An iterable data set is read over up to there, and has one pass
   /// at a time: a new one ends the one before it, whose `next` then throws UsageError.
   /// \param run_seed  seed of the shuffle when the options have none
@@ -137,6 +153,9 @@ using Loaders = std::vector<DataLoader>;
 /// Why a whole pass over the loader's data yields no batch, and what to do: the end of an error or
 /// a warning.
 std::string why_no_batch(const DataLoader& loader);
+
+/// Logs once how the data set read its files.
+void tell_notes(const TextLog& log, const DataLoader& loader);
 
 /// Warns once of a data set that draws from LibTorch's default generator.
 void warn_of_random_numbers(const TextLog& log, const DataLoader& loader);

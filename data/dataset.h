@@ -2,13 +2,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "core/dataset_facts.h"
 #include "core/factory.h"
 #include "core/state_dict.h"
 #include "core/tensor_map.h"
 
 namespace rondo {
+
+/// What a data set says once about how it read its files.
+struct DatasetNotes {
+  std::string summary = {};
+  std::vector<std::string> warnings = {};
+};
 
 /// Where samples come from: a Dataset or an IterableDataset.
 class DataSource {
@@ -20,6 +28,20 @@ class DataSource {
   DataSource(const DataSource&) = delete;
   DataSource& operator=(const DataSource&) = delete;
   virtual ~DataSource() = default;
+
+  /// What a model that is built for this data has to know.
+  virtual DatasetFacts facts() const { return {}; }
+
+  /// What it learnt from the data that trains, such as means and words; empty when nothing. Saved
+  /// in checkpoints as `dataloader/<label>/fitted`.
+  virtual StateDict fitted() const { return {}; }
+
+  /// Takes what another data set, or that of a checkpoint, learnt. Not while samples are taken.
+  /// \throws DataError        when the data does not go with it
+  /// \throws CheckpointError  when it is not what `fitted` gives
+  virtual void take_fitted(const StateDict&) {}
+
+  virtual DatasetNotes notes() const { return {}; }
 };
 
 /// Samples that are counted and reached by number. Called on loader threads, by several at once
@@ -33,6 +55,9 @@ class Dataset : public DataSource {
 
   /// \param index  in [0, size())
   virtual Sample get(int64_t index) const = 0;
+
+  /// What predictions call a sample.
+  virtual std::string sample_name(int64_t index) const { return std::to_string(index); }
 
   /// The samples of `indices` as one batch: each tensor stacked along a new first dimension.
   /// Override it where many samples at once are cheaper, with tensors that `batch_tensor`

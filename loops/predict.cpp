@@ -11,6 +11,8 @@
 #include "callbacks/global_callbacks.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
+#include "core/file_system.h"
+#include "loops/prediction_table.h"
 #include "loops/validate_all.h"
 #include "loops/validate_stage.h"
 #include "trainer/trainer.h"
@@ -91,7 +93,11 @@ Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from
   for (const TensorMap::Item& item : outputs.items()) {
     state.set(item.first, item.second);
   }
-  write_checkpoint(*real_file_system(), trainer.state().artifact_dir / "predictions.pt", state);
+  const std::filesystem::path& directory = trainer.state().artifact_dir;
+  write_checkpoint(*real_file_system(), directory / "predictions.pt", state);
+  if (const auto table = prediction_table(outputs, loader)) {
+    write_atomically(*real_file_system(), directory / "predictions.csv", *table);
+  }
   return outputs;
 }
 

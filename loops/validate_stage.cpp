@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "backends/generator_state.h"
+#include "callbacks/dataloader_callback.h"
 #include "callbacks/precision_callback.h"
 #include "core/error.h"
 #include "loops/failed_batch.h"
@@ -60,6 +61,7 @@ void ValidateStage::begin() {
   running_.emplace(trainer_, /*is_training=*/false);
   trainer_.load_checkpoint(from_);
   require_trained(trainer_, from_);
+  trainer_.step_slots().dataloader->prepare(trainer_, loader_);
   fire_.start(*trainer_.state().model, loader_, loop_);
   const std::optional<int64_t> batches = batches_of_validation(trainer_, loader_, loop_);
   stream_ = loader_.stream({}, trainer_.state().seed);

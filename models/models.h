@@ -10,3 +10,4 @@
 #include "models/mlp.h"
 #include "models/resnet.h"
 #include "models/script_model.h"
+#include "models/table_mlp.h"

@@ -9,6 +9,7 @@ void register_builtin_models(Registry<Model>& registry) {
   register_lstm(registry);
   register_gpt(registry);
   register_script_model(registry);
+  register_table_mlp(registry);
 }
 
 }  // namespace rondo

@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
@@ -139,9 +140,9 @@ class TableReading {
       }
       return;
     }
+    std::unordered_set<std::string_view> seen;
     for (size_t i = 0; i < dialect.names.size(); ++i) {
-      const auto end = dialect.names.begin() + static_cast<std::ptrdiff_t>(i);
-      if (std::find(dialect.names.begin(), end, dialect.names[i]) != end) {
+      if (!seen.insert(dialect.names[i]).second) {
         reader.fail(i < header.size() ? header[i].position : 1,
                     fmt::format("there are two columns \"{}\"", dialect.names[i]));
       }

@@ -11,6 +11,7 @@
 #include "core/state_dict.h"
 #include "data/csv_table.h"
 #include "data/tables/table.h"
+#include "data/tables/table_roles.h"
 
 namespace rondo {
 
@@ -60,12 +61,6 @@ struct TableFit {
   DatasetFacts facts() const;
 };
 
-/// Columns of a table that samples are made of, by number.
-struct TableRoles {
-  std::vector<size_t> features;
-  std::vector<std::string> unused;  ///< names of columns without a role
-};
-
 /// A table with what is predicted, which may be in a table of its own.
 struct LabelledTable {
   const Table& table;
@@ -100,13 +95,5 @@ EncodedTable encode_table(const LabelledTable& data,
 
 /// Columns that look like numbers or names of rows, with what to do: they teach a model nothing.
 std::vector<std::string> warn_of_ids(const Table& table, const std::vector<size_t>& features);
-
-/// A column's cells as seconds since 1970 or as numbers, for sorting and grouping rows.
-/// \throws DataError  for missing cells, and where `is_time` for text that is no date
-std::vector<double> row_keys(const Table& table,
-                             size_t column,
-                             bool is_time,
-                             const std::string& date_order,
-                             const std::vector<size_t>& rows);
 
 }  // namespace rondo

@@ -15,7 +15,7 @@ struct TableSplit {
   double test = 0.0;          ///< share of the rows that test, in [0, 1)
   std::string by = "random";  ///< or "stratified" (by class), "group:<column>" (rows of a group
                               ///< stay together), "time:<column>" (the last rows), "fold:<k>/<n>"
-  uint64_t seed = 0;  ///< of the choice
+  uint64_t seed = 0;          ///< of the choice
 };
 
 enum class TablePart : uint8_t { Train, Val, Test };

@@ -44,6 +44,7 @@ struct Subject {
 
 constexpr char kGlyphs[] = R"(dataset = "Glyphs", size = 60)";
 constexpr char kPictures[] = R"(dataset = "CifarBinary", files = ["pictures.bin"])";
+constexpr char kTable[] = R"(dataset = "CsvTable", file = "table.csv", missing = "mean")";
 constexpr char kText[] = R"(dataset = "TextTokens", file = "text.txt", context = 12)";
 
 const std::vector<Subject> kModels = {
@@ -51,6 +52,7 @@ const std::vector<Subject> kModels = {
     {"Cnn", "widths = [3, 5], dropout = %", kGlyphs},
     {"ResNet", "blocks = 1, width = 4", kPictures},
     {"Lstm", "layers = 2, width = 8, vocabulary = 30, dropout = %", kText},
+    {"TableMlp", "hidden = [8, 8], dropout = %", kTable},
     {"Gpt", "layers = 1, heads = 2, width = 8, context = 12, vocabulary = 30, dropout = %", kText},
 };
 
@@ -80,6 +82,8 @@ const std::vector<Subject> kRecipes = {
     {"quickstart.toml", "", ""},
     {"mnist_cnn.toml", "", "mnist"},
     {"shakespeare_gpt.toml", "", "shakespeare"},
+    {"table_classification.toml", "", "tables"},
+    {"table_regression.toml", "", "tables"},
 };
 
 class Draw {
@@ -110,6 +114,12 @@ void write_data(const fs::path& dir) {
     for (int byte = 0; byte < 3 * 32 * 32; ++byte) {
       pictures.put(static_cast<char>(random.below(256)));
     }
+  }
+  std::ofstream table(dir / "table.csv");
+  table << "number;word;label\n";
+  for (int row = 0; row < 60; ++row) {
+    table << random.below(100) << ',' << random.below(10) << ';' << "abc"[random.below(3)] << ';'
+          << random.below(3) << '\n';
   }
   std::ofstream text(dir / "text.txt");
   for (int character = 0; character < 900; ++character) {

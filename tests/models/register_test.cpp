@@ -13,7 +13,7 @@ TEST_SUITE_BEGIN("models/register");
 TEST_CASE("every built-in model can be named, and its options have docs and valid defaults") {
   Registry<Model> registry("model");
   register_builtin_models(registry);
-  for (const char* name : {"Mlp", "Cnn", "ResNet", "Lstm", "Gpt", "ScriptModel"}) {
+  for (const char* name : {"Mlp", "Cnn", "ResNet", "Lstm", "Gpt", "ScriptModel", "TableMlp"}) {
     CHECK(registry.find(name) != nullptr);
   }
   for (const auto& entry : registry.entries()) {

@@ -133,6 +133,24 @@ Factory<Model> script(double dropout) {
   return use<ScriptModel>(options);
 }
 
+Factory<Model> table_mlp(double dropout) {
+  TableMlp::Options options;
+  options.features = 3;
+  options.categories = std::vector<int64_t>{4, 3};
+  options.classes = 3;
+  options.targets = 0;
+  options.hidden = {8, 8};
+  options.dropout = dropout;
+  return use<TableMlp>(options);
+}
+
+Factory<DataSource> table_rows() {
+  return from_tensors({{"features", uniform({12, 3})},
+                       {"categories", integers({12, 2}, 3, 1)},
+                       {"weight", uniform({12})},
+                       {"label", integers({12}, 3, 2)}});
+}
+
 const Subject kSubjects[] = {
     {"Mlp", mlp, [] { return images(1, 8); }},
     {"Cnn", cnn, [] { return images(1, 8); }},
@@ -140,6 +158,7 @@ const Subject kSubjects[] = {
     {"Lstm", lstm, tokens},
     {"Gpt", gpt, tokens},
     {"ScriptModel", script, [] { return images(1, 8); }},
+    {"TableMlp", table_mlp, table_rows},
 };
 
 RegisteredOptimizer sgd_with_momentum() {
