@@ -25,6 +25,14 @@ bool contains(const std::vector<SlotId>& slots, SlotId slot) {
   return std::find(slots.begin(), slots.end(), slot) != slots.end();
 }
 
+/// Whether there is a tensor without bytes, of which LibTorch asks a shape or a dtype. Lists are
+/// not looked at.
+bool has_meta_tensor(c10::ArrayRef<c10::IValue> values) {
+  return std::any_of(values.begin(), values.end(), [](const c10::IValue& value) {
+    return value.isTensor() && value.toTensor().defined() && value.toTensor().is_meta();
+  });
+}
+
 /// Nothing when there is none.
 template <class Work>
 std::optional<Objection> objection_in(const Work& work) {
@@ -133,6 +141,9 @@ void Recorder::record(RecordedCall& call, c10::DispatchKeySet keys, torch::jit::
     freeze_unwritten(call);
     return;
   }
+  if (has_meta_tensor(call.values)) {
+    return;
+  }
   object_to_call(call, table_);
   const bool is_read_by_host = is_read(call, table_);
   if (call.effects.is_ignored || (call.effects.reads_host && !is_read_by_host)) {
@@ -164,7 +175,11 @@ void Recorder::record(RecordedCall& call, c10::DispatchKeySet keys, torch::jit::
     return;
   }
   object_to_changed(call);
-  read_results(call, torch::jit::last(stack, call.op.schema().returns().size()));
+  const auto results = torch::jit::last(stack, call.op.schema().returns().size());
+  if (has_meta_tensor(results)) {
+    return;
+  }
+  read_results(call, results);
   if (is_by_mask) {
     call.op = operator_named(kIndexByMask);
   }

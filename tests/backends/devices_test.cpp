@@ -7,8 +7,9 @@
 #include "backends/kernel_checks.h"
 #include "backends/plan/out_variant.h"
 #include "backends/plan/probe.h"
+#include "backends/recording/objection.h"
+#include "backends/recording/tensor_rules.h"
 #include "core/error.h"
-#include "support/step_probe.h"
 
 TEST_SUITE_BEGIN("backends/devices");
 
@@ -58,17 +59,35 @@ TEST_CASE("a plan is made of tensors on the CPU only") {
   CHECK_THROWS_AS(make_plan(moved(exponential(), c10::kMeta)), NotSupportedError);
 }
 
-TEST_CASE("a step with a tensor on another device is refused, and the device is named") {
-  const std::string message = capture_error([] {
-    StepProbe probe;
-    probe.body = [](Backend&, const Batch& batch) {
-      at::empty({3}, at::TensorOptions().device(at::kMeta));
-      return Outputs{{"y", batch["x"].sum()}};
-    };
-    return probe;
-  });
-  CHECK(message.find("meta") != std::string::npos);
-  CHECK(message.find("aten::empty") != std::string::npos);
+TEST_CASE("a tensor on another device is objected to, and the device is named") {
+  const c10::Storage elsewhere(c10::Storage::use_byte_size_t(),
+                               0,
+                               c10::DataPtr(nullptr, c10::Device(c10::DeviceType::IPU, 1)),
+                               /*allocator=*/nullptr,
+                               /*resizable=*/false);
+  const at::Tensor tensor =
+      at::detail::make_tensor<c10::TensorImpl>(c10::Storage(elsewhere),
+                                               c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                               caffe2::TypeMeta::Make<float>());
+  try {
+    object_to_device(tensor, "output \"y\"");
+    FAIL("no objection");
+  } catch (const Objection& objection) {
+    CHECK(objection.what == "used device ipu:1 for output \"y\"");
+  }
+  object_to_device(at::ones({2}), "output \"y\"");
+}
+
+TEST_CASE("tensors without bytes leave no trace in a program") {
+  const StepProgram program = Recorded(
+                                  [](const Batch& batch) {
+                                    const at::Tensor shape = batch["x"].to(at::kMeta);
+                                    CHECK((shape + shape).size(0) == 64);
+                                    return std::vector{batch["x"].exp()};
+                                  },
+                                  {{"x", at::ones({64})}})
+                                  .program;
+  CHECK(program.instructions.size() == exponential().instructions.size());
 }
 
 TEST_SUITE_END();
