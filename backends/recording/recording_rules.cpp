@@ -49,6 +49,15 @@ bool reads_floating_point(const RecordedCall& call) {
   });
 }
 
+// LAPACK's gelsy takes pivots to begin with, and LibTorch hands it memory that nobody wrote.
+bool is_left_to_chance(const RecordedCall& call) {
+  if (call.op.schema().name() != "aten::linalg_lstsq") {
+    return false;
+  }
+  const c10::IValue& driver = call.values[3];
+  return driver.isNone() || driver.toStringRef() == "gelsy";
+}
+
 bool returns_tensors(const c10::OperatorHandle& op) {
   const auto& returns = op.schema().returns();
   return std::any_of(returns.begin(), returns.end(), [](const c10::Argument& result) {
@@ -74,6 +83,11 @@ bool is_indexed_by_mask(const RecordedCall& call) {
 void object_to_call(const RecordedCall& call, const SlotTable& table) {
   if (!call.effects.refusal.empty()) {
     throw Objection{"called " + call.name, call.effects.refusal};
+  }
+  if (is_left_to_chance(call)) {
+    throw Objection{
+        "called " + call.name + " with driver gelsy, whose pivots LibTorch leaves to chance",
+        "equal inputs give unequal bytes: give driver gels, gelsd or gelss"};
   }
   if (!is_read(call, table)) {
     return;

@@ -103,6 +103,21 @@ TEST_CASE("asking whether a tensor equals itself is not a host read") {
         }) == "");
 }
 
+TEST_CASE("least squares by the driver whose pivots are left to chance are an error") {
+  const auto with_driver = [](c10::optional<c10::string_view> driver) {
+    return error_of([=](const auto& x, const auto&, const auto& w, const auto& b) {
+      const at::Tensor square = torch::addmm(b, x, w).t().mm(x);
+      return std::get<0>(at::linalg_lstsq(square, square, c10::nullopt, driver)).square().mean();
+    });
+  };
+  for (const auto& driver : {c10::optional<c10::string_view>(), {"gelsy"}}) {
+    const std::string message = with_driver(driver);
+    CHECK(has(message, "aten::linalg_lstsq"));
+    CHECK(has(message, "gelsd"));
+  }
+  CHECK(with_driver("gelsd") == "");
+}
+
 TEST_CASE("a tensor from outside of the step is an error that names its shape and the operator") {
   const at::Tensor outside = torch::ones({3});
   const std::string message =

@@ -250,6 +250,14 @@ void add_linear_algebra(Rows& rows) {
   rows.function("linalg::solve_triangular", kSquare, [](const Inputs& in) {
     return at::linalg_solve_triangular(at::tril(in.x) + at::eye(5) * 3, in.y, /*upper=*/false);
   });
+  rows.function("linalg::lstsq", kSquare, [](const Inputs& in) {
+    return std::get<0>(at::linalg_lstsq(positive_definite(in.x), in.y));
+  });
+  rows.is_left_to_chance();
+  rows.function("linalg::lstsq, gelsd", kSquare, [](const Inputs& in) {
+    return std::get<0>(
+        at::linalg_lstsq(positive_definite(in.x), in.y, c10::nullopt, c10::string_view("gelsd")));
+  });
   rows.function(
       "linalg::qr", kMatrix, [](const Tensor& x) { return std::get<1>(at::linalg_qr(x)); });
   rows.function("linalg::svd", kMatrix, [](const Tensor& x) {

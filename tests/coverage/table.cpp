@@ -143,8 +143,9 @@ std::string coverage_page(const fs::path& folder) {
   std::string page = R"(# What can be traced
 
 Each row is one training step, run for six updates under both backends. Losses and state of the two runs are equal,
-byte for byte. `rondo_coverage --write` writes this page and the table of the LibTorch at hand, `coverage/<version>.tsv`.
-The test `coverage/table` compares that table. "–": this version does not have it.
+byte for byte. Where LibTorch itself leaves bytes to chance, they are not compared, and the row says so. `rondo_coverage --write`
+writes this page and the table of the LibTorch at hand, `coverage/<version>.tsv`. The test
+`coverage/table` compares that table. "–": this version does not have it.
 
 | word | the step |
 |---|---|
