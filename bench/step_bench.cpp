@@ -42,6 +42,7 @@ struct Rounds {
 };
 
 struct Entry {
+  const Workload* workload;
   std::string peer;
   std::unique_ptr<Contender> contender;
   std::vector<double> seconds;
@@ -65,7 +66,8 @@ void time_in_turns(std::vector<Entry>& entries, const Rounds& rounds) {
   }
 }
 
-void print(const Entry& entry, const Workload& w, double seconds_per_step) {
+void print(const Entry& entry, double seconds_per_step) {
+  const Workload& w = *entry.workload;
   const auto samples = static_cast<double>(bench::make_batch(w)["x"].size(0) * w.micro_batches);
   fmt::print(
       "{{\"peer\":\"{}{}\",\"workload\":\"{}\",\"threads\":{},\"us_per_step\":{:.1f},"
@@ -82,13 +84,14 @@ void print(const Entry& entry, const Workload& w, double seconds_per_step) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string name = "mlp";
+  std::vector<std::string> names = {"mlp"};
   std::vector<std::string> backends = {"libtorch", "eager", "traced", "fit"};
   Settings settings;
   Rounds rounds;
   bool json = true;
   CLI::App app("Times one training step.");
-  app.add_option("--workload", name, "the step")->check(CLI::IsMember(bench::workload_names()));
+  app.add_option("--workload", names, "the step; several are timed in turns")
+      ->check(CLI::IsMember(bench::workload_names()));
   app.add_option("--threads", settings.threads, "of tensor operators; auto: a fit chooses them")
       ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", 0}}))
       ->check(CLI::NonNegativeNumber);
@@ -107,7 +110,6 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--json", json, "one JSON object a line, which is the only form");
   CLI11_PARSE(app, argc, argv);
-  const Workload& w = bench::workload(name);
   if (settings.threads == 0) {
     if (chosen->count() > 0 && backends != std::vector<std::string>{"fit"}) {
       fmt::print(stderr, "--threads=auto: only a fit chooses its threads; give --backend=fit\n");
@@ -118,12 +120,15 @@ int main(int argc, char** argv) {
     at::set_num_threads(settings.threads);
   }
   std::vector<Entry> entries;
-  for (const std::string& peer : backends) {
-    entries.push_back({peer, bench::make_contender(w, peer, settings, rounds.updates()), {}});
+  for (const std::string& name : names) {
+    const Workload& w = bench::workload(name);
+    for (const std::string& peer : backends) {
+      entries.push_back({&w, peer, bench::make_contender(w, peer, settings, rounds.updates()), {}});
+    }
   }
   time_in_turns(entries, rounds);
   for (const Entry& entry : entries) {
-    print(entry, w, median(entry.seconds) / static_cast<double>(rounds.steps));
+    print(entry, median(entry.seconds) / static_cast<double>(rounds.steps));
     fmt::print(stderr, "{}", entry.contender->timeline());
   }
   return 0;

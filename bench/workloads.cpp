@@ -159,6 +159,51 @@ class Lstm final : public Network {
   nn::Linear head = nullptr;
 };
 
+/// Attention from one sequence to another. LibTorch's module asks on the host whether query and key
+/// are equal, which is a guard of a traced step; the same step without that is its measure.
+class Attention final : public Network {
+ public:
+  explicit Attention(bool asks) : asks_(asks) {
+    query = register_module("query", nn::Linear(kWidth, kWidth));
+    attention = register_module(
+        "attention", nn::MultiheadAttention(nn::MultiheadAttentionOptions(kWidth, kHeads)));
+    head = register_module("head", nn::Linear(kWidth, 10));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    const at::Tensor q = query(x);
+    return head(asks_ ? std::get<0>(attention->forward(q, x, x)) : attend(q, x));
+  }
+
+  static constexpr int64_t kWidth = 128;
+  static constexpr int64_t kHeads = 4;
+
+ private:
+  // What torch::nn::functional::multi_head_attention_forward does once it has asked.
+  at::Tensor attend(const at::Tensor& from, const at::Tensor& to) {
+    const at::Tensor& weight = attention->in_proj_weight;
+    const at::Tensor& bias = attention->in_proj_bias;
+    const at::Tensor q = at::linear(from, weight.slice(0, 0, kWidth), bias.slice(0, 0, kWidth));
+    const auto kv = at::linear(to, weight.slice(0, kWidth), bias.slice(0, kWidth)).chunk(2, -1);
+    const int64_t columns = from.size(1) * kHeads;
+    const auto by_head = [&](const at::Tensor& x) {
+      return x.contiguous().view({-1, columns, kWidth / kHeads}).transpose(0, 1);
+    };
+    const at::Tensor scaled = q * (1 / std::sqrt(kWidth / kHeads));
+    const at::Tensor weights = at::bmm(by_head(scaled), by_head(kv[0]).transpose(1, 2)).softmax(-1);
+    const at::Tensor result = at::bmm(weights, by_head(kv[1]))
+                                  .transpose(0, 1)
+                                  .contiguous()
+                                  .view({from.size(0), from.size(1), kWidth});
+    return attention->out_proj->forward(result);
+  }
+
+  bool asks_;
+  nn::Linear query = nullptr;
+  nn::MultiheadAttention attention = nullptr;
+  nn::Linear head = nullptr;
+};
+
 Workload make_mlp(const char* name, Rule rule, double lr) {
   Workload w;
   w.name = name;
@@ -207,6 +252,19 @@ Workload make_lstm() {
   return w;
 }
 
+Workload make_attention(const char* name, bool asks) {
+  Workload w;
+  w.name = name;
+  w.rule = Rule::AdamW;
+  w.lr = 1e-3;
+  w.make_network = [asks] { return std::make_shared<Attention>(asks); };
+  w.make_batch = [] {
+    return TensorMap{{"x", torch::rand({32, 16, Attention::kWidth})},
+                     {"label", torch::randint(10, {32, 16})}};
+  };
+  return w;
+}
+
 Workload make_accum() {
   Workload w = make_mlp("accum", Rule::SgdMomentum, 0.01);
   w.micro_batches = 4;
@@ -227,7 +285,9 @@ const std::vector<Workload>& workloads() {
                                             make_gpt("gpt", {4, 4, 128, 64}, 8),
                                             make_gpt("gptbig", {6, 6, 384, 256}, 4),
                                             make_lstm(),
-                                            make_accum()};
+                                            make_accum(),
+                                            make_attention("attention", /*asks=*/true),
+                                            make_attention("unasked", /*asks=*/false)};
   return all;
 }
 
