@@ -45,6 +45,11 @@ TEST_CASE("what a step depends on in a module changes its fingerprint, and value
     CHECK(of(network) == before);
     return;
   }
+  SUBCASE("a member that is assigned and not registered, as docs/tracing.md says") {
+    network.linear().weight = torch::zeros({3, 4});
+    CHECK(of(network) == before);
+    return;
+  }
   SUBCASE("a frozen parameter") {
     network.linear().weight.requires_grad_(false);
   }
