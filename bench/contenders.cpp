@@ -19,8 +19,8 @@
 #include "loops/fit_run.h"
 #include "models/from_module.h"
 #include "optim/clip.h"
-#include "optim/lr_schedulers.h"
 #include "optim/optimizers.h"
+#include "optim/schedulers.h"
 #include "trainer/trainer.h"
 
 namespace bench {

@@ -134,4 +134,28 @@ std::string MetricDirection::subject() const {
       "{}, of which {} values are better", metric_, *better_ == Better::Lower ? "lower" : "higher");
 }
 
+double MetricDirection::newest_value(const Trainer& trainer) const {
+  const Metrics& metrics = trainer.state().last_metrics;
+  if (const std::optional<double> value = metrics.number(metric_)) {
+    return *value;
+  }
+  std::vector<std::string> known;
+  for (const Metrics::Item& item : metrics.items()) {
+    known.push_back(item.first);
+  }
+  throw UsageError(fmt::format("{}: nothing logged the metric \"{}\" until update {}{}",
+                               callback_,
+                               metric_,
+                               trainer.state().global_step(),
+                               suggestion(metric_, known)));
+}
+
+bool is_followed_now(const Trainer& trainer, const std::string& when) {
+  const State& state = trainer.state();
+  const bool ends_epoch = state.timestamp.epoch > state.previous.epoch;
+  const bool is_due =
+      (when == "update" && trainer.is_log_step()) || (when == "epoch" && ends_epoch);
+  return state.phase.is_last && is_due;
+}
+
 }  // namespace rondo

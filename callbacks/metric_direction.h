@@ -31,6 +31,10 @@ class MetricDirection {
 
   const std::string& metric() const { return metric_; }
 
+  /// The newest value that was logged.
+  /// \throws UsageError  when nothing logged the metric so far; names what was
+  double newest_value(const Trainer& trainer) const;
+
   /// After `resolve`.
   bool is_better(double a, double b) const { return better_ == Better::Lower ? a < b : a > b; }
 
@@ -43,5 +47,9 @@ class MetricDirection {
   std::string direction_;
   std::optional<Better> better_;
 };
+
+/// True at the end of a batch after which a metric is looked at that is followed "update" by update
+/// (on log steps) or "epoch" by epoch. What the step logs is known after its closures.
+bool is_followed_now(const Trainer& trainer, const std::string& when);
 
 }  // namespace rondo

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "core/error.h"
-#include "core/glob.h"
 #include "core/require.h"
 #include "trainer/trainer.h"
 
@@ -33,12 +31,7 @@ void MetricStopper::on_fit_start(Trainer& trainer, const DataLoader&, const Load
 
 void MetricStopper::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
-  const State& state = trainer.state();
-  const bool ends_epoch = state.timestamp.epoch > state.previous.epoch;
-  const bool is_due =
-      (when_ == "update" && trainer.is_log_step()) || (when_ == "epoch" && ends_epoch);
-  if (state.phase.is_last && is_due) {
-    // What the step logs is known after its closures, which come first.
+  if (is_followed_now(trainer, when_)) {
     trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { look_now(trainer); });
   }
 }
@@ -50,20 +43,7 @@ void MetricStopper::run_validation(Trainer& trainer, std::optional<int64_t>, boo
 }
 
 void MetricStopper::look_now(Trainer& trainer) {
-  const Metrics& metrics = trainer.state().last_metrics;
-  const std::optional<double> value = metrics.number(direction_.metric());
-  if (!value) {
-    std::vector<std::string> known;
-    for (const Metrics::Item& item : metrics.items()) {
-      known.push_back(item.first);
-    }
-    throw UsageError(fmt::format("{}: nothing logged the metric \"{}\" until update {}{}",
-                                 name_,
-                                 direction_.metric(),
-                                 trainer.state().global_step(),
-                                 suggestion(direction_.metric(), known)));
-  }
-  look(trainer.state().timestamp, *value);
+  look(trainer.state().timestamp, direction_.newest_value(trainer));
   stop_when_over(trainer);
 }
 

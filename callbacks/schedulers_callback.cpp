@@ -66,6 +66,43 @@ void warn_of_jump(const Trainer& trainer,
   }
 }
 
+/// A schedule over fewer updates than the run has trains the rest with its last value, which is
+/// often zero.
+void warn_of_end(const Trainer& trainer, const Scheduler& scheduler) {
+  const std::optional<Time>& total = trainer.state().plan->length().total;
+  const double length = scheduler.length();
+  if (!total || total->unit() != scheduler.unit() || length >= total->value()) {
+    return;
+  }
+  const Time end = Time::in(scheduler.unit(), static_cast<int64_t>(length));
+  trainer.log().warning(fmt::format(
+      "{} ends at {} of {}: {} stays at {:.6g}{} for the rest of the run. Make it as long as "
+      "the run, or let SequentialLR say what comes next",
+      class_name(typeid(scheduler)),
+      end.to_string(),
+      total->to_string(),
+      scheduler.target().param_group_key,
+      scheduler.at(length),
+      scheduler.target().relative ? " of its own value" : ""));
+}
+
+/// What the state of a scheduler is about.
+std::string subject_of(const Scheduler& scheduler) {
+  return class_name(typeid(scheduler)) + " of " + scheduler.followed()->name;
+}
+
+/// What a checkpoint has of the scheduler at its place in the list; null when that is about
+/// something else.
+const StateDict* own_state(const Scheduler& scheduler, size_t place, const StateValue* saved) {
+  if (saved == nullptr || place >= saved->as_list().size()) {
+    return nullptr;
+  }
+  const StateDict& found = saved->as_list()[place].as_dict();
+  const StateValue* const subject = found.find("subject");
+  const bool is_own = subject != nullptr && subject->as_string() == subject_of(scheduler);
+  return is_own ? &found.at("state").as_dict() : nullptr;
+}
+
 }  // namespace
 
 void SchedulersCallback::setup(Trainer& trainer) {
@@ -73,20 +110,88 @@ void SchedulersCallback::setup(Trainer& trainer) {
   if (!state.optimizer) {
     return;
   }
+  if (trainer.options().loop.scale_schedule_ratio != 1.0 && trainer.options().schedulers.empty()) {
+    throw UsageError(
+        "loop.scale_schedule_ratio stretches a run with its schedules, and this run has none: set "
+        "the length of the run itself");
+  }
   for (const Factory<Scheduler>& factory : trainer.options().schedulers) {
     state.schedulers.push_back(factory.make());
   }
   check_schedulers(state.schedulers, *state.optimizer);
+  for (size_t i = 0; i < state.schedulers.size(); ++i) {
+    Scheduler& scheduler = *state.schedulers[i];
+    scheduler.attach(*state.optimizer);
+    if (const FollowedMetric* metric = scheduler.followed()) {
+      followers_.push_back({i, {class_name(typeid(scheduler)), metric->name, metric->direction}});
+    }
+  }
 }
 
-void SchedulersCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+void SchedulersCallback::post_setup(Trainer& trainer) {
+  for (Follower& follower : followers_) {
+    follower.direction.guess(trainer);
+  }
+}
+
+void SchedulersCallback::on_fit_start(Trainer& trainer,
+                                      const DataLoader&,
+                                      const Loaders& val,
+                                      Loop&) {
   State& state = trainer.state();
+  for (Follower& follower : followers_) {
+    follower.direction.resolve(trainer, val);
+  }
   for (const auto& scheduler : state.schedulers) {
-    scheduler->resolve(state.plan->length());
+    scheduler->resolve(state.plan->length(), trainer.options().loop.scale_schedule_ratio);
+    warn_of_end(trainer, *scheduler);
     const std::vector<double> before = values_of(driven(*scheduler, *state.optimizer));
     scheduler->write(state.timestamp, *state.optimizer);
     if (goes_on(trainer)) {
       warn_of_jump(trainer, *scheduler, before, values_of(driven(*scheduler, *state.optimizer)));
+    }
+  }
+}
+
+void SchedulersCallback::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  if (followers_.empty()) {
+    return;
+  }
+  for (const char* when : {"update", "epoch"}) {
+    if (is_followed_now(trainer, when)) {
+      trainer.defer(
+          {}, [this, &trainer, when](const std::vector<at::Tensor>&) { observe(trainer, when); });
+    }
+  }
+}
+
+void SchedulersCallback::run_validation(Trainer& trainer, std::optional<int64_t>, bool) {
+  if (trainer.state().plan != nullptr) {
+    observe(trainer, "validation");
+  }
+}
+
+void SchedulersCallback::observe(Trainer& trainer, const std::string& when) {
+  State& state = trainer.state();
+  for (const Follower& follower : followers_) {
+    Scheduler& scheduler = *state.schedulers[follower.scheduler];
+    if (scheduler.followed()->when != when) {
+      continue;
+    }
+    const double value = follower.direction.newest_value(trainer);
+    const double before = scheduler.value(0.0);
+    scheduler.observe(follower.direction.is_better(0.0, 1.0) ? value : -value);
+    scheduler.write(state.timestamp, *state.optimizer);
+    if (scheduler.value(0.0) != before) {
+      trainer.log().info(fmt::format("{}: {} from {:.6g} to {:.6g} after update {}, {} = {:.6g}",
+                                     class_name(typeid(scheduler)),
+                                     scheduler.target().param_group_key,
+                                     before,
+                                     scheduler.value(0.0),
+                                     state.timestamp.update,
+                                     follower.direction.metric(),
+                                     value));
     }
   }
 }
@@ -107,17 +212,32 @@ void SchedulersCallback::step(Trainer& trainer) {
 void SchedulersCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   StateList saved;
   for (size_t i = 0; i < trainer.state().schedulers.size(); ++i) {
-    // For whoever reads the file; a resumed run needs no more than the timestamp.
-    saved.push_back(StateDict{{"updates", trainer.state().timestamp.update}});
+    const Scheduler& scheduler = *trainer.state().schedulers[i];
+    // For readers of the file: functions of how far the run is need no state.
+    StateDict one = {{"updates", trainer.state().timestamp.update}};
+    if (scheduler.followed() != nullptr) {
+      one.set("subject", subject_of(scheduler));
+      one.set("state", scheduler.save_state());
+    }
+    saved.emplace_back(std::move(one));
   }
   if (!saved.empty()) {
     state.set("schedulers", std::move(saved));
   }
 }
 
-void SchedulersCallback::check_checkpoint(Trainer&, const StateDict& state) {
-  if (const StateValue* saved = state.find("schedulers")) {
+void SchedulersCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* const saved = state.find("schedulers");
+  if (saved != nullptr) {
     saved->as_list();
+  }
+  for (const Follower& follower : followers_) {
+    Scheduler& scheduler = *trainer.state().schedulers[follower.scheduler];
+    if (const StateDict* const own = own_state(scheduler, follower.scheduler, saved)) {
+      const StateDict before = scheduler.save_state();
+      scheduler.load_state(*own);
+      scheduler.load_state(before);
+    }
   }
 }
 
@@ -132,6 +252,15 @@ void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
         "how far the run is",
         then,
         now));
+  }
+  for (const Follower& follower : followers_) {
+    Scheduler& scheduler = *trainer.state().schedulers[follower.scheduler];
+    const StateDict* const own = own_state(scheduler, follower.scheduler, saved);
+    if (own == nullptr && trains) {
+      trainer.log().warning(subject_of(scheduler) +
+                            " begins afresh: the checkpoint has no state of it at its place");
+    }
+    scheduler.load_state(own != nullptr ? *own : StateDict());
   }
 }
 

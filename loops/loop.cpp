@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "callbacks/hooks.h"
 #include "core/error.h"
 #include "core/require.h"
@@ -71,6 +73,10 @@ TrainingLoop::TrainingLoop(const Options& options)
   require_eval_steps(options.eval_steps);
   require_count("loop.grad_accum_steps", options.grad_accum_steps);
   require_frequency(options.eval_frequency);
+  if (!std::isfinite(options.scale_schedule_ratio) || options.scale_schedule_ratio <= 0.0) {
+    throw UsageError(fmt::format("loop.scale_schedule_ratio: expected a number > 0, got {}",
+                                 options.scale_schedule_ratio));
+  }
   if (options.num_epochs && options.num_steps) {
     throw UsageError("loop: num_epochs and num_steps exclude each other; give one of them");
   }

@@ -20,6 +20,7 @@ struct LoopOptions {
   Time eval_frequency = 1.0;       ///< between two validations; a fraction of the run; 0: never
   std::optional<Time> eval_steps;  ///< batches of a validation, or a share of its pass; absent: all
   int64_t grad_accum_steps = 1;    ///< batches of an update, >= 1
+  double scale_schedule_ratio = 1.0;  ///< stretches the run and its schedules alike, > 0
 };
 
 /// Decides what comes next and when a run is over; the callback of slot `loop`.

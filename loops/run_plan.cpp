@@ -1,29 +1,43 @@
 #include "loops/run_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "core/error.h"
 
 namespace rondo {
 
 namespace {
 
+Time scaled(const Time& limit, double ratio) {
+  const Time found = limit * ratio;
+  if (found.is_zero()) {
+    throw UsageError(fmt::format(
+        "loop.scale_schedule_ratio = {} leaves nothing of a run of {}", ratio, limit.to_string()));
+  }
+  return found;
+}
+
 /// The limits of a run as totals.
 std::vector<Time> limits_of(const LoopOptions& options, const Timestamp& start) {
   std::vector<Time> limits;
   if (options.max_steps) {
-    limits.emplace_back(*options.max_steps);
+    limits.push_back(scaled(*options.max_steps, options.scale_schedule_ratio));
   }
   if (options.num_steps) {
-    limits.push_back(Time(start.update) + Time(*options.num_steps));
+    limits.push_back(Time(start.update) + scaled(*options.num_steps, options.scale_schedule_ratio));
   }
   if (options.num_epochs) {
-    limits.push_back(counted(Time::in(TimeUnit::Epoch, *options.num_epochs),
-                             {std::nullopt, options.steps_per_epoch}));
+    const Time epochs = Time::in(TimeUnit::Epoch, *options.num_epochs);
+    limits.push_back(scaled(counted(epochs, {std::nullopt, options.steps_per_epoch}),
+                            options.scale_schedule_ratio));
   }
   if (options.max_duration) {
-    limits.push_back(*options.max_duration);
+    limits.push_back(scaled(*options.max_duration, options.scale_schedule_ratio));
   }
   if (limits.empty()) {
-    limits.push_back(Time::in(TimeUnit::Epoch, 1));
+    limits.push_back(scaled(Time::in(TimeUnit::Epoch, 1), options.scale_schedule_ratio));
   }
   return limits;
 }

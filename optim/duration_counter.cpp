@@ -6,12 +6,30 @@
 
 namespace rondo {
 
-double DurationCounter::count(const std::string& option, const Time& duration, int64_t least) {
+Time DurationCounter::scaled(const std::string& option, const Time& duration) const {
+  const Time found = duration * ratio_;
+  if (found.is_zero() && !duration.is_zero()) {
+    throw UsageError(
+        fmt::format("{}: loop.scale_schedule_ratio = {} leaves nothing of {}; set a larger ratio",
+                    option,
+                    ratio_,
+                    duration.to_string()));
+  }
+  return found;
+}
+
+double DurationCounter::count(const std::string& option,
+                              const Time& duration,
+                              int64_t least,
+                              bool is_scaled) {
   Time found = duration;
   try {
     found = counted(duration, run_);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+  if (is_scaled && duration.unit() != TimeUnit::Fraction) {
+    found = scaled(option, found);
   }
   if (found.count() < least) {
     throw UsageError(fmt::format("{}: expected at least {}, got {} ({})",

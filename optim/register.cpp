@@ -6,6 +6,7 @@
 #include "optim/internal/update_operator.h"
 #include "optim/operators.h"
 #include "optim/optimizers.h"
+#include "optim/schedulers.h"
 
 namespace rondo {
 
@@ -49,6 +50,14 @@ using Builtin = Optimizers<AdaBelief,
                            Rprop,
                            Sgd>;
 
+/// Every scheduler that rondo brings, but for those that consist of others.
+template <class... T>
+struct Schedulers {
+  static void add_to(Registry<Scheduler>& registry) {
+    (T::table().template add_to<T>(registry), ...);
+  }
+};
+
 }  // namespace
 
 void register_builtin_optimizers(Registry<Optimizer>& registry) {
@@ -66,11 +75,25 @@ void register_optimizer_operators() {
 }
 
 void register_builtin_schedulers(Registry<Scheduler>& registry) {
-  register_constant_lr(registry);
-  register_cosine_decay_lr(registry);
-  register_linear_lr(registry);
+  Schedulers<ConstantLR,
+             CosineAnnealingLR,
+             CosineAnnealingWarmRestarts,
+             CosineDecayLR,
+             CyclicLR,
+             ExponentialLR,
+             InverseExponentialTimeDecayLR,
+             InverseSquareRootDecayLR,
+             LinearLR,
+             MultiplicativeLR,
+             MultiStepLR,
+             OneCycleLR,
+             PiecewiseConstantLR,
+             PolynomialLR,
+             ReduceLROnPlateau,
+             StepLR,
+             WarmupStableDecayLR>::add_to(registry);
+  register_schedule_products(registry);
   register_sequential_lr(registry);
-  register_step_lr(registry);
 }
 
 }  // namespace rondo

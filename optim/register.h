@@ -9,11 +9,9 @@ namespace rondo {
 /// Every optimizer that a config can name.
 void register_builtin_optimizers(Registry<Optimizer>& registry);
 
-void register_constant_lr(Registry<Scheduler>& registry);
-void register_linear_lr(Registry<Scheduler>& registry);
-void register_cosine_decay_lr(Registry<Scheduler>& registry);
-void register_step_lr(Registry<Scheduler>& registry);
-/// \param registry  where its parts are looked up too: it must stay where it is
+/// Those that consist of others.
+/// \param registry  where parts are looked up too: it must stay where it is
+void register_schedule_products(Registry<Scheduler>& registry);
 void register_sequential_lr(Registry<Scheduler>& registry);
 
 /// Every scheduler that a config can name.

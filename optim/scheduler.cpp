@@ -34,6 +34,14 @@ std::string conflict(const SchedulerTarget& a, const SchedulerTarget& b) {
   return "";
 }
 
+/// The number of that name, which the group has.
+const at::Tensor& number_of(const ParamGroup& group, const std::string& name) {
+  const NamedTensors& numbers = group.numbers();
+  return std::find_if(
+             numbers.begin(), numbers.end(), [&](const NamedTensor& n) { return n.first == name; })
+      ->second;
+}
+
 void check_exists(const SchedulerTarget& target,
                   const std::string& who,
                   const Optimizer& optimizer) {
@@ -66,17 +74,53 @@ bool Scheduler::drives(const ParamGroup& group) const {
   return tags.empty() || std::find(tags.begin(), tags.end(), group.tag) != tags.end();
 }
 
-void Scheduler::resolve(const RunLength& run) {
-  DurationCounter counter(run);
-  count_durations(counter);
+void Scheduler::attach(const Optimizer& optimizer) {
+  initial_.clear();
+  if (!target_.relative) {
+    return;
+  }
+  for (const ParamGroup& group : optimizer.groups()) {
+    initial_.push_back(*number_of(group, target_.param_group_key).data_ptr<double>());
+  }
+}
+
+void Scheduler::resolve(const RunLength& run, double ratio) {
+  DurationCounter counter(run, ratio);
+  count(counter);
   unit_ = counter.unit();
 }
 
+void Scheduler::count(DurationCounter& counter) {
+  count_durations(counter);
+  target_.warmup.count(counter, class_name(typeid(*this)) + ".warmup", 0, target_.scale_warmup);
+  if (target_.warmup > 0.0 && target_.warmup >= length()) {
+    throw UsageError(fmt::format(
+        "{}.warmup: expected less than the length of the schedule, which ends at {}, got {}",
+        class_name(typeid(*this)),
+        length(),
+        target_.warmup.time().to_string()));
+  }
+}
+
+double Scheduler::at(double done) const {
+  const double warmup = target_.warmup;
+  if (warmup <= 0.0) {
+    return value(done);
+  }
+  const double length = this->length();
+  const bool has_end = length != kEndless;
+  if (done < warmup) {
+    return value(has_end ? 0.0 : warmup) * (done / warmup);
+  }
+  return value(has_end ? (done - warmup) / (length - warmup) * length : done);
+}
+
 void Scheduler::write(const Timestamp& now, Optimizer& optimizer) const {
-  const double number = value(now.amount(unit_));
-  for (ParamGroup& group : optimizer.groups()) {
-    if (drives(group)) {
-      *group[target_.param_group_key].data_ptr<double>() = number;
+  const double number = at(now.amount(unit_));
+  std::vector<ParamGroup>& groups = optimizer.groups();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (drives(groups[i])) {
+      *groups[i][target_.param_group_key].data_ptr<double>() = number * scale_of(i);
     }
   }
 }

@@ -134,7 +134,32 @@ std::vector<StepProgram> programs_of_group(const std::vector<RecordedStep>& reco
   return programs;
 }
 
-ExportedSchedule table_of(const Scheduler& scheduler, const RunPlan& plan) {
+/// By which a scheduler multiplies its values: one number for all groups that it drives.
+double scale_of(const Scheduler& scheduler, const Optimizer& optimizer) {
+  std::optional<double> scale;
+  for (size_t i = 0; i < optimizer.groups().size(); ++i) {
+    if (!scheduler.drives(optimizer.groups()[i])) {
+      continue;
+    }
+    if (scale && *scale != scheduler.scale_of(i)) {
+      throw NotSupportedError(
+          "a relative schedule of groups with different numbers cannot be exported: give each "
+          "group "
+          "its own schedule");
+    }
+    scale = scheduler.scale_of(i);
+  }
+  return scale.value_or(1.0);
+}
+
+ExportedSchedule table_of(const Scheduler& scheduler, const State& state) {
+  const RunPlan& plan = *state.plan;
+  if (scheduler.followed() != nullptr) {
+    throw NotSupportedError(
+        fmt::format("{} follows the metric {}, which a program without the trainer does not have",
+                    class_name(typeid(scheduler)),
+                    scheduler.followed()->name));
+  }
   if (scheduler.unit() != TimeUnit::Update) {
     throw NotSupportedError(
         "a program without the trainer counts updates only: write the durations of schedules in "
@@ -148,9 +173,10 @@ ExportedSchedule table_of(const Scheduler& scheduler, const RunPlan& plan) {
         "a schedule without an end cannot be exported from a run whose length in updates is not "
         "known: set loop.max_steps");
   }
+  const double scale = scale_of(scheduler, *state.optimizer);
   ExportedSchedule table;
   for (int64_t updates = 0; updates <= static_cast<int64_t>(length); ++updates) {
-    table.values.push_back(scheduler.value(static_cast<double>(updates)));
+    table.values.push_back(scheduler.at(static_cast<double>(updates)) * scale);
   }
   return table;
 }
@@ -164,7 +190,7 @@ std::vector<ExportedSchedule> schedules_of(const StepProgram& program, const Sta
           "leave the callback out that makes it",
           name));
     }
-    tables.push_back(table_of(*state.schedulers[tables.size()], *state.plan));
+    tables.push_back(table_of(*state.schedulers[tables.size()], state));
   }
   return tables;
 }

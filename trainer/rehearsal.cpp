@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -243,7 +244,9 @@ Rehearsal train_for(const RunConfig& run,
 }  // namespace
 
 void set_length(LoopOptions& loop, int64_t updates) {
-  loop.max_steps = updates;
+  // The limit is scaled again.
+  loop.max_steps =
+      static_cast<int64_t>(std::ceil(static_cast<double>(updates) / loop.scale_schedule_ratio));
   loop.num_steps.reset();
   loop.num_epochs.reset();
   loop.max_duration.reset();

@@ -183,7 +183,11 @@ KeyTable<LoopOptions> loop_keys() {
       .key("grad_accum_steps",
            &LoopOptions::grad_accum_steps,
            count,
-           "batches whose gradients make up an update");
+           "batches whose gradients make up an update")
+      .key("scale_schedule_ratio",
+           &LoopOptions::scale_schedule_ratio,
+           greater_than(0),
+           "factor of the run's length and of its schedules' durations, but of warm-ups");
   return keys;
 }
 

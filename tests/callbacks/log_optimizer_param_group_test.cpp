@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "optim/sgd.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -34,7 +34,7 @@ TEST_CASE(
     linear.initial_learning_rate = 1.0;
     linear.end_learning_rate = 0.0;
     linear.total_iters = 4;
-    linear.param_group_tags = {"biases"};
+    linear.target.param_group_tags = {"biases"};
     TrainerOptions options = tiny_options(dir / "run");
     options.backend.mode = mode;
     options.optimizer = use<Sgd>(sgd);

@@ -71,6 +71,27 @@ const std::vector<Named> kSchedulers = {
     {"LinearLR", R"(initial_learning_rate = 1e-4, end_learning_rate = 2e-3, total_iters = "2ep")"},
     {"CosineDecayLR", "initial_learning_rate = 2e-3, end_learning_rate = 1e-5, total_iters = 0.75"},
     {"StepLR", "initial_learning_rate = 2e-3, step_size = 7, gamma = 0.5"},
+    {"PolynomialLR", "initial_learning_rate = 2e-3, power = 2.0, total_iters = 0.8, warmup = 3"},
+    {"WarmupStableDecayLR", "learning_rate = 2e-3, warmup_iters = 4, decay_iters = 0.3"},
+    {"ExponentialLR", "initial_learning_rate = 2e-3, decay_rate = 0.5, total_iters = \"1ep\""},
+    {"InverseExponentialTimeDecayLR",
+     "initial_learning_rate = 2e-3, decay_rate = 0.5, total_iters = 9"},
+    {"InverseSquareRootDecayLR", "initial_learning_rate = 2e-3, warmup_steps = 5, warmup = 5"},
+    {"MultiplicativeLR", "initial_learning_rate = 1.0, coefficient = 0.97, relative = true"},
+    {"MultiStepLR", "initial_learning_rate = 2e-3, milestones = [5, 0.5], gamma = 0.3"},
+    {"PiecewiseConstantLR", "learning_rates = [1e-3, 2e-3, 1e-4], milestones = [3, 15]"},
+    {"CosineAnnealingLR", "initial_learning_rate = 2e-3, T_max = 9"},
+    {"CosineAnnealingWarmRestarts", "initial_learning_rate = 2e-3, T_0 = 4, T_mult = 2.0"},
+    {"CyclicLR", "base_lr = 1e-4, max_lr = 2e-3, step_size_up = 3, step_size_down = 5"},
+    {"OneCycleLR", "initial_learning_rate = 1e-4, max_lr = 2e-3"},
+    {"ReduceLROnPlateau",
+     R"(initial_learning_rate = 2e-3, metric = "loss", when = "update", patience = 1, factor = 0.7)"},
+    {"ProductLR",
+     "schedulers = [{ LinearLR = { initial_learning_rate = 2e-3 } }, "
+     "{ StepLR = { initial_learning_rate = 1.0, step_size = 7 } }]"},
+    {"ChainedScheduler",
+     "schedulers = [{ LinearLR = { initial_learning_rate = 2e-3 } }, "
+     "{ StepLR = { initial_learning_rate = 1.0, step_size = 7 } }]"},
     {"LinearLR",
      R"(initial_learning_rate = 1e-4, end_learning_rate = 2e-3, total_iters = "150sp")"},
     {"SequentialLR",
@@ -272,7 +293,7 @@ TEST_CASE("what is drawn is all that is built in") {
   for (const auto& entry : fs::directory_iterator(RONDO_SOURCE_DIR "/configs/recipes")) {
     CHECK(has_name(kRecipes, entry.path().filename().string()));
   }
-  CHECK(described("schedulers").size() >= 5);
+  CHECK(described("schedulers").size() >= 20);
 }
 
 TEST_SUITE_END();

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "optim/sgd.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -10,7 +10,7 @@
 
 #include "callbacks/dataloader_callback.h"
 #include "core/error.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -152,4 +152,25 @@ TEST_CASE("C37: a fraction of a run whose length is unknown is refused") {
   CHECK_THROWS_AS(RunPlan(options, {}, std::nullopt), UsageError);
 }
 
+TEST_CASE("C18: a ratio scales every limit, rounded down; fractions follow") {
+  LoopOptions options = steps(10, 0.5);
+  options.scale_schedule_ratio = 0.5;
+  CHECK(stretches(options) == Lengths{3, 2});
+  options = {};
+  options.num_epochs = 4;
+  options.eval_frequency = "1ep";
+  options.scale_schedule_ratio = 0.5;
+  CHECK(stretches(options, 0, 10) == Lengths{10, 10});
+  options = {};
+  options.max_duration = "1000sp";
+  options.scale_schedule_ratio = 0.25;
+  CHECK(RunPlan(options, {}, 10).length().total == Time("250sp"));
+}
+
+TEST_CASE("C19: a ratio that leaves nothing of a limit is an error") {
+  LoopOptions options = steps(3, 1.0);
+  options.scale_schedule_ratio = 0.25;
+  CHECK_THROWS_AS(RunPlan(options, {}, 10), UsageError);
+}
+
 TEST_SUITE_END();

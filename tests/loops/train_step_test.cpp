@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "models/from_module.h"
 #include "models/module_model.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "optim/sgd.h"
 #include "support/probe_callback.h"
 #include "support/recording_callback.h"

@@ -4,7 +4,7 @@
 #include <torch/types.h>
 
 #include "optim/adam.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "optim/sgd.h"
 #include "parameters.h"
 
@@ -83,15 +83,17 @@ TEST_CASE("values out of range are faults before anything is built") {
 TEST_CASE("every registered scheduler is built and written back with every default") {
   Registry<Scheduler> registry("scheduler");
   register_builtin_schedulers(registry);
-  CHECK(registry.entries().size() == 5);
+  CHECK(registry.entries().size() == 20);
   for (const auto& entry : registry.entries()) {
     CAPTURE(entry.name);
-    CHECK(entry.keys->keys().size() >= 4);
+    CHECK(entry.keys->keys().size() >= 6);
   }
   CHECK(
       registry.write(use<LinearLR>({0.1, 0.0, "2ep"})).to_text() ==
       "{ LinearLR = { initial_learning_rate = 0.1, end_learning_rate = 0.0, total_iters = \"2ep\", "
-      "param_group_key = \"lr\", param_group_tags = [] } }");
+      "param_group_key = \"lr\", param_group_tags = [], relative = false, warmup = 0, scale_warmup "
+      "= "
+      "false } }");
 }
 
 TEST_SUITE_END();

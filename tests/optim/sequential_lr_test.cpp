@@ -1,10 +1,10 @@
-#include "optim/sequential_lr.h"
+#include "optim/schedules/sequential_lr.h"
 
 #include <doctest/doctest.h>
 
 #include "core/error.h"
-#include "optim/lr_schedulers.h"
 #include "optim/register.h"
+#include "optim/schedulers.h"
 
 using namespace rondo;
 
@@ -44,8 +44,9 @@ TEST_CASE("T138: milestones are the running sums of total_iters; a list that dif
   options.milestones = {"1ep", 0.5};
   SequentialLR in_other_units(options);
   CHECK_NOTHROW(in_other_units.resolve({100, 10}));
-  for (const std::vector<Time>& wrong :
-       {std::vector<Time>{10, 40}, std::vector<Time>{10}, std::vector<Time>{10, 50, 60}}) {
+  for (const std::vector<Duration>& wrong : {std::vector<Duration>{10, 40},
+                                             std::vector<Duration>{10},
+                                             std::vector<Duration>{10, 50, 60}}) {
     options.milestones = wrong;
     SequentialLR sequence(options);
     CHECK_THROWS_AS(sequence.resolve({100, 10}), UsageError);
@@ -99,13 +100,57 @@ TEST_CASE("an endless part before the last, no parts, and parts with a target of
   options.schedulers = {use<ConstantLR>({0.1}), use<ConstantLR>({0.2})};
   SequentialLR endless(options);
   CHECK_THROWS_AS(endless.resolve({100, 10}), UsageError);
-  options.schedulers = {use<ConstantLR>({0.1, {}, "lr", {"a"}})};
+  options.schedulers = {use<ConstantLR>({0.1, {}, {"lr", {"a"}}})};
   CHECK_THROWS_AS(SequentialLR{options}, UsageError);
-  options.schedulers = {use<ConstantLR>({0.1, {}, "momentum"})};
+  options.schedulers = {use<ConstantLR>({0.1, {}, {"momentum"}})};
   CHECK_THROWS_AS(SequentialLR{options}, UsageError);
-  options.param_group_key = "momentum";
-  options.param_group_tags = {"a"};
+  options.target.param_group_key = "momentum";
+  options.target.param_group_tags = {"a"};
   CHECK(SequentialLR(options).target().param_group_key == "momentum");
+}
+
+TEST_CASE("a part without an end ends at its milestone, and milestones have to be in order") {
+  SequentialLR::Options options;
+  options.schedulers = {
+      use<ExponentialLR>({1.0, 0.5, 10}), use<LinearLR>({0.5, 0.0, 10}), use<ConstantLR>({0.1})};
+  options.milestones = {20, 30};
+  SequentialLR sequence(options);
+  sequence.resolve({100, 10});
+  CHECK(sequence.value(10) == 0.5);
+  CHECK(sequence.value(20) == 0.5);
+  CHECK(sequence.value(25) == 0.25);
+  CHECK(sequence.value(30) == 0.1);
+  options.schedulers[1] = use<ExponentialLR>({1.0, 0.5, 10});
+  options.milestones = {20, 10};
+  SequentialLR backwards(options);
+  CHECK_THROWS_AS(backwards.resolve({100, 10}), UsageError);
+}
+
+TEST_CASE("a ratio moves milestones with what they are the sums of, each rounded down") {
+  SequentialLR::Options options;
+  options.schedulers = {
+      use<LinearLR>({0.0, 1.0, 5}), use<LinearLR>({1.0, 0.0, 5}), use<ConstantLR>({0.1})};
+  options.milestones = {5, 10};
+  SequentialLR sequence(options);
+  sequence.resolve({100, 10}, 0.5);
+  CHECK(sequence.value(1) == 0.5);
+  CHECK(sequence.value(2) == 1.0);
+  CHECK(sequence.value(4) == 0.1);
+}
+
+TEST_CASE("a part has its own warm-up, and no own target") {
+  SequentialLR::Options options;
+  options.schedulers = {use<LinearLR>({1.0, 0.5, 10, {"lr", {}, false, 4}}),
+                        use<ConstantLR>({0.1})};
+  SequentialLR sequence(options);
+  sequence.resolve({100, 10});
+  CHECK(sequence.value(2) == 0.5);
+  CHECK(sequence.value(4) == 1.0);
+  CHECK(sequence.value(7) == 0.75);
+  options.schedulers = {use<ConstantLR>({0.1, {}, {"lr", {}, true}})};
+  CHECK_THROWS_AS(SequentialLR{options}, UsageError);
+  options.schedulers = {use<ReduceLROnPlateau>({0.1, "val/loss"})};
+  CHECK_THROWS_AS(SequentialLR{options}, UsageError);
 }
 
 TEST_CASE("a sequence is read from a config with its parts") {

@@ -440,4 +440,36 @@ TEST_CASE("a schedule that does not count updates is refused") {
   CHECK_THROWS_AS(export_step(run_of(options)), NotSupportedError);
 }
 
+TEST_CASE("a schedule that follows a metric is refused by its name") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  ReduceLROnPlateau::Options plateau;
+  plateau.metric = "loss";
+  plateau.when = "epoch";
+  options.schedulers = {use<ReduceLROnPlateau>(plateau)};
+  try {
+    export_step(run_of(options));
+    FAIL("nothing was thrown");
+  } catch (const NotSupportedError& error) {
+    CHECK(std::string(error.what()).find("ReduceLROnPlateau") != std::string::npos);
+  }
+}
+
+TEST_CASE("a relative schedule with a warm-up is exported as the numbers that it writes") {
+  const TempDir dir;
+  TrainerOptions options = options_for(dir);
+  options.schedulers = {use<LinearLR>({1.0, 0.0, 8, {"lr", {}, true, 4}})};
+  const std::vector<double> values = export_step(run_of(options)).schedules.at(0).at(0).values;
+  const std::vector<double> expected = {0.0, 0.005, 0.01, 0.015, 0.02, 0.015, 0.01, 0.005, 0.0};
+  REQUIRE(values.size() == expected.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    CHECK(values[i] == doctest::Approx(expected[i]));
+  }
+  AdamW::Options adam;
+  adam.lr = 0.02;
+  adam.params = {{{"*bias"}, "biases", {{"lr", 0.01}}}};
+  options.optimizer = use<AdamW>(adam);
+  CHECK_THROWS_AS(export_step(run_of(options)), NotSupportedError);
+}
+
 TEST_SUITE_END();

@@ -10,7 +10,7 @@
 #include "core/file_system.h"
 #include "models/from_module.h"
 #include "optim/adam.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/export_step.h"

@@ -12,7 +12,7 @@
 #include "core/file_system.h"
 #include "core/version.h"
 #include "data/tensor_dataset.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "support/probe_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"

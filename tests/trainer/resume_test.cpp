@@ -11,7 +11,7 @@
 #include "core/random.h"
 #include "loops/fit_run.h"
 #include "models/mlp.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "support/campaign.h"
 #include "support/every_optimizer.h"
 #include "support/probe_callback.h"

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "models/from_module.h"
 #include "optim/adam.h"
-#include "optim/lr_schedulers.h"
+#include "optim/schedulers.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
