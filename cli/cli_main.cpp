@@ -38,6 +38,8 @@ int run(const CommandLine& line, Registries& registries) {
       return run_describe(line, registries);
     case Command::ExportStep:
       return run_export_step(line, registries);
+    case Command::PlotSchedule:
+      return run_plot_schedule(line, registries);
     case Command::Inspect:
       return run_inspect(line, registries);
     case Command::Version:

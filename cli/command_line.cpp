@@ -27,6 +27,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"validate_all", Command::ValidateAll},
                                      {"predict", Command::Predict},
                                      {"plan", Command::Plan},
+                                     {"plot-schedule", Command::PlotSchedule},
                                      {"verify-resume", Command::VerifyResume},
                                      {"checkpoint", Command::Checkpoint},
                                      {"debug", Command::Debug},
@@ -127,6 +128,17 @@ void add_plan(CLI::App& root, CommandLine& line) {
                  line.memory_limit,
                  "Exit with code 1 when the process would need more memory, such as 512MB or 2GiB")
       ->type_name("SIZE");
+}
+
+void add_plot_schedule(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "plot-schedule", "Draw the schedules of a run, such as its learning rate over its updates");
+  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
+  app.add_option("overrides", line.overrides, "Values that replace those of the file")
+      ->type_name("KEY.PATH=VALUE")
+      ->check(override_fault);
+  app.add_option("--svg", line.svg, "Also write the drawing into this file")->type_name("FILE.svg");
+  add_plugins(app, line);
 }
 
 void add_verify_resume(CLI::App& root, CommandLine& line) {
@@ -237,6 +249,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_validate_all(root, line);
   add_evaluation(root, "predict", "Write the model's outputs for a data set to a file", line);
   add_plan(root, line);
+  add_plot_schedule(root, line);
   add_verify_resume(root, line);
   add_checkpoint(root, line);
   add_debug(root, line);

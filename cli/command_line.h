@@ -13,6 +13,7 @@ enum class Command {
   ValidateAll,
   Predict,
   Plan,
+  PlotSchedule,
   VerifyResume,
   Checkpoint,
   Debug,
@@ -51,6 +52,7 @@ struct CommandLine {
   bool timeline = false;               ///< inspect: where the time of a replay goes
   int64_t replays = 50;                ///< inspect: of each step that a timeline measures, >= 1
   std::string memory_limit;            ///< plan: such as 512MB; empty: none
+  std::string svg;                     ///< plot-schedule: the picture to write; empty: none
   std::string graph;                   ///< inspect: the step whose graph to print; empty: none
 };
 

@@ -20,6 +20,7 @@ int run_debug(const CommandLine& line, Registries& registries);
 int run_describe(const CommandLine& line, Registries& registries);
 int run_export_step(const CommandLine& line, Registries& registries);
 int run_plan(const CommandLine& line, Registries& registries);
+int run_plot_schedule(const CommandLine& line, Registries& registries);
 int run_inspect(const CommandLine& line, Registries& registries);
 int run_version(const CommandLine& line, Registries& registries);
 

@@ -54,6 +54,7 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"validate_all", "a.toml"}).command == Command::ValidateAll);
   CHECK(read({"predict", "a.toml"}).command == Command::Predict);
   CHECK(read({"plan", "a.toml"}).command == Command::Plan);
+  CHECK(read({"plot-schedule", "a.toml"}).command == Command::PlotSchedule);
   CHECK(read({"verify-resume", "a.toml"}).command == Command::VerifyResume);
   CHECK(read({"checkpoint", "info", "a.pt"}).command == Command::Checkpoint);
   CHECK(read({"debug", "runs/a", "--nan"}).command == Command::Debug);
@@ -202,6 +203,14 @@ TEST_CASE("debug takes a run and values, export-step a file to write") {
   CHECK(step.output == "a.step");
   CHECK(step.overrides == Arguments{"trainer.init.seed=2"});
   CHECK(answer({"export-step", "a.toml"}).code == 2);
+}
+
+TEST_CASE("plot-schedule takes a run, values, and a picture to write") {
+  const CommandLine line = read({"plot-schedule", "a.toml", "trainer.init.seed=2", "--svg=a.svg"});
+  CHECK(line.config == "a.toml");
+  CHECK(line.svg == "a.svg");
+  CHECK(line.overrides == Arguments{"trainer.init.seed=2"});
+  CHECK(answer({"plot-schedule"}).code == 2);
 }
 
 TEST_CASE("help lists the commands, and a command's help its options and exit codes") {
