@@ -147,8 +147,8 @@ TEST_CASE("CyclicLR gives the values of PyTorch's own tests, in its three modes"
   options.mode = "exp_range";
   options.gamma = 0.9;
   std::vector<double> expected;
-  const std::vector<double> heights = {0, 0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25,
-                                       0, 0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25};
+  const std::vector<double> heights = {
+      0, 0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25, 0, 0.25, 0.5, 0.75, 1, 0.75, 0.5, 0.25};
   for (size_t i = 0; i < heights.size(); ++i) {
     expected.push_back(1.0 + 4.0 * heights[i] * std::pow(0.9, static_cast<double>(i)));
   }
@@ -160,7 +160,8 @@ TEST_CASE("CyclicLR gives the values of PyTorch's own tests, in its three modes"
   CHECK_THROWS_AS(CyclicLR{options}, UsageError);
 }
 
-TEST_CASE("OneCycleLR gives the values of PyTorch's own tests, linear, cosine and in three phases") {
+TEST_CASE(
+    "OneCycleLR gives the values of PyTorch's own tests, linear, cosine and in three phases") {
   OneCycleLR::Options options;
   options.initial_learning_rate = 1.0;
   options.max_lr = 25.0;
@@ -182,8 +183,7 @@ TEST_CASE("OneCycleLR gives the values of PyTorch's own tests, linear, cosine an
   options.three_phase = true;
   options.pct_start = 0.4;
   options.final_div_factor = 4.0;
-  check_near(values<OneCycleLR>(options, at),
-             {1, 9, 17, 25, 17, 9, 1, 0.75, 0.5, 0.25});
+  check_near(values<OneCycleLR>(options, at), {1, 9, 17, 25, 17, 9, 1, 0.75, 0.5, 0.25});
 }
 
 TEST_CASE("WarmupStableDecayLR rises, stays and decays in one of three forms") {
