@@ -29,6 +29,8 @@ RuleOptimizer::RuleOptimizer(const detail::UpdateOperator& op,
       op_(op),
       variant_(variant) {
   detail::define_update_operator(op_);
+  update_ = std::make_shared<c10::OperatorHandle>(
+      c10::Dispatcher::singleton().findSchemaOrThrow(("rondo::" + op_.name).c_str(), ""));
 }
 
 void RuleOptimizer::update(ParamGroup& group) {
@@ -65,9 +67,7 @@ void RuleOptimizer::update(ParamGroup& group) {
                    std::move(counters),
                    std::move(numbers),
                    variant_);
-  c10::Dispatcher::singleton()
-      .findSchemaOrThrow(("rondo::" + op_.name).c_str(), "")
-      .callBoxed(&stack);
+  update_->callBoxed(&stack);
 }
 
 }  // namespace rondo

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "optim/optimizer.h"
 #include "optim/optimizer_table.h"
+
+namespace c10 {
+class OperatorHandle;
+}
 
 namespace rondo {
 
@@ -36,6 +41,7 @@ class RuleOptimizer : public Optimizer {
  private:
   const detail::UpdateOperator& op_;
   int64_t variant_;
+  std::shared_ptr<const c10::OperatorHandle> update_;  // looked up once
 };
 
 }  // namespace rondo
