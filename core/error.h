@@ -44,7 +44,7 @@ struct CaptureError : Error {
   using Error::Error;
 };
 
-/// The loss, or a gradient, is NaN or infinite. Passes through hook dispatch unwrapped.
+/// The loss, a gradient or a weight is NaN or infinite. Passes through hook dispatch unwrapped.
 struct NonFiniteLossError : Error {
   using Error::Error;
 };
