@@ -102,6 +102,13 @@ Batch CifarBinary::get_batch(const std::vector<int64_t>& indices) const {
   return images_.gather(indices);
 }
 
+DatasetFacts CifarBinary::facts() const {
+  DatasetFacts facts;
+  facts.classes = 10;
+  facts.image_shape = images_.shape;
+  return facts;
+}
+
 void register_cifar_binary(Registry<DataSource>& registry) {
   using Options = CifarBinary::Options;
   registry.add<CifarBinary>("CifarBinary", "The binary version of CIFAR-10.")

@@ -33,6 +33,9 @@ class CifarBinary final : public Dataset {
   Sample get(int64_t index) const override;
   Batch get_batch(const std::vector<int64_t>& indices) const override;
 
+  /// Ten classes and the shape of an image.
+  DatasetFacts facts() const override;
+
  private:
   ByteImages images_;
 };

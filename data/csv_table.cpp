@@ -177,13 +177,14 @@ std::string summary_of(const std::string& file,
                        size_t rows,
                        size_t all_rows) {
   const DatasetFacts facts = fit.facts();
-  std::string text = fmt::format("{}: {}; {} of {} rows; {} columns: {} numbers",
+  std::string text = fmt::format("{}: {}; {} of {} rows; {} columns: {} number{}",
                                  file,
                                  describe(dialect),
                                  rows,
                                  all_rows,
                                  dialect.names.size(),
-                                 *facts.features);
+                                 *facts.features,
+                                 *facts.features == 1 ? "" : "s");
   if (!facts.categories.empty()) {
     text += fmt::format(", {} text column{} as categories",
                         facts.categories.size(),

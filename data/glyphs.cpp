@@ -48,6 +48,13 @@ Batch Glyphs::get_batch(const std::vector<int64_t>& indices) const {
           {"label", detail::gather_rows(labels_, indices)}};
 }
 
+DatasetFacts Glyphs::facts() const {
+  DatasetFacts facts;
+  facts.classes = 10;
+  facts.image_shape = images_.sizes().slice(1).vec();
+  return facts;
+}
+
 void register_glyphs(Registry<DataSource>& registry) {
   using Options = Glyphs::Options;
   registry.add<Glyphs>("Glyphs", "Generated digits that look handwritten; needs no file.")

@@ -31,6 +31,9 @@ class Glyphs final : public Dataset {
   Sample get(int64_t index) const override;
   Batch get_batch(const std::vector<int64_t>& indices) const override;
 
+  /// Ten classes and the shape of an image.
+  DatasetFacts facts() const override;
+
  private:
   at::Tensor images_;  // float32 [size, 1, 28, 28]
   at::Tensor labels_;  // int64 [size]

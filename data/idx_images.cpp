@@ -128,7 +128,7 @@ std::vector<uint8_t> slice(const IdxFile& file, std::pair<int64_t, int64_t> rang
 
 }  // namespace
 
-IdxImages::IdxImages(const Options& options) {
+IdxImages::IdxImages(const Options& options) : classes_(options.classes) {
   check(options);
   const IdxFile pixels = read_idx(
       find_data_file(options.data_dir, file_of(options, options.images, "images-idx3")), 3);
@@ -156,6 +156,13 @@ Sample IdxImages::get(int64_t index) const {
 
 Batch IdxImages::get_batch(const std::vector<int64_t>& indices) const {
   return images_.gather(indices);
+}
+
+DatasetFacts IdxImages::facts() const {
+  DatasetFacts facts;
+  facts.classes = classes_;
+  facts.image_shape = images_.shape;
+  return facts;
 }
 
 void register_idx_images(Registry<DataSource>& registry) {

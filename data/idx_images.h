@@ -36,8 +36,12 @@ class IdxImages final : public Dataset {
   Sample get(int64_t index) const override;
   Batch get_batch(const std::vector<int64_t>& indices) const override;
 
+  /// The classes of the options and the shape of an image.
+  DatasetFacts facts() const override;
+
  private:
   ByteImages images_;
+  int64_t classes_;
 };
 
 }  // namespace rondo

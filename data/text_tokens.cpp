@@ -81,6 +81,12 @@ Batch TextTokens::get_batch(const std::vector<int64_t>& indices) const {
   return windows_.gather(tokens_.data(), indices);
 }
 
+DatasetFacts TextTokens::facts() const {
+  DatasetFacts facts;
+  facts.vocabulary = vocabulary_.size();
+  return facts;
+}
+
 void register_text_tokens(Registry<DataSource>& registry) {
   using Options = TextTokens::Options;
   registry.add<TextTokens>("TextTokens", "A text file as windows of characters.")

@@ -35,6 +35,9 @@ class TextTokens final : public Dataset {
   Sample get(int64_t index) const override;
   Batch get_batch(const std::vector<int64_t>& indices) const override;
 
+  /// The number of different characters.
+  DatasetFacts facts() const override;
+
   /// To write prompts as tokens and to read what a model wrote.
   const ByteVocabulary& vocabulary() const { return vocabulary_; }
 

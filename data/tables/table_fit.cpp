@@ -176,7 +176,8 @@ std::vector<std::string> warn_of_ids(const Table& table, const std::vector<size_
   const auto rows = static_cast<size_t>(table.rows());
   for (const size_t c : features) {
     const TableColumn& column = table.columns[c];
-    bool counts = !column.is_text && rows >= kFewest;
+    bool counts = !column.is_text && rows >= kFewest &&
+                  (column.numbers.front() == 0.0 || column.numbers.front() == 1.0);
     for (size_t row = 1; counts && row < rows; ++row) {
       counts = column.numbers[row] == column.numbers[row - 1] + 1.0;
     }

@@ -4,9 +4,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <algorithm>
-#include <functional>
 #include <limits>
+#include <new>
+#include <utility>
 
 #include "core/error.h"
 

@@ -40,6 +40,8 @@ TEST_CASE("records are planes of red, green and blue, file after file") {
   CHECK(equal_bytes(batch["label"], torch::tensor({5, 1}, at::kLong)));
   CHECK(equal_bytes(data.get(0)["image"].select(1, 31).select(1, 31).contiguous(),
                     torch::tensor({0.0F, 0.2F, 1.0F})));
+  CHECK(data.facts().classes == 10);
+  CHECK(data.facts().image_shape == std::vector<int64_t>{3, 32, 32});
 }
 
 TEST_CASE("the test split, other files and the channels' mean and std can be chosen") {

@@ -300,9 +300,10 @@ TEST_CASE("Latin-1 is found out, and dates are read in other orders and parts") 
 
 TEST_CASE("columns that only name the rows are warned of") {
   const TempDir dir;
-  std::string text = "Id,name,a,label\n";
+  std::string text = "Id,name,year,a,label\n";
   for (int i = 0; i < 40; ++i) {
-    text += std::to_string(i + 1) + ",n" + std::to_string(i) + "," + std::to_string(i * i) + ",0\n";
+    text += std::to_string(i + 1) + ",n" + std::to_string(i) + "," + std::to_string(1950 + i) +
+            "," + std::to_string(i * i) + ",0\n";
   }
   const CsvTable data(over(dir, text));
   REQUIRE(data.notes().warnings.size() == 2);

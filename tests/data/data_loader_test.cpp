@@ -513,4 +513,40 @@ TEST_CASE("the keys of a loader read and check its options") {
   CHECK(faults[0].path == "loader.batch_size");
 }
 
+TEST_CASE("facts, what was learnt and notes come from the data set, notes once for all copies") {
+  class Learnt final : public Dataset {
+   public:
+    int64_t size() const override { return size_; }
+
+    Sample get(int64_t) const override { return {}; }
+
+    DatasetFacts facts() const override {
+      DatasetFacts facts;
+      facts.classes = 3;
+      return facts;
+    }
+
+    StateDict fitted() const override { return {{"size", size_}}; }
+
+    void take_fitted(const StateDict& fitted) override { size_ = fitted.at("size").as_int(); }
+
+    DatasetNotes notes() const override { return {"read", {"with care"}}; }
+
+   private:
+    int64_t size_ = 4;
+  };
+
+  const DataLoader loader(use<Learnt>());
+  const DataLoader copy = loader;  // NOLINT: the copy is what is tested
+  CHECK(!loader.is_built());
+  CHECK(loader.facts().classes == 3);
+  CHECK(copy.is_built());
+  CHECK(copy.take_notes().warnings.size() == 1);
+  CHECK(loader.take_notes().summary.empty());
+  loader.take_fitted({{"size", 7}});
+  CHECK(copy.fitted().at("size").as_int() == 7);
+  CHECK(copy.size() == 7);
+  CHECK_THROWS_AS(loader.take_fitted({}), DataError);
+}
+
 TEST_SUITE_END();

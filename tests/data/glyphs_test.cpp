@@ -58,6 +58,8 @@ TEST_CASE("glyphs are images in [0, 1] with ink, of ten classes in turn") {
     CHECK(sample["label"].item<int64_t>() == i % 10);
   }
   CHECK_THROWS_AS(glyphs.get(50), UsageError);
+  CHECK(glyphs.facts().classes == 10);
+  CHECK(glyphs.facts().image_shape == std::vector<int64_t>{1, 28, 28});
 }
 
 TEST_CASE("a glyph is a pure function of seed, split and index") {

@@ -55,6 +55,8 @@ TEST_CASE("images are scaled to [0, 1], labels are integers") {
   CHECK(sample["image"].sizes() == at::IntArrayRef({1, 2, 2}));
   CHECK(sample["image"][0][0][0].item<float>() == static_cast<float>('e' / 255.0));
   CHECK(equal_bytes(data.get_batch({2, 0})["label"], torch::tensor({9, 2}, at::kLong)));
+  CHECK(data.facts().classes == 10);
+  CHECK(data.facts().image_shape == std::vector<int64_t>{1, 2, 2});
 }
 
 TEST_CASE("gzipped files are read alike, also when the name is given with or without .gz") {

@@ -44,6 +44,7 @@ TEST_CASE("windows of the text stand side by side, or as far apart as stride say
   const TextTokens dense(options);
   CHECK(dense.size() == 7);
   CHECK(text_of(dense, dense.get_batch({6})["targets"]) == " sat");
+  CHECK(data.facts().vocabulary == 7);
 }
 
 TEST_CASE("the validation split is the end of the text and has the same vocabulary") {
