@@ -17,6 +17,8 @@ find_package(spdlog REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(Eigen3 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
 find_package(zstd REQUIRED)
 find_package(Threads REQUIRED)
 

@@ -47,8 +47,8 @@ function(rondo_configure_library)
   # system's comes first, or std::filesystem::remove_all ends in a crash.
   target_link_libraries(rondo
     PUBLIC stdc++ ${TORCH_LIBRARIES}
-    PRIVATE fmt::fmt spdlog::spdlog Eigen3::Eigen ZLIB::ZLIB zstd::libzstd_shared protobuf::libprotobuf
-            Threads::Threads tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
+    PRIVATE fmt::fmt spdlog::spdlog Eigen3::Eigen ZLIB::ZLIB zstd::libzstd_shared JPEG::JPEG PNG::PNG
+            protobuf::libprotobuf Threads::Threads tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
   # Four of five files read the tensor's header, a third of their time. Not for clang, whose build
   # shows a file that does not include what it uses.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

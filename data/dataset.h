@@ -64,6 +64,12 @@ class Dataset : public DataSource {
   /// makes (data/batch_memory.h).
   /// \throws DataError  naming the index and nesting what `get` threw
   virtual Batch get_batch(const std::vector<int64_t>& indices) const;
+
+  /// The same in pass `epoch`, for a data set that changes its samples by chance: it draws from a
+  /// KeyedRandom of seed, epoch and index. By default every pass is alike.
+  virtual Batch get_epoch_batch(const std::vector<int64_t>& indices, int64_t /*epoch*/) const {
+    return get_batch(indices);
+  }
 };
 
 /// Samples that come one after the other. Called on a loader thread, never by two at once. A pass

@@ -7,6 +7,7 @@
 #include "data/csv_table.h"
 #include "data/glyphs.h"
 #include "data/idx_images.h"
+#include "data/images/image_folder.h"
 #include "data/tensor_dataset.h"
 #include "data/text_tokens.h"
 #include "data/token_bin.h"

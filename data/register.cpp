@@ -10,6 +10,7 @@ void register_builtin_datasets(Registry<DataSource>& registry) {
   register_token_bin(registry);
   register_csv_table(registry);
   register_array_files(registry);
+  register_image_folder(registry);
 }
 
 }  // namespace rondo

@@ -88,7 +88,7 @@ class IndexedStream final : public BatchStream {
  private:
   Batch make(const std::vector<int64_t>& indices) const {
     if (pass_.padding.lengths.empty()) {
-      return data_->get_batch(indices);
+      return data_->get_epoch_batch(indices, at_.epoch);
     }
     return stack_padded(get_samples(*data_, indices), indices, pass_.padding);
   }

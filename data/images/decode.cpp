@@ -1,0 +1,66 @@
+#include "data/images/decode.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.h"
+#include "data/internal/image_codecs.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr std::string_view kJpeg = "\xff\xd8\xff";
+constexpr std::string_view kPng = "\x89PNG\r\n\x1a\n";
+
+bool begins_with(std::string_view bytes, std::string_view what) {
+  return bytes.substr(0, what.size()) == what;
+}
+
+[[noreturn]] void fail_format(const std::string& name) {
+  detail::fail_image(name, 0, "this is no JPEG and no PNG file");
+}
+
+}  // namespace
+
+void detail::fail_image(const std::string& name, size_t offset, const std::string& message) {
+  throw DataError(fmt::format("{}: offset {}: {}", name, offset, message));
+}
+
+void detail::require_size(const std::string& name, int64_t height, int64_t width) {
+  if (height < 1 || width < 1 || height > kMostPixels / width) {
+    fail_image(
+        name, 0, fmt::format("{} x {} pixels; from 1 to {} are read", height, width, kMostPixels));
+  }
+}
+
+ImageSize image_size(const std::string& name, std::string_view bytes) {
+  if (begins_with(bytes, kPng)) {
+    return detail::png_size(name, bytes);
+  }
+  if (!begins_with(bytes, kJpeg)) {
+    fail_format(name);
+  }
+  ImageSize size = detail::jpeg_size(name, bytes);
+  if (detail::exif_orientation(bytes) >= 5) {  // on its side
+    std::swap(size.height, size.width);
+  }
+  return size;
+}
+
+Image decode_image(const std::string& name,
+                   std::string_view bytes,
+                   int64_t channels,
+                   int64_t shrink) {
+  if (begins_with(bytes, kPng)) {
+    return detail::decode_png(name, bytes, channels);
+  }
+  if (!begins_with(bytes, kJpeg)) {
+    fail_format(name);
+  }
+  return detail::oriented(detail::decode_jpeg(name, bytes, channels, shrink),
+                          detail::exif_orientation(bytes));
+}
+
+}  // namespace rondo

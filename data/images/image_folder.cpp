@@ -1,0 +1,260 @@
+#include "data/images/image_folder.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/registry.h"
+#include "core/require.h"
+#include "data/data_dir.h"
+#include "data/images/decode.h"
+#include "data/images/resample.h"
+#include "data/internal/read_file.h"
+#include "data/internal/rows.h"
+#include "data/internal/samples.h"
+#include "data/register.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void check(const ImageFolder::Options& options) {
+  const auto fits_channels = [&](const std::vector<double>& numbers) {
+    return numbers.empty() || static_cast<int64_t>(numbers.size()) == options.channels;
+  };
+  detail::require(!options.root.empty(), "ImageFolder: root", "given", "\"\"");
+  detail::require(options.height >= 1, "ImageFolder: height", ">= 1", options.height);
+  detail::require(options.width >= 1, "ImageFolder: width", ">= 1", options.width);
+  detail::require(options.channels == 1 || options.channels == 3,
+                  "ImageFolder: channels",
+                  "1 or 3",
+                  options.channels);
+  detail::require(options.crop == "center" || options.crop == "random" || options.crop == "none",
+                  "ImageFolder: crop",
+                  R"("center", "random" or "none")",
+                  options.crop);
+  detail::require(options.min_area > 0 && options.min_area <= 1,
+                  "ImageFolder: min_area",
+                  "in (0, 1]",
+                  options.min_area);
+  detail::require(
+      options.flip >= 0 && options.flip <= 1, "ImageFolder: flip", "in [0, 1]", options.flip);
+  detail::require(fits_channels(options.mean),
+                  "ImageFolder: mean",
+                  "a number for each channel",
+                  fmt::format("{}", fmt::join(options.mean, ", ")));
+  const bool is_positive =
+      std::all_of(options.std.begin(), options.std.end(), [](double std) { return std > 0; });
+  detail::require(fits_channels(options.std) && is_positive,
+                  "ImageFolder: std",
+                  "a number > 0 for each channel",
+                  fmt::format("{}", fmt::join(options.std, ", ")));
+}
+
+bool is_picture(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+  });
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+}
+
+fs::path folder_of(const ImageFolder::Options& options) {
+  const fs::path base = options.data_dir.value_or(default_data_dir());
+  const fs::path folder = base / options.root;  // an absolute root stands for itself
+  if (!fs::is_directory(folder)) {
+    throw DataError(
+        fmt::format("ImageFolder: there is no folder {}; set root, or data_dir that it "
+                    "lies in",
+                    folder.string()));
+  }
+  return folder;
+}
+
+std::vector<std::string> sorted_folders(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && name.front() != '.') {
+      names.push_back(name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<fs::path> sorted_pictures(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  if (fs::is_directory(folder)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+      if (is_picture(entry.path()) && entry.is_regular_file()) {
+        paths.push_back(entry.path());
+      }
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+/// A part of random size, shape and place; the middle one when ten tries do not fit, as torchvision
+/// does it.
+ImageBox random_box(const ImageSize& size, double min_area, KeyedRandom& random) {
+  constexpr double kMostStretched = 4.0 / 3.0;
+  constexpr int kTries = 10;
+  const double whole = static_cast<double>(size.height) * static_cast<double>(size.width);
+  for (int i = 0; i < kTries; ++i) {
+    const double area = random.uniform(min_area, 1.0) * whole;
+    const double ratio =
+        std::exp(random.uniform(-std::log(kMostStretched), std::log(kMostStretched)));
+    const double height = std::sqrt(area / ratio) / static_cast<double>(size.height);
+    const double width = std::sqrt(area * ratio) / static_cast<double>(size.width);
+    if (height <= 1.0 && width <= 1.0) {
+      return {random.uniform(0.0, 1.0 - height), random.uniform(0.0, 1.0 - width), height, width};
+    }
+  }
+  return center_box(size.height, size.width, 1, 1);
+}
+
+/// How much smaller a JPEG may be decoded: what is taken of it still has the pixels of the result.
+int64_t shrink_for(const ImageSize& size, const ImageBox& box, int64_t height, int64_t width) {
+  const double high = box.height * static_cast<double>(size.height) / static_cast<double>(height);
+  const double wide = box.width * static_cast<double>(size.width) / static_cast<double>(width);
+  int64_t shrink = 1;
+  while (shrink < 8 && std::min(high, wide) >= static_cast<double>(shrink * 2)) {
+    shrink *= 2;
+  }
+  return shrink;
+}
+
+void mirror(float* pixels, int64_t rows, int64_t width) {
+  for (int64_t y = 0; y < rows; ++y) {
+    std::reverse(pixels + y * width, pixels + (y + 1) * width);
+  }
+}
+
+void normalise(float* pixels, int64_t count, double mean, double std) {
+  const auto offset = static_cast<float>(mean);
+  const auto scale = static_cast<float>(1.0 / std);
+  for (int64_t i = 0; i < count; ++i) {
+    pixels[i] = (pixels[i] - offset) * scale;
+  }
+}
+
+}  // namespace
+
+ImageBox center_box(int64_t image_height, int64_t image_width, int64_t height, int64_t width) {
+  const double scale = std::min(static_cast<double>(image_height) / static_cast<double>(height),
+                                static_cast<double>(image_width) / static_cast<double>(width));
+  ImageBox box;
+  box.height = scale * static_cast<double>(height) / static_cast<double>(image_height);
+  box.width = scale * static_cast<double>(width) / static_cast<double>(image_width);
+  box.top = (1.0 - box.height) / 2;
+  box.left = (1.0 - box.width) / 2;
+  return box;
+}
+
+ImageFolder::ImageFolder(const Options& options) : options_(options) {
+  check(options_);
+  const fs::path folder = folder_of(options_);
+  if (options_.classes.empty()) {
+    options_.classes = sorted_folders(folder);
+  }
+  for (const std::string& name : options_.classes) {
+    const std::vector<fs::path> paths = sorted_pictures(folder / name);
+    if (paths.empty()) {
+      throw DataError(fmt::format("ImageFolder: class \"{}\" has no .jpg, .jpeg or .png file in {}",
+                                  name,
+                                  (folder / name).string()));
+    }
+    const auto label = static_cast<int64_t>(&name - options_.classes.data());
+    for (const fs::path& path : paths) {
+      files_.push_back({path, label});
+    }
+  }
+  if (files_.empty()) {
+    throw DataError(
+        fmt::format("ImageFolder: {} has no folders, one for each class", folder.string()));
+  }
+}
+
+Sample ImageFolder::get(int64_t index) const {
+  return sample(index, 0);
+}
+
+Batch ImageFolder::get_epoch_batch(const std::vector<int64_t>& indices, int64_t epoch) const {
+  std::vector<Sample> samples;
+  samples.reserve(indices.size());
+  for (const int64_t index : indices) {
+    samples.push_back(sample(index, epoch));
+  }
+  return detail::stack_samples(samples, indices);
+}
+
+Sample ImageFolder::sample(int64_t index, int64_t epoch) const {
+  detail::check_index(index, size());
+  const File& file = files_[static_cast<size_t>(index)];
+  const std::string name = file.path.string();
+  const std::string bytes = detail::read_data_file(file.path);
+  const ImageSize size = image_size(name, bytes);
+  KeyedRandom random(
+      options_.augment_seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index));
+  const bool is_mirrored = random.uniform() < options_.flip;
+  ImageBox box;
+  if (options_.crop == "random") {
+    box = random_box(size, options_.min_area, random);
+  } else if (options_.crop == "center") {
+    box = center_box(size.height, size.width, options_.height, options_.width);
+  }
+  const Image image = decode_image(
+      name, bytes, options_.channels, shrink_for(size, box, options_.height, options_.width));
+  const at::Tensor pixels =
+      at::empty({options_.channels, options_.height, options_.width}, at::kFloat);
+  float* const values = pixels.data_ptr<float>();
+  resample(image, box, options_.height, options_.width, values);
+  if (is_mirrored) {
+    mirror(values, options_.channels * options_.height, options_.width);
+  }
+  const int64_t plane = options_.height * options_.width;
+  for (int64_t c = 0; c < options_.channels; ++c) {
+    const auto channel = static_cast<size_t>(c);
+    normalise(values + c * plane,
+              plane,
+              options_.mean.empty() ? 0.0 : options_.mean[channel],
+              options_.std.empty() ? 1.0 : options_.std[channel]);
+  }
+  return {{"image", pixels}, {"label", at::full({}, file.label, at::kLong)}};
+}
+
+void register_image_folder(Registry<DataSource>& registry) {
+  using Options = ImageFolder::Options;
+  registry.add<ImageFolder>("ImageFolder", "JPEG and PNG files in folders named after their class.")
+      .key("root", &Options::root, "folder of the classes' folders, in data_dir where not absolute")
+      .required()
+      .key("classes",
+           &Options::classes,
+           "folders, in the order of their numbers; none: all, sorted by name")
+      .key("height", &Options::height, at_least(1), "rows of pixels of a sample")
+      .key("width", &Options::width, at_least(1), "pixels of a row")
+      .key("channels", &Options::channels, "1: grey; 3: red, green and blue")
+      .key("crop",
+           &Options::crop,
+           one_of({"center", "random", "none"}),
+           "the part of a picture that is taken: the largest from its middle, a random one, or all")
+      .key("min_area", &Options::min_area, between(0, 1), "least share of a random part")
+      .key("flip", &Options::flip, between(0, 1), "chance that left and right are exchanged")
+      .key("mean", &Options::mean, "what is subtracted from each channel, which is in [0, 1]")
+      .key("std", &Options::std, greater_than(0), "what the results are divided by")
+      .key("augment_seed", &Options::augment_seed, "seed of random parts and exchanges")
+      .key("data_dir", &Options::data_dir, "directory that root lies in; else RONDO_DATA");
+}
+
+}  // namespace rondo

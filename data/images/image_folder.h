@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/images/image.h"
+
+namespace rondo {
+
+/// Pictures in folders named after their class: JPEG and PNG files, decoded when they are asked
+/// for. A sample has "image", float32 [channels, height, width], (value in [0, 1] - mean) / std,
+/// and "label", int64 [], the number of the class. What chance decides follows from seed, epoch and
+/// number of the sample.
+class ImageFolder final : public Dataset {
+ public:
+  struct Options {
+    std::string root = {};                  ///< the folder of the classes' folders; must be given
+    std::vector<std::string> classes = {};  ///< in the order of their numbers; all, sorted by name
+    int64_t height = 224;
+    int64_t width = 224;
+    int64_t channels = 3;  ///< 1: grey, 3: red, green, blue
+    /// "center": the largest part of the picture that has the shape of the result, from its middle.
+    /// "random": a part of random size, shape and place, as Szegedy et al. 2014 (arXiv:1409.4842)
+    /// take it. "none": the whole picture, whose shape may change.
+    std::string crop = "center";
+    double min_area = 0.08;         ///< of a random part, as a share of the picture, in (0, 1]
+    double flip = 0.0;              ///< chance that left and right are exchanged, in [0, 1]
+    std::vector<double> mean = {};  ///< a number for each channel; 0 when empty
+    std::vector<double> std = {};   ///< a number > 0 for each channel; 1 when empty
+    uint64_t augment_seed = 0;      ///< of what chance decides
+    std::optional<std::filesystem::path> data_dir = {};  ///< else the environment's RONDO_DATA
+  };
+
+  /// Lists the files; none is opened.
+  /// \throws DataError  when the folder, a class or a picture is missing
+  explicit ImageFolder(const Options& options);
+
+  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+
+  /// As in epoch 0.
+  Sample get(int64_t index) const override;
+
+  Batch get_epoch_batch(const std::vector<int64_t>& indices, int64_t epoch) const override;
+
+  const std::vector<std::string>& classes() const { return options_.classes; }
+
+ private:
+  struct File {
+    std::filesystem::path path;
+    int64_t label = 0;
+  };
+
+  Sample sample(int64_t index, int64_t epoch) const;
+
+  Options options_;
+  std::vector<File> files_;
+};
+
+/// The largest part of a picture of this size that has the shape of the result, from its middle.
+ImageBox center_box(int64_t image_height, int64_t image_width, int64_t height, int64_t width);
+
+}  // namespace rondo

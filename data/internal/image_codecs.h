@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "data/images/decode.h"
+
+namespace rondo::detail {
+
+/// More is refused before anything is allocated.
+constexpr int64_t kMostPixels = int64_t{1} << 28;
+
+/// \throws DataError  `name: offset N: message`
+[[noreturn]] void fail_image(const std::string& name, size_t offset, const std::string& message);
+
+/// \throws DataError  when it has no pixels or more than kMostPixels
+void require_size(const std::string& name, int64_t height, int64_t width);
+
+/// Sizes and pixels as they are stored: EXIF's turn is not made.
+/// @{
+ImageSize jpeg_size(const std::string& name, std::string_view bytes);
+Image decode_jpeg(const std::string& name,
+                  std::string_view bytes,
+                  int64_t channels,
+                  int64_t shrink);
+ImageSize png_size(const std::string& name, std::string_view bytes);
+Image decode_png(const std::string& name, std::string_view bytes, int64_t channels);
+/// @}
+
+/// The orientation that EXIF data in a JPEG file gives, 1 … 8; 1 where there is none.
+/// Source: CIPA DC-008 (Exif 2.32), 4.6.4 and 4.6.5.
+int exif_orientation(std::string_view jpeg);
+
+/// The picture as a viewer shows one of this orientation.
+Image oriented(Image image, int orientation);
+
+}  // namespace rondo::detail

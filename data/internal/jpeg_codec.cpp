@@ -1,0 +1,106 @@
+// jpeglib.h uses what these declare.
+#include <csetjmp>
+#include <cstddef>
+#include <cstdio>
+
+#include <jpeglib.h>
+
+#include "data/internal/image_codecs.h"
+
+namespace rondo::detail {
+
+namespace {
+
+/// Frees what libjpeg allocated, also when the constructor of what holds it throws.
+struct JpegState : jpeg_decompress_struct {
+  JpegState() : jpeg_decompress_struct{} {}
+
+  JpegState(const JpegState&) = delete;
+  JpegState& operator=(const JpegState&) = delete;
+
+  ~JpegState() { jpeg_destroy_decompress(this); }
+};
+
+/// libjpeg's state for one file. It reports errors by a jump back to `guarded`, over which no
+/// object with a destructor may stand.
+class Jpeg {
+ public:
+  Jpeg(const std::string& name, std::string_view bytes) : name_(name), bytes_(bytes) {
+    info_.err = jpeg_std_error(&errors_);
+    errors_.error_exit = [](j_common_ptr info) {
+      auto* self = static_cast<Jpeg*>(info->client_data);
+      info->err->format_message(info, self->message_);
+      std::longjmp(self->jump_, 1);
+    };
+    errors_.output_message = [](j_common_ptr) {};  // warnings are counted, not printed
+    info_.client_data = this;
+    guarded([this] {
+      jpeg_create_decompress(&info_);
+      jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
+      jpeg_read_header(&info_, TRUE);
+    });
+    require_size(name_, info_.image_height, info_.image_width);
+  }
+
+  Jpeg(const Jpeg&) = delete;
+  Jpeg& operator=(const Jpeg&) = delete;
+
+  ImageSize size() const { return {info_.image_height, info_.image_width}; }
+
+  Image decode(int64_t channels, int64_t shrink) {
+    info_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    info_.scale_num = 1;
+    info_.scale_denom = static_cast<unsigned>(shrink);
+    guarded([this] { jpeg_start_decompress(&info_); });
+    Image image{info_.output_height, info_.output_width, channels, false, {}};
+    const auto row = static_cast<size_t>(image.width * channels);
+    image.bytes.resize(static_cast<size_t>(image.height) * row);
+    unsigned char* const pixels = image.bytes.data();
+    guarded([this, pixels, row] {
+      while (info_.output_scanline < info_.output_height) {
+        JSAMPROW line = pixels + info_.output_scanline * row;
+        jpeg_read_scanlines(&info_, &line, 1);
+      }
+      jpeg_finish_decompress(&info_);
+    });
+    if (errors_.num_warnings > 0) {  // grey stands where data is missing
+      fail_image(name_, offset(), "the picture is damaged or cut off");
+    }
+    return image;
+  }
+
+ private:
+  template <class Call>
+  void guarded(Call call) {
+    if (setjmp(jump_) != 0) {
+      fail_image(name_, offset(), message_);
+    }
+    call();
+  }
+
+  size_t offset() const {
+    return info_.src != nullptr ? bytes_.size() - info_.src->bytes_in_buffer : 0;
+  }
+
+  const std::string& name_;
+  std::string_view bytes_;
+  JpegState info_;
+  jpeg_error_mgr errors_{};
+  std::jmp_buf jump_{};
+  char message_[JMSG_LENGTH_MAX] = {};
+};
+
+}  // namespace
+
+ImageSize jpeg_size(const std::string& name, std::string_view bytes) {
+  return Jpeg(name, bytes).size();
+}
+
+Image decode_jpeg(const std::string& name,
+                  std::string_view bytes,
+                  int64_t channels,
+                  int64_t shrink) {
+  return Jpeg(name, bytes).decode(channels, shrink);
+}
+
+}  // namespace rondo::detail

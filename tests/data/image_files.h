@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "data/images/image.h"
+
+namespace rondo::test {
+
+/// The bytes of a JPEG file. \param orientation  of EXIF; 0: none is written
+std::string jpeg_bytes(const Image& image, int orientation = 0);
+
+/// The bytes of a PNG file, of 8 or 16 bits as the picture has them.
+/// \param has_alpha  the picture has 2 or 4 channels, the last of them its opacity
+std::string png_bytes(const Image& image, bool has_alpha = false);
+
+/// A picture whose values rise from the top left to the bottom right, other ones in each channel.
+Image ramp(int64_t height, int64_t width, int64_t channels);
+
+}  // namespace rondo::test

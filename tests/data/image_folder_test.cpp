@@ -1,0 +1,129 @@
+#include "data/images/image_folder.h"
+
+#include <doctest/doctest.h>
+#include <torch/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/state_dict.h"
+#include "data/data_files.h"
+#include "data/data_loader.h"
+#include "data/image_files.h"
+#include "support/temp_dir.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+/// Two cats and a dog, of one colour each but for a ramp.
+struct Pets {
+  TempDir dir;
+
+  Pets() {
+    std::filesystem::create_directories(dir / "pets/cat/small");
+    std::filesystem::create_directories(dir / "pets/dog");
+    write_file(dir / "pets/cat/b.JPG", jpeg_bytes(plain(200)));
+    write_file(dir / "pets/cat/small/a.png", png_bytes(ramp(40, 60, 3)));
+    write_file(dir / "pets/dog/c.png", png_bytes(plain(51)));
+    write_file(dir / "pets/dog/notes.txt", "no picture");
+  }
+
+  static Image plain(uint8_t value) {
+    return {30, 20, 3, false, std::vector<uint8_t>(30 * 20 * 3, value)};
+  }
+
+  ImageFolder::Options options() const {
+    ImageFolder::Options made;
+    made.root = "pets";
+    made.data_dir = dir.path();
+    made.height = 8;
+    made.width = 8;
+    return made;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("data/image_folder");
+
+TEST_CASE("pictures have the number of their folder, in the order of the names") {
+  const Pets pets;
+  const ImageFolder data(pets.options());
+  CHECK(data.classes() == std::vector<std::string>{"cat", "dog"});
+  CHECK(data.size() == 3);
+  const Batch batch = data.get_batch({0, 2});
+  CHECK(batch["image"].sizes() == at::IntArrayRef({2, 3, 8, 8}));
+  CHECK(equal_bytes(batch["label"], torch::tensor({0, 1}, torch::kLong)));
+  CHECK(at::allclose(batch["image"][0], torch::full({3, 8, 8}, 200 / 255.0), 0.01, 0.01));
+  CHECK(at::allclose(batch["image"][1], torch::full({3, 8, 8}, 0.2)));
+}
+
+TEST_CASE("classes may be chosen and ordered, values normalised, pictures made grey") {
+  const Pets pets;
+  auto options = pets.options();
+  options.classes = {"dog", "cat"};
+  options.channels = 1;
+  options.mean = {0.1};
+  options.std = {0.5};
+  const ImageFolder data(options);
+  const Sample dog = data.get(0);
+  CHECK(dog["label"].item<int64_t>() == 0);
+  CHECK(at::allclose(dog["image"], torch::full({1, 8, 8}, 0.2), 1e-4, 1e-4));
+}
+
+TEST_CASE("chance changes samples from epoch to epoch, and follows from seed, epoch and number") {
+  const Pets pets;
+  auto options = pets.options();
+  options.crop = "random";
+  options.flip = 0.5;
+  const ImageFolder data(options);
+  const ImageFolder again(options);
+  const auto image = [](const ImageFolder& from, int64_t epoch) {
+    return from.get_epoch_batch({1}, epoch)["image"];
+  };
+  for (const int64_t epoch : {0, 1, 2}) {
+    CHECK(equal_bytes(image(data, epoch), image(again, epoch)));
+    CHECK_FALSE(at::equal(image(data, epoch), image(data, epoch + 1)));
+  }
+  options.augment_seed = 1;
+  CHECK_FALSE(at::equal(image(ImageFolder(options), 0), image(data, 0)));
+}
+
+TEST_CASE("a loader asks for the samples of its epoch") {
+  const Pets pets;
+  auto options = pets.options();
+  options.crop = "random";
+  LoaderOptions loader;
+  loader.batch_size = 3;
+  const DataLoader data("train", use<ImageFolder>(options), loader);
+  const auto image = [&](int64_t epoch) { return (*data.stream({epoch, 0}, 1)->next())["image"]; };
+  CHECK(equal_bytes(image(1), ImageFolder(options).get_epoch_batch({0, 1, 2}, 1)["image"]));
+  CHECK_FALSE(at::equal(image(0), image(1)));
+}
+
+TEST_CASE("what is missing or damaged is an error that names it") {
+  const Pets pets;
+  const auto error = [](const ImageFolder::Options& options) {
+    return message_of([&] {
+      const ImageFolder data(options);
+      data.get_batch({0, 1, 2});
+    });
+  };
+  auto options = pets.options();
+  options.root = "animals";
+  CHECK(contains(error(options), "animals"));
+  options = pets.options();
+  options.classes = {"cat", "cow"};
+  CHECK(contains(error(options), "class \"cow\" has no .jpg"));
+  options = pets.options();
+  options.std = {1, 0, 1};
+  CHECK(contains(error(options), "ImageFolder: std"));
+  write_file(pets.dir / "pets/dog/c.png", png_bytes(ramp(9, 9, 3)).substr(0, 60));
+  CHECK(contains(error(pets.options()), "pets/dog/c.png: offset"));
+}
+
+TEST_SUITE_END();
