@@ -2,6 +2,8 @@
 
 // Every callback that a run can be given. Those of the Trainer's slots have headers of their own.
 
+#include "callbacks/augment_images.h"
+#include "callbacks/average_weights.h"
 #include "callbacks/compute_norm.h"
 #include "callbacks/count_params.h"
 #include "callbacks/early_stopper.h"

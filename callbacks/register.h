@@ -5,6 +5,8 @@
 
 namespace rondo {
 
+void register_augment_images(Registry<Callback>& registry);
+void register_average_weights(Registry<Callback>& registry);
 void register_compute_norm(Registry<Callback>& registry);
 void register_count_params(Registry<Callback>& registry);
 void register_early_stopper(Registry<Callback>& registry);
@@ -23,6 +25,8 @@ void register_threshold_stopper(Registry<Callback>& registry);
 
 /// Adds every callback that a config can name.
 inline void register_builtin_callbacks(Registry<Callback>& registry) {
+  register_augment_images(registry);
+  register_average_weights(registry);
   register_compute_norm(registry);
   register_count_params(registry);
   register_early_stopper(registry);

@@ -186,6 +186,23 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
   }
 }
 
+DatasetFacts ImageFolder::facts() const {
+  const size_t classes = options_.classes.size();
+  std::vector<double> counts(classes);
+  for (const File& file : files_) {
+    counts[static_cast<size_t>(file.label)] += 1;
+  }
+  DatasetFacts facts;
+  facts.classes = static_cast<int64_t>(classes);
+  facts.class_names = options_.classes;
+  facts.image_shape = {options_.channels, options_.height, options_.width};
+  for (const double count : counts) {
+    facts.class_weights.push_back(static_cast<double>(size()) /
+                                  (static_cast<double>(classes) * count));
+  }
+  return facts;
+}
+
 Sample ImageFolder::get(int64_t index) const {
   return sample(index, 0);
 }

@@ -41,6 +41,9 @@ class ImageFolder final : public Dataset {
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
 
+  /// Classes with their weights, and the shape of an image.
+  DatasetFacts facts() const override;
+
   /// As in epoch 0.
   Sample get(int64_t index) const override;
 

@@ -55,6 +55,9 @@ TEST_CASE("pictures have the number of their folder, in the order of the names")
   const ImageFolder data(pets.options());
   CHECK(data.classes() == std::vector<std::string>{"cat", "dog"});
   CHECK(data.size() == 3);
+  CHECK(data.facts().class_names == data.classes());
+  CHECK(data.facts().class_weights == std::vector<double>{0.75, 1.5});
+  CHECK(data.facts().image_shape == std::vector<int64_t>{3, 8, 8});
   const Batch batch = data.get_batch({0, 2});
   CHECK(batch["image"].sizes() == at::IntArrayRef({2, 3, 8, 8}));
   CHECK(equal_bytes(batch["label"], torch::tensor({0, 1}, torch::kLong)));
