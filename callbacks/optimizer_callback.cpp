@@ -30,6 +30,29 @@ bool trains(const Optimizer& optimizer, const at::Tensor& parameter) {
   });
 }
 
+double weight_decay_of(const ParamGroup& group) {
+  for (const NamedTensor& number : group.numbers()) {
+    if (number.first == "weight_decay") {
+      return number.second.item<double>();
+    }
+  }
+  return 0.0;
+}
+
+void log_weight_decay(Trainer& trainer) {
+  int64_t all = 0;
+  int64_t decayed = 0;
+  for (const ParamGroup& group : trainer.state().optimizer->groups()) {
+    for (const Parameter& parameter : group.params) {
+      all += parameter.value.numel();
+      decayed += weight_decay_of(group) != 0 ? parameter.value.numel() : 0;
+    }
+  }
+  if (decayed > 0) {
+    trainer.log().info(fmt::format("weight decay on {} of {} parameters", decayed, all));
+  }
+}
+
 }  // namespace
 
 void OptimizerCallback::setup(Trainer& trainer) {
@@ -38,6 +61,10 @@ void OptimizerCallback::setup(Trainer& trainer) {
   }
   trainer.state().optimizer = trainer.options().optimizer.make();
   trainer.state().optimizer->attach(named_parameters(trainer.state().model->module()));
+  const std::string eager_only = trainer.state().optimizer->eager_only();
+  if (!eager_only.empty() && trainer.options().backend.mode != "eager") {
+    throw UsageError(eager_only);
+  }
   for (const ParamGroup& group : trainer.state().optimizer->groups()) {
     Numbers& numbers = configured_.emplace_back();
     for (const auto& [name, number] : group.numbers()) {
@@ -51,6 +78,7 @@ void OptimizerCallback::on_fit_start(Trainer& trainer, const DataLoader&, const 
     throw UsageError(
         "fit needs an optimizer: set TrainerOptions::optimizer ([trainer.init.optimizer.AdamW])");
   }
+  log_weight_decay(trainer);
 }
 
 void OptimizerCallback::on_train_start(
@@ -87,7 +115,8 @@ void OptimizerCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
 
 void OptimizerCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
   const StateValue* saved = state.find("optimizer");
-  if (!trainer.state().optimizer || saved == nullptr) {
+  if (!trainer.state().optimizer || saved == nullptr ||
+      !trainer.state().optimizer->has_fixed_layout()) {
     return;
   }
   const std::vector<std::string> found =

@@ -95,13 +95,29 @@ void backward(Trainer& trainer, Outputs& outputs, const Batch& batch) {
   trainer.call(hooks::on_after_backward, model, outputs);
 }
 
-void update(Trainer& trainer, Optimizer& optimizer) {
+/// The loss of a batch that was computed, and then that at other weights, with its gradients.
+Optimizer::Evaluate evaluate_again(Trainer& trainer, const Batch& batch, const Outputs& outputs) {
+  return [&trainer, &batch, &outputs, is_first = true]() mutable {
+    if (is_first) {
+      is_first = false;
+      return loss_of(outputs, batch).detach();
+    }
+    Optimizer& optimizer = *trainer.state().optimizer;
+    optimizer.zero_grad();
+    Outputs again = forward(trainer, batch);
+    backward(trainer, again, batch);
+    trainer.step_slots().precision->clip_gradients(optimizer);
+    return loss_of(again, batch).detach();
+  };
+}
+
+void update(Trainer& trainer, Optimizer& optimizer, const Optimizer::Evaluate& evaluate) {
   Model& model = *trainer.state().model;
   trainer.call(hooks::on_before_optimizer_step, model, optimizer);
   SparsityCallback& sparsity = *trainer.step_slots().sparsity;
   sparsity.before_update();
   trainer.step_slots().precision->clip_gradients(optimizer);
-  optimizer.step();
+  optimizer.step(evaluate);
   sparsity.after_update();
   trainer.call(hooks::on_after_optimizer_step, model, optimizer);
   trainer.call(hooks::on_before_optimizer_zero_grad, model, optimizer);
@@ -123,7 +139,8 @@ Outputs train_step(Trainer& trainer, const Batch& batch) {
   Outputs outputs = forward(trainer, batch);
   backward(trainer, outputs, batch);
   if (phase.is_last) {
-    update(trainer, *optimizer);
+    const bool is_whole = phase.is_first && optimizer->needs_evaluate();
+    update(trainer, *optimizer, is_whole ? evaluate_again(trainer, batch, outputs) : nullptr);
   }
   trainer.call(hooks::on_train_step_end, model, outputs, batch);
   return outputs;

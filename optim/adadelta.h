@@ -17,6 +17,7 @@ class Adadelta final : public RuleOptimizer {
     double eps = 1e-6;                           ///< >= 0
     double weight_decay = 0.0;                   ///< >= 0
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

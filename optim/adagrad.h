@@ -17,6 +17,7 @@ class Adagrad final : public RuleOptimizer {
     double weight_decay = 0.0;                   ///< >= 0
     double initial_accumulator_value = 0.0;      ///< >= 0; what the sums begin with
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

@@ -20,6 +20,7 @@ class Adam final : public RuleOptimizer {
     double weight_decay = 0.0;                   ///< >= 0
     bool amsgrad = false;                        ///< divide by the largest mean of squares so far
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range
@@ -43,6 +44,7 @@ class AdamW final : public RuleOptimizer {
     double weight_decay = 0.01;                  ///< >= 0
     bool amsgrad = false;                        ///< divide by the largest mean of squares so far
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range
@@ -68,6 +70,7 @@ class DecoupledAdamW final : public RuleOptimizer {
     bool amsgrad = false;                       ///< divide by the largest mean of squares so far
     double initial_lr = 0.0;  ///< >= 0; lr at which the whole of weight_decay counts; 0: `lr`
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

@@ -17,6 +17,7 @@ class ASGD final : public RuleOptimizer {
     double t0 = 1e6;                             ///< >= 0; the update at which averaging begins
     double weight_decay = 0.0;                   ///< >= 0; added to the gradient
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

@@ -16,6 +16,7 @@ class Lion final : public RuleOptimizer {
     std::array<double, 2> betas = {0.9, 0.99};   ///< each in [0, 1)
     double weight_decay = 0.0;                   ///< >= 0; three to ten times AdamW's
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

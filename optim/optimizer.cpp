@@ -1,11 +1,13 @@
 #include "optim/optimizer.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "core/flat_memory.h"
@@ -14,6 +16,19 @@
 namespace rondo {
 
 namespace {
+
+// What every group may set besides the optimizer's numbers.
+constexpr const char* kLrScale = "adjust_learning_rate";
+constexpr const char* kMostDimensions = "max_dims";
+
+std::optional<double> own_number(const ParamGroupOptions& group, const std::string& name) {
+  for (const auto& number : group.numbers) {
+    if (number.first == name) {
+      return number.second;
+    }
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> names_of(const NamedTensors& tensors) {
   std::vector<std::string> names;
@@ -81,9 +96,13 @@ void lay_out(const NamedTensors& parameters) {
   memory.allocate();
 }
 
-bool matches(const ParamGroupOptions& group, const std::string& name) {
+bool matches(const ParamGroupOptions& group, const NamedTensor& parameter) {
+  const std::optional<double> most = own_number(group, kMostDimensions);
+  if (most && static_cast<double>(parameter.second.dim()) > *most) {
+    return false;
+  }
   return std::any_of(group.params.begin(), group.params.end(), [&](const std::string& glob) {
-    return glob_match(glob, name);
+    return glob_match(glob, parameter.first);
   });
 }
 
@@ -132,6 +151,7 @@ Optimizer::Optimizer(Numbers numbers,
   for (const auto& number : numbers_) {
     known.push_back(number.first);
   }
+  known.insert(known.end(), {kLrScale, kMostDimensions});
   for (size_t i = 0; i < group_options_.size(); ++i) {
     if (group_options_[i].params.empty()) {
       throw UsageError(fmt::format("params[{}]: expected globs of parameter names, got none", i));
@@ -148,13 +168,19 @@ Optimizer::Optimizer(Numbers numbers,
 }
 
 ParamGroup Optimizer::make_group(const ParamGroupOptions& options) const {
+  const double lr_scale = own_number(options, kLrScale).value_or(1.0);
   NamedTensors numbers;
-  for (const auto& number : numbers_) {
-    double value = number.second;
-    for (const auto& own : options.numbers) {
-      value = own.first == number.first ? own.second : value;
-    }
-    numbers.emplace_back(number.first, number_tensor(value));
+  for (const auto& [name, value] : numbers_) {
+    const bool is_scaled = name == "lr" || name == "initial_lr" || name == "adamw_lr";
+    numbers.emplace_back(
+        name,
+        number_tensor(own_number(options, name).value_or(value) * (is_scaled ? lr_scale : 1.0)));
+  }
+  // All groups have it where one does: a state's groups are alike.
+  if (std::any_of(group_options_.begin(), group_options_.end(), [](const ParamGroupOptions& o) {
+        return own_number(o, kLrScale).has_value();
+      })) {
+    numbers.emplace_back(kLrScale, number_tensor(lr_scale));
   }
   return ParamGroup(options.tag, std::move(numbers));
 }
@@ -163,14 +189,14 @@ std::vector<size_t> Optimizer::groups_of(const NamedTensors& parameters) const {
   std::vector<size_t> groups;
   std::vector<bool> is_used(group_options_.size() + 1, false);
   for (const NamedTensor& parameter : parameters) {
-    const auto picks = [&](const ParamGroupOptions& o) { return matches(o, parameter.first); };
+    const auto picks = [&](const ParamGroupOptions& o) { return matches(o, parameter); };
     const auto first = std::find_if(group_options_.begin(), group_options_.end(), picks);
     const bool is_default = first == group_options_.end();
     groups.push_back(is_default ? 0 : static_cast<size_t>(first - group_options_.begin()) + 1);
     is_used[groups.back()] = true;
   }
   for (size_t i = 0; i < group_options_.size(); ++i) {
-    if (!is_used[i + 1]) {
+    if (!is_used[i + 1] && !own_number(group_options_[i], kMostDimensions)) {
       throw UsageError(fmt::format(
           "params[{}]: [\"{}\"] picks no parameter that an earlier entry left; there are: {}",
           i,
@@ -181,19 +207,41 @@ std::vector<size_t> Optimizer::groups_of(const NamedTensors& parameters) const {
   return groups;
 }
 
+std::vector<StateShape> Optimizer::states_of(const NamedTensor& parameter) const {
+  std::vector<StateShape> states;
+  for (const std::string& name : state_names_) {
+    states.push_back({name, parameter.second.sizes().vec()});
+  }
+  return states;
+}
+
+// The first state of all parameters, then the second: each parameter's place in its list is the
+// same in every list.
 std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters) const {
+  std::vector<std::vector<StateShape>> shapes;
+  size_t most = 0;
+  for (const NamedTensor& parameter : parameters) {
+    shapes.push_back(states_of(parameter));
+    most = std::max(most, shapes.back().size());
+  }
   FlatMemory memory;
-  for (size_t i = 0; i < state_names_.size(); ++i) {
-    for (const NamedTensor& parameter : parameters) {
-      memory.add_like(parameter.second);
+  for (size_t s = 0; s < most; ++s) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (s < shapes[i].size()) {
+        const at::Tensor& value = parameters[i].second;
+        const bool is_alike = value.sizes() == at::IntArrayRef(shapes[i][s].sizes);
+        memory.add_like(is_alike ? value : at::empty(shapes[i][s].sizes, value.options()));
+      }
     }
   }
   const std::vector<at::Tensor> tensors = memory.allocate();
   std::vector<NamedTensors> states(parameters.size());
   auto next = tensors.begin();
-  for (const std::string& name : state_names_) {
-    for (NamedTensors& of_parameter : states) {
-      of_parameter.emplace_back(name, next++->zero_());
+  for (size_t s = 0; s < most; ++s) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (s < shapes[i].size()) {
+        states[i].emplace_back(shapes[i][s].name, next++->zero_());
+      }
     }
   }
   for (const std::string& name : counters_) {
@@ -220,20 +268,21 @@ void Optimizer::attach(const NamedTensors& parameters) {
     groups[groups_of_chosen[i]].params.emplace_back(
         chosen[i].first, chosen[i].second, std::move(states[i]));
   }
-  if (groups.front().params.empty()) {
-    groups.erase(groups.begin());
-  }
+  const auto is_empty = [](const ParamGroup& group) { return group.params.empty(); };
+  groups.erase(std::remove_if(groups.begin(), groups.end(), is_empty), groups.end());
   groups_ = std::move(groups);
   parameters_ = std::move(chosen);
+  on_attached();
 }
 
-void Optimizer::step() {
+void Optimizer::step(const Evaluate& evaluate) {
   if (groups_.empty()) {
     throw UsageError("the optimizer has no parameters yet: attach it to a model first");
   }
   for (const NamedTensor& parameter : parameters_) {
     check_dense(parameter);
   }
+  evaluate_ = &evaluate;
   const at::NoGradGuard no_grad;
   for (ParamGroup& group : groups_) {
     update(group);

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,7 +57,15 @@ class ParamGroup {
 struct ParamGroupOptions {
   std::vector<std::string> params = {};  ///< globs of parameter names
   std::string tag = "";                  ///< for schedulers that drive this group only
-  std::vector<std::pair<std::string, double>> numbers = {};  ///< such as {"weight_decay", 0.0}
+  /// Such as {"weight_decay", 0.0}; also {"adjust_learning_rate", factor} of lr and its schedules,
+  /// and {"max_dims", n}, which picks only parameters of that many dimensions.
+  std::vector<std::pair<std::string, double>> numbers = {};
+};
+
+/// A tensor that an optimizer keeps for a parameter, of the parameter's dtype, zero at first.
+struct StateShape {
+  std::string name;
+  std::vector<int64_t> sizes;
 };
 
 /// Base of rondo's optimizers: holds groups and state, an optimizer adds `update`. Its update is
@@ -67,6 +76,8 @@ class Optimizer {
   using Component = Optimizer;
   using Options = NoOptions;
   using Numbers = std::vector<std::pair<std::string, double>>;
+  /// Computes loss and gradients again. \return the loss
+  using Evaluate = std::function<at::Tensor()>;
 
   /// \param numbers      what a scheduler may move, with the defaults of every group
   /// \param state_names  tensors kept for each parameter, zeros of its shape at the beginning
@@ -94,9 +105,17 @@ class Optimizer {
   void attach(const NamedTensors& parameters);
 
   /// Updates every group from the gradients; parameters without one are skipped.
+  /// \param evaluate  where `needs_evaluate`; empty when the loss cannot be computed again, as at
+  ///     the end of a group of batches
   /// \throws NotSupportedError  for a sparse gradient
   /// \capture safe
-  void step();
+  void step(const Evaluate& evaluate = {});
+
+  /// Whether an update tries several points, as LBFGS does.
+  virtual bool needs_evaluate() const { return false; }
+
+  /// Why a step with it cannot be recorded, and what to do; "" when it can.
+  virtual std::string eager_only() const { return ""; }
 
   /// Makes every gradient undefined: the next backward writes it anew.
   /// \capture safe
@@ -124,11 +143,15 @@ class Optimizer {
   const std::vector<ParamGroup>& groups() const { return groups_; }
 
   /// {"state": {parameter: {name: tensor}}, "groups": [{"tag", numbers…}]}. Tensors are shared.
-  StateDict state_dict() const;
+  virtual StateDict state_dict() const;
 
-  /// Copies into the tensors in place.
+  /// Copies into the tensors in place. Takes what Python's `torch.optim` saved too, where it has as
+  /// many parameters and groups, in the same order.
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
-  void load(const StateDict& state);
+  virtual void load(const StateDict& state);
+
+  /// Whether `state_dict` has the same names, shapes and dtypes at all times.
+  virtual bool has_fixed_layout() const { return true; }
 
   /// Everything that a step may read or write: parameters ("param/…"), their state
   /// ("state/…/name"), the groups' numbers ("group/0/lr"), kept gradients ("grad/…"; there are none
@@ -140,6 +163,15 @@ class Optimizer {
   /// may be undefined: that parameter stays as it is.
   /// \capture safe: tensor work only; numbers are read inside operators
   virtual void update(ParamGroup& group) = 0;
+
+  /// What is kept for a parameter besides the counters: tensors of its shape, by default.
+  virtual std::vector<StateShape> states_of(const NamedTensor& parameter) const;
+
+  /// Called at the end of `attach`.
+  virtual void on_attached() {}
+
+  /// What the `step` that is running was given.
+  const Evaluate& evaluate() const { return *evaluate_; }
 
  private:
   ParamGroup make_group(const ParamGroupOptions& options) const;
@@ -154,6 +186,7 @@ class Optimizer {
   NamedTensors parameters_;              // of all groups, in the order of attach
   std::vector<at::Tensor> grad_memory_;  // one a parameter, or none yet: in one allocation
   std::vector<at::Tensor> kept_grads_;   // one a parameter; undefined where none was kept
+  const Evaluate* evaluate_ = nullptr;   // during a step
 };
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -77,6 +78,94 @@ void add_group(const ParamGroup& group,
   }
 }
 
+/// Numbers that Python has in pairs.
+struct Paired {
+  std::string_view number;
+  std::string_view pair;
+  size_t index;
+};
+
+constexpr Paired kPairs[] = {{"beta1", "betas", 0},
+                             {"beta2", "betas", 1},
+                             {"etaminus", "etas", 0},
+                             {"etaplus", "etas", 1},
+                             {"step_size_min", "step_sizes", 0},
+                             {"step_size_max", "step_sizes", 1}};
+
+/// A number of one of Python's `param_groups`, or null.
+const StateValue* number_in(const StateDict& saved, const std::string& name) {
+  for (const Paired& paired : kPairs) {
+    const StateValue* pair = paired.number == name ? saved.find(paired.pair) : nullptr;
+    if (pair != nullptr && pair->as_list().size() == 2) {
+      return &pair->as_list()[paired.index];
+    }
+  }
+  return saved.find(name);
+}
+
+StateValue number(double value) {
+  return at::scalar_tensor(value, at::kDouble);
+}
+
+/// What Python keeps for a parameter: counts in float or int, and nothing before the first update
+/// (nor a count of SGD's: a buffer says that there was one).
+StateDict parameter_from_python(const Parameter& parameter, const StateDict* saved) {
+  StateDict made;
+  for (const NamedTensor& own : parameter.states()) {
+    const bool is_counter = own.second.dim() == 0 && own.second.scalar_type() == at::kDouble;
+    const StateValue* found = saved != nullptr ? saved->find(own.first) : nullptr;
+    const bool is_number = found != nullptr && (!found->is_tensor() || is_counter);
+    if (saved == nullptr || saved->empty()) {
+      made.set(own.first, at::zeros_like(own.second));
+    } else if (found == nullptr && is_counter) {
+      made.set(own.first, number(1.0));
+    } else if (found == nullptr) {
+      fail("of \"" + parameter.name + "\"",
+           own.first,
+           fmt::format("[{}]", fmt::join(saved->names(), ", ")));
+    } else {
+      made.set(own.first, is_number ? number(found->as_double()) : *found);
+    }
+  }
+  return made;
+}
+
+/// A state that Python's `torch.optim` saved, as rondo saves it: parameters have numbers there, in
+/// the order of the groups.
+StateDict from_python(const StateDict& state, const std::vector<ParamGroup>& own) {
+  const StateDict& saved_states = dict_at(state.at("state"), "\"state\"");
+  const StateList& saved_groups = state.at("param_groups").as_list();
+  if (saved_groups.size() != own.size()) {
+    fail("\"param_groups\"",
+         fmt::format("{} groups", own.size()),
+         std::to_string(saved_groups.size()));
+  }
+  StateDict states;
+  StateList groups;
+  for (size_t i = 0; i < own.size(); ++i) {
+    const StateDict& saved = dict_at(saved_groups[i], fmt::format("of group {}", i));
+    const StateList& ids = saved.at("params").as_list();
+    if (ids.size() != own[i].params.size()) {
+      fail(fmt::format("of group {}", i),
+           fmt::format("{} parameters", own[i].params.size()),
+           std::to_string(ids.size()));
+    }
+    StateDict numbers = {{"tag", own[i].tag}};
+    for (const NamedTensor& now : own[i].numbers()) {
+      const StateValue* found = number_in(saved, now.first);
+      numbers.set(now.first, found != nullptr ? number(found->as_double()) : now.second);
+    }
+    groups.emplace_back(std::move(numbers));
+    for (size_t p = 0; p < ids.size(); ++p) {
+      const StateValue* found = saved_states.find(std::to_string(ids[p].as_int()));
+      states.set(own[i].params[p].name,
+                 parameter_from_python(own[i].params[p],
+                                       found != nullptr ? &dict_at(*found, "\"state\"") : nullptr));
+    }
+  }
+  return {{"state", std::move(states)}, {"groups", std::move(groups)}};
+}
+
 }  // namespace
 
 StateDict Optimizer::state_dict() const {
@@ -99,7 +188,8 @@ StateDict Optimizer::state_dict() const {
   return {{"state", std::move(states)}, {"groups", std::move(groups)}};
 }
 
-void Optimizer::load(const StateDict& state) {
+void Optimizer::load(const StateDict& given) {
+  const StateDict state = given.contains("param_groups") ? from_python(given, groups_) : given;
   const StateDict& states = dict_at(state.at("state"), "\"state\"");
   const StateList& groups = state.at("groups").as_list();
   if (groups.size() != groups_.size()) {

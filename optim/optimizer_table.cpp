@@ -53,6 +53,11 @@ bool sets_number(double value,
          });
 }
 
+std::vector<ParamGroupOptions> with_no_decay_group(std::vector<ParamGroupOptions> groups) {
+  groups.push_back({{"*"}, kNoDecayTag, {{"weight_decay", 0.0}, {"max_dims", 1.0}}});
+  return groups;
+}
+
 std::optional<NumberPairOption::Pair> NumberPairOption::read(const ConfigValue& value,
                                                              FaultSink& faults) const {
   const auto* array = value.get_if<ConfigArray>();

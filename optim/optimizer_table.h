@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,37 @@ bool sets_number(double value,
                  const std::string& name,
                  const std::vector<ParamGroupOptions>& groups);
 
+/// The tag of the group whose weight_decay is 0 when `decay_biases_and_norms` is false. Schedulers
+/// of weight_decay leave a group with this tag alone unless they name it.
+inline constexpr const char* kNoDecayTag = "no_decay";
+
+/// The groups, and one for the biases, and the scales of norms, that none of them picks: parameters
+/// of fewer than two dimensions, without weight decay.
+std::vector<ParamGroupOptions> with_no_decay_group(std::vector<ParamGroupOptions> groups);
+
+namespace detail {
+
+/// True when `Options` has a field `decay_biases_and_norms`.
+template <class Options, class = void>
+struct SparesBiases : std::false_type {};
+
+template <class Options>
+struct SparesBiases<Options, std::void_t<decltype(std::declval<Options>().decay_biases_and_norms)>>
+    : std::true_type {};
+
+}  // namespace detail
+
+/// The groups that the options of an optimizer ask for.
+template <class Options>
+std::vector<ParamGroupOptions> groups_in(const Options& options) {
+  if constexpr (detail::SparesBiases<Options>::value) {
+    if (!options.decay_biases_and_norms) {
+      return with_no_decay_group(options.params);
+    }
+  }
+  return options.params;
+}
+
 /// How a config writes two numbers: `betas = [0.9, 0.999]`. For `KeyTable::key_of`.
 struct NumberPairOption {
   using Pair = std::array<double, 2>;
@@ -46,7 +78,7 @@ struct NumberPairOption {
 
 /// What there is to know of an optimizer's options: keys, ranges and docs. Config keys, the numbers
 /// of groups, and the checks of options that code sets follow from it. `Options` has a list
-/// `params` of groups.
+/// `params` of groups, and `decay_biases_and_norms` where there is a weight decay.
 template <class Options>
 class OptimizerTable {
  public:
@@ -85,6 +117,12 @@ class OptimizerTable {
     return *this;
   }
 
+  template <class Field>
+  OptimizerTable& key(std::string name, Field Options::*field, OptionCheck check, std::string doc) {
+    keys_.key(std::move(name), field, std::move(check), std::move(doc));
+    return *this;
+  }
+
   /// The numbers of a group, in the order of the table.
   /// \throws UsageError  for one that is out of its range, also within `options.params`
   Optimizer::Numbers checked_numbers(const Options& options) const {
@@ -111,6 +149,11 @@ class OptimizerTable {
                 &Options::params,
                 ParamGroupListOption(std::move(names)),
                 "parameters with their own numbers");
+    if constexpr (detail::SparesBiases<Options>::value) {
+      keys.key("decay_biases_and_norms",
+               &Options::decay_biases_and_norms,
+               "false: no weight decay for parameters of fewer than two dimensions");
+    }
   }
 
  private:

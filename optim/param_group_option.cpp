@@ -13,6 +13,11 @@ namespace {
 
 using Globs = OptionType<std::vector<std::string>>;
 
+/// Whether a group may have it, whatever the optimizer's numbers.
+bool is_of_any_group(const std::string& key) {
+  return key == "adjust_learning_rate" || key == "max_dims";
+}
+
 }  // namespace
 
 std::optional<std::vector<ParamGroupOptions>> ParamGroupListOption::read(const ConfigValue& value,
@@ -43,11 +48,12 @@ ParamGroupOptions ParamGroupListOption::read_group(const ConfigValue& value,
       group.params = Globs::read(entry.value, inside).value_or(std::vector<std::string>());
     } else if (entry.key == "tag") {
       group.tag = OptionType<std::string>::read(entry.value, inside).value_or("");
-    } else if (std::find(numbers_.begin(), numbers_.end(), entry.key) != numbers_.end()) {
+    } else if (is_of_any_group(entry.key) ||
+               std::find(numbers_.begin(), numbers_.end(), entry.key) != numbers_.end()) {
       group.numbers.emplace_back(entry.key, detail::read_number(entry.value, inside).value_or(0.0));
     } else {
       std::vector<std::string> known = numbers_;
-      known.insert(known.end(), {"params", "tag"});
+      known.insert(known.end(), {"params", "tag", "adjust_learning_rate", "max_dims"});
       faults.add(entry.key_position,
                  fmt::format("unknown key \"{}\"{}", entry.key, suggestion(entry.key, known)));
     }

@@ -19,6 +19,7 @@ class RAdam final : public RuleOptimizer {
     double weight_decay = 0.0;                   ///< >= 0
     bool decoupled_weight_decay = false;         ///< as in AdamW; else added to the gradient
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

@@ -19,6 +19,7 @@ class RMSprop final : public RuleOptimizer {
     double momentum = 0.0;      ///< >= 0; no buffer is kept when neither this nor a group sets it
     bool centered = false;      ///< divide by the root of the variance
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

@@ -56,8 +56,8 @@ void RuleOptimizer::update(ParamGroup& group) {
     return;
   }
   std::vector<at::Tensor> numbers;
-  for (const NamedTensor& number : group.numbers()) {
-    numbers.push_back(number.second);
+  for (size_t i = 0; i < rule.given; ++i) {
+    numbers.push_back(group.numbers()[i].second);
   }
   torch::jit::Stack stack;
   torch::jit::push(stack,

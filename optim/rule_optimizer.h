@@ -29,7 +29,7 @@ class RuleOptimizer : public Optimizer {
                 int64_t variant,
                 const OptimizerTable<Options>& table,
                 const Options& options)
-      : RuleOptimizer(op, variant, table.checked_numbers(options), options.params) {}
+      : RuleOptimizer(op, variant, table.checked_numbers(options), groups_in(options)) {}
 
   RuleOptimizer(const detail::UpdateOperator& op,
                 int64_t variant,

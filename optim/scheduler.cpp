@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/glob.h"
+#include "optim/optimizer_table.h"
 
 namespace rondo {
 
@@ -67,11 +68,23 @@ void check_exists(const SchedulerTarget& target,
   }
 }
 
+/// What a group multiplies schedules of its learning rate by.
+double lr_scale(const ParamGroup& group) {
+  for (const NamedTensor& number : group.numbers()) {
+    if (number.first == "adjust_learning_rate") {
+      return *number.second.data_ptr<double>();
+    }
+  }
+  return 1.0;
+}
+
 }  // namespace
 
 bool Scheduler::drives(const ParamGroup& group) const {
   const std::vector<std::string>& tags = target_.param_group_tags;
-  return tags.empty() || std::find(tags.begin(), tags.end(), group.tag) != tags.end();
+  const bool is_spared = group.tag == kNoDecayTag && target_.param_group_key == "weight_decay";
+  return (tags.empty() && !is_spared) ||
+         std::find(tags.begin(), tags.end(), group.tag) != tags.end();
 }
 
 void Scheduler::attach(const Optimizer& optimizer) {
@@ -120,7 +133,10 @@ void Scheduler::write(const Timestamp& now, Optimizer& optimizer) const {
   std::vector<ParamGroup>& groups = optimizer.groups();
   for (size_t i = 0; i < groups.size(); ++i) {
     if (drives(groups[i])) {
-      *groups[i][target_.param_group_key].data_ptr<double>() = number * scale_of(i);
+      // What a relative one multiplies has the group's factor already.
+      const bool is_scaled = target_.param_group_key == "lr" && !target_.relative;
+      *groups[i][target_.param_group_key].data_ptr<double>() =
+          number * (is_scaled ? lr_scale(groups[i]) : scale_of(i));
     }
   }
 }

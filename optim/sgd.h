@@ -19,6 +19,7 @@ class Sgd final : public RuleOptimizer {
     double weight_decay = 0.0;  ///< >= 0
     bool nesterov = false;      ///< needs momentum > 0 and dampening = 0
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range
@@ -44,6 +45,7 @@ class DecoupledSGDW final : public RuleOptimizer {
     bool nesterov = false;      ///< needs momentum > 0 and dampening = 0
     double initial_lr = 0.0;    ///< >= 0; lr at which the whole of weight_decay counts; 0: `lr`
     std::vector<ParamGroupOptions> params = {};  ///< parameters with numbers of their own
+    bool decay_biases_and_norms = true;          ///< false: spares parameters of < 2 dimensions
   };
 
   /// \throws UsageError  for a value out of its range

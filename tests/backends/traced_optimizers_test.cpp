@@ -11,6 +11,7 @@
 
 #include "optim/optimizer.h"
 #include "support/every_optimizer.h"
+#include "support/sign_sgd.h"
 #include "support/step_probe.h"
 
 TEST_SUITE_BEGIN("backends/traced_optimizers");
@@ -75,6 +76,13 @@ void check_every_optimizer(int64_t group, int steps, int captures) {
 
 TEST_CASE("a whole training step with any of rondo's optimizers replays bit for bit") {
   check_every_optimizer(1, 12, 2);
+}
+
+TEST_CASE("so does a user's own optimizer, in plain tensor work") {
+  const auto make = [] {
+    return training(std::make_shared<SignSgd>(SignSgd::Options{0.01, {}}), 3);
+  };
+  CHECK(traced_against_eager(make, 18, 6) == "");
 }
 
 TEST_CASE(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/module_model.h"
+#include "optim/adam.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -98,6 +99,26 @@ TEST_CASE("a parameter that is frozen is no reason for a warning until it is to 
   second.fit(tiny_loader("train"));
   REQUIRE(warnings_in(lines).size() == 1);
   CHECK(warnings_in(lines)[0].find("does not train frozen:") != std::string::npos);
+}
+
+TEST_CASE("the log says how many parameters are decayed") {
+  const auto line_of = [](bool decays_biases) {
+    const TempDir dir;
+    std::string found;
+    TrainerOptions options = tiny_options(dir / "run");  // a layer of 4 by 3
+    AdamW::Options adamw;
+    adamw.decay_biases_and_norms = decays_biases;
+    options.optimizer = use<AdamW>(adamw);
+    options.loop.max_steps = 1;
+    Trainer trainer(options, TextLog::to([&](LogLevel, std::string_view text) {
+                      const bool is_it = text.find("weight decay") != std::string_view::npos;
+                      found = is_it ? std::string(text) : found;
+                    }));
+    trainer.fit(tiny_loader("train"));
+    return found;
+  };
+  CHECK(line_of(true).find("15 of 15") != std::string::npos);
+  CHECK(line_of(false).find("12 of 15") != std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -9,29 +9,16 @@
 
 #include "core/error.h"
 #include "core/memory_block.h"
+#include "optim/adam.h"
+#include "optim/schedules/curves.h"
 #include "optim/sgd.h"
 #include "parameters.h"
+#include "support/sign_sgd.h"
 
 using namespace rondo;
 using namespace rondo::test;
 
 namespace {
-
-/// A user's optimizer, in plain tensor work.
-struct SignSgd final : Optimizer {
-  struct Options {
-    double lr = 1e-3;
-    std::vector<ParamGroupOptions> params = {};
-  };
-
-  explicit SignSgd(const Options& o) : Optimizer({{"lr", o.lr}}, {"velocity"}, o.params) {}
-
-  void update(ParamGroup& group) override {
-    for (Parameter& p : group.params) {
-      p.value.sub_(p.state("velocity").mul_(0.9).add_(p.grad()).sign() * group["lr"]);
-    }
-  }
-};
 
 NamedTensors layers() {
   NamedTensors made = parameters(1, at::kFloat, {{3, 2}, {3}, {2, 3}, {2}});
@@ -116,6 +103,40 @@ TEST_CASE("globs pick parameters for groups; the first that matches wins; the re
   CHECK(optimizer.groups()[1]["lr"].item<double>() == 0.2);
   CHECK(names_in(optimizer.groups()[2]) == std::vector<std::string>{"out.weight"});
   CHECK(optimizer.groups()[2]["lr"].item<double>() == 0.1);
+}
+
+TEST_CASE("biases and norms can be spared of weight decay, but for those that a group picks") {
+  AdamW::Options options;
+  options.weight_decay = 0.1;
+  options.params = {{{"out.bias"}, "head", {}}};
+  options.decay_biases_and_norms = false;
+  AdamW optimizer(options);
+  optimizer.attach(layers());
+  REQUIRE(optimizer.groups().size() == 3);
+  CHECK(names_in(optimizer.groups()[0]) == std::vector<std::string>{"in.weight", "out.weight"});
+  CHECK(names_in(optimizer.groups()[1]) == std::vector<std::string>{"out.bias"});
+  CHECK(names_in(optimizer.groups()[2]) == std::vector<std::string>{"in.bias"});
+  CHECK(optimizer.groups()[0]["weight_decay"].item<double>() == 0.1);
+  CHECK(optimizer.groups()[1]["weight_decay"].item<double>() == 0.1);
+  CHECK(optimizer.groups()[2]["weight_decay"].item<double>() == 0.0);
+  const ConstantLR decay({0.2, {}, {"weight_decay"}});
+  decay.write({}, optimizer);
+  CHECK(optimizer.groups()[0]["weight_decay"].item<double>() == 0.2);
+  CHECK(optimizer.groups()[2]["weight_decay"].item<double>() == 0.0);
+}
+
+TEST_CASE("a group scales its learning rate, and what a scheduler makes of it") {
+  AdamW::Options options;
+  options.lr = 0.1;
+  options.params = {{{"*.bias"}, "", {{"adjust_learning_rate", 0.5}}}};
+  AdamW optimizer(options);
+  optimizer.attach(layers());
+  CHECK(optimizer.groups()[0]["lr"].item<double>() == 0.1);
+  CHECK(optimizer.groups()[1]["lr"].item<double>() == 0.05);
+  const ConstantLR constant({0.2});
+  constant.write({}, optimizer);
+  CHECK(optimizer.groups()[0]["lr"].item<double>() == 0.2);
+  CHECK(optimizer.groups()[1]["lr"].item<double>() == 0.1);
 }
 
 TEST_CASE("when groups pick everything there is no group of the rest") {

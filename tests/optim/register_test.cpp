@@ -28,7 +28,7 @@ TEST_SUITE_BEGIN("optim/register");
 TEST_CASE("every registered optimizer is built from its defaults and trains") {
   Registry<Optimizer> registry("optimizer");
   register_builtin_optimizers(registry);
-  CHECK(registry.entries().size() == 15);
+  CHECK(registry.entries().size() == 19);
   for (const auto& entry : registry.entries()) {
     CAPTURE(entry.name);
     std::vector<Fault> faults;
