@@ -4,8 +4,9 @@
 // scheduler, callback and logger. Reaches <ATen/core/Tensor.h>, nothing heavier; models that are
 // torch modules include <rondo/module.h>.
 
-#include "callbacks/callbacks.h"
-#include "callbacks/early_exit_callback.h"
+#include "callbacks/builtin/callbacks.h"
+#include "callbacks/core/early_exit_callback.h"
+#include "callbacks/core/run_schedule_callback.h"
 #include "core/error.h"
 #include "core/summary.h"
 #include "core/time.h"
@@ -14,8 +15,8 @@
 #include "data/datasets.h"
 #include "loggers/loggers.h"
 #include "loops/fit_run.h"
-#include "loops/run_schedule_callback.h"
 #include "models/models.h"
 #include "optim/optimizers.h"
 #include "optim/schedulers.h"
+#include "tracing/make_backend.h"
 #include "trainer/trainer.h"

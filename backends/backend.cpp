@@ -1,65 +1,8 @@
 #include "backends/backend.h"
 
-#include <algorithm>
-#include <utility>
-
-#include <ATen/Context.h>
-#include <fmt/format.h>
-
-#include "backends/blas_advice.h"
-#include "backends/checks/verify_policy.h"
-#include "backends/eager_backend.h"
-#include "backends/kept_casts.h"
-#include "backends/numeric_environment.h"
-#include "backends/passes/passes.h"
-#include "backends/plan/chains.h"
-#include "backends/plan/plan.h"
-#include "backends/traced_backend.h"
-#include "core/available_cores.h"
 #include "core/error.h"
-#include "core/glob.h"
 
 namespace rondo {
-
-namespace {
-
-void require(bool holds, const std::string& option, const char* rule, const std::string& value) {
-  if (!holds) {
-    throw UsageError("backend." + option + ": expected " + rule + ", got " + value);
-  }
-}
-
-c10::Device device_named(const std::string& name) {
-  require(name == "cpu" || name == "cuda", "device", "\"cpu\" or \"cuda\"", '"' + name + '"');
-  if (name == "cuda" && !at::hasCUDA()) {
-    throw UsageError(
-        "backend.device: \"cuda\" needs a LibTorch that is built with CUDA and a driver; this one "
-        "has the CPU only: set backend.device = \"cpu\"");
-  }
-  return c10::Device(name);
-}
-
-const std::vector<std::string>& known_passes(const std::vector<std::string>& names) {
-  const std::vector<std::string> known = pass_names();
-  for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw UsageError("backend.without_passes: there is no pass \"" + name + '"' +
-                       suggestion(name, known));
-    }
-  }
-  return names;
-}
-
-}  // namespace
-
-std::vector<std::string> pass_names() {
-  std::vector<std::string> names;
-  for (const Pass& pass : clean_up_passes()) {
-    names.emplace_back(pass.name);
-  }
-  names.insert(names.end(), {KeptCasts::kPass, kChainsPass, kInPlacePass});
-  return names;
-}
 
 const Outputs* Backend::start(const StepKey& key,
                               const Batch& batch,
@@ -72,70 +15,6 @@ const Outputs* Backend::start(const StepKey& key,
 
 const Outputs* Backend::resume(const Deadline&) {
   throw UsageError("Backend.resume: no step is in progress");
-}
-
-std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
-  require(options.mode == "traced" || options.mode == "eager",
-          "mode",
-          "\"traced\" or \"eager\"",
-          '"' + options.mode + '"');
-  require(options.executor == "plan" || options.executor == "interpreter",
-          "executor",
-          "\"plan\" or \"interpreter\"",
-          '"' + options.executor + '"');
-  require(options.environment == "same" || options.environment == "new",
-          "environment",
-          "\"same\" or \"new\"",
-          '"' + options.environment + '"');
-  require(options.threads >= 1, "threads", "an integer >= 1", std::to_string(options.threads));
-  require(options.on_nan == "stop" || options.on_nan == "explain",
-          "on_nan",
-          "\"stop\" or \"explain\"",
-          '"' + options.on_nan + '"');
-  require(options.on_refusal == "eager" || options.on_refusal == "error",
-          "on_refusal",
-          "\"eager\" or \"error\"",
-          '"' + options.on_refusal + '"');
-  require(options.on_nan == "stop" || options.mode == "traced",
-          "on_nan",
-          "\"stop\" under mode = \"eager\" (recorded steps are run once more)",
-          '"' + options.on_nan + '"');
-  require(options.timed_replays >= 0,
-          "timed_replays",
-          "an integer >= 0",
-          std::to_string(options.timed_replays));
-  const VerifyPolicy verify = parse_verify(options.verify);
-  const c10::Device device = device_named(options.device);
-  use_threads(options.threads);
-  warn_of_blas(options.threads, log);
-  if (const int cores = available_cores(); options.threads > cores) {
-    log.warning(fmt::format(
-        "backend.threads = {} is more than the {} {} that this process may use: threads that wait "
-        "for each other make steps many times slower",
-        options.threads,
-        cores,
-        cores == 1 ? "core" : "cores"));
-  }
-  if (options.mode == "eager") {
-    return std::make_unique<EagerBackend>(device);
-  }
-  if (!device.is_cpu()) {
-    throw NotSupportedError("backend.mode: \"traced\" runs on the CPU only; on " + device.str() +
-                            " set backend.mode = \"eager\"");
-  }
-  if (!options.exact && verify.every > 0) {
-    log.warning("backend.verify = \"" + options.verify +
-                "\" compares nothing: with exact = false replays may round differently");
-  }
-  TracedOptions traced;
-  traced.verify = options.exact ? verify : parse_verify("off");
-  traced.without_passes = known_passes(options.without_passes);
-  traced.explains = options.on_nan == "explain";
-  traced.exact = options.exact;
-  traced.timed_replays = options.timed_replays;
-  traced.throws_on_refusal = options.on_refusal == "error";
-  traced.interprets = options.executor == "interpreter";
-  return std::make_unique<TracedBackend>(traced, std::move(log));
 }
 
 }  // namespace rondo

@@ -12,7 +12,6 @@
 #include "backends/executor.h"
 #include "backends/step.h"
 #include "backends/step_report.h"
-#include "core/log.h"
 
 namespace rondo {
 
@@ -144,14 +143,5 @@ class Backend {
   /// now: once to take its memory, and once beside the memory of all others.
   virtual bool is_settled() const { return true; }
 };
-
-/// What `BackendOptions::without_passes` knows, which is what a step's report counts.
-std::vector<std::string> pass_names();
-
-/// Sets LibTorch's thread count when `options` asks for another one.
-/// \param log  gets warnings about steps that settle late or cannot be verified
-/// \throws UsageError  for an option outside of its range
-/// \throws NotSupportedError  for traced steps on another device than the CPU
-std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log = TextLog());
 
 }  // namespace rondo

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "backends/timeline.h"
-#include "callbacks/reproducibility_callback.h"
+#include "callbacks/core/reproducibility_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/file_system.h"
 #include "data/tensor_dataset.h"
@@ -21,6 +20,8 @@
 #include "optim/clip.h"
 #include "optim/optimizers.h"
 #include "optim/schedulers.h"
+#include "tracing/make_backend.h"
+#include "tracing/timeline.h"
 #include "trainer/trainer.h"
 
 namespace bench {

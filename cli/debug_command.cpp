@@ -7,12 +7,12 @@
 #include <iostream>
 #include <optional>
 
-#include "backends/checks/tensor_summary.h"
 #include "checkpoint/checkpoint_file.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "cli/signals.h"
 #include "core/error.h"
+#include "tracing/checks/tensor_summary.h"
 #include "trainer/auto_options.h"
 #include "trainer/run_aside.h"
 #include "trainer/thread_calibration.h"

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <vector>
 
-#include "backends/timeline.h"
 #include "checkpoint/checkpoint_file.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
@@ -13,6 +12,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/glob.h"
+#include "tracing/timeline.h"
 #include "trainer/auto_options.h"
 #include "trainer/rehearsal.h"
 

@@ -8,7 +8,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
 set(header_dir ${CMAKE_INSTALL_INCLUDEDIR}/rondo)
 
 install(DIRECTORY
-    core backends models optim sparsity metrics checkpoint configs data callbacks loops loggers trainer
+    core backends tracing models optim sparsity metrics checkpoint configs data callbacks loops loggers trainer
   DESTINATION ${header_dir}
   FILES_MATCHING PATTERN "*.h"
   PATTERN internal EXCLUDE

@@ -74,7 +74,8 @@ function(rondo_compile_tests target)
   endforeach()
 endfunction()
 
-# One test program a folder, one ctest entry a file: tests/core/time_test.cpp holds suite "core/time".
+# One test program for each folder of tests/, one ctest entry for each file: tests/core/time_test.cpp holds
+# suite "core/time", tests/tracing/plan/trial_test.cpp "tracing/plan/trial".
 function(rondo_test folder)
   set(target ${folder}_tests)
   add_executable(${target} ${ARGN})
@@ -82,8 +83,7 @@ function(rondo_test folder)
   target_link_libraries(${target} PRIVATE rondo_test_support)
   target_precompile_headers(${target} REUSE_FROM rondo_test_support)
   foreach(source IN LISTS ARGN)
-    get_filename_component(name ${source} NAME_WE)
-    string(REGEX REPLACE "_test$" "" suite ${name})
+    string(REGEX REPLACE "_test\\.cpp$" "" suite ${source})
     add_test(NAME ${folder}/${suite} COMMAND ${target} --test-suite=${folder}/${suite} --no-skip=false)
     set_tests_properties(${folder}/${suite} PROPERTIES LABELS ${folder} TIMEOUT 1800)
   endforeach()

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "callbacks/core/run_plan.h"
 #include "core/registry.h"
 #include "core/standard_error.h"
-#include "loops/run_plan.h"
 #include "trainer/trainer.h"
 
 namespace rondo {

@@ -17,7 +17,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
-#include "backends/recording/failed_nodes.h"
+#include "tracing/recording/failed_nodes.h"
 
 namespace rondo {
 

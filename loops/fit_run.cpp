@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "callbacks/reproducibility_callback.h"
-#include "callbacks/validation_callback.h"
+#include "callbacks/core/reproducibility_callback.h"
+#include "callbacks/core/run_schedule_callback.h"
+#include "callbacks/core/validation_callback.h"
 #include "core/error.h"
-#include "loops/run_schedule_callback.h"
 #include "loops/validate_all.h"
 #include "trainer/trainer.h"
 
@@ -17,7 +17,7 @@ FitRun::FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& 
     : trainer_(trainer),
       train_(std::move(train)),
       val_(std::move(val)),
-      loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>("loop"))) {
+      loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>())) {
   if (loop_ == nullptr) {
     throw UsageError(
         "this Trainer's loop can validate but not fit: its slot \"loop\" holds no TrainingLoop");

@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "callbacks/checkpoint_options.h"
 #include "callbacks/cleanup.h"
+#include "callbacks/core/checkpoint_options.h"
+#include "callbacks/results.h"
 #include "core/stopwatch.h"
 #include "core/timestamp.h"
 #include "data/data_loader.h"
 #include "loops/train_stage.h"
 #include "loops/validation_run.h"
-#include "trainer/results.h"
 
 namespace rondo {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "callbacks/callback.h"
-#include "callbacks/checkpoint_options.h"
+#include "callbacks/core/checkpoint_options.h"
 
 namespace rondo {
 

@@ -3,12 +3,12 @@
 #include <exception>
 #include <utility>
 
-#include "callbacks/dataloader_callback.h"
+#include "callbacks/core/dataloader_callback.h"
+#include "callbacks/core/precision_callback.h"
+#include "callbacks/core/run_plan.h"
 #include "callbacks/hooks.h"
-#include "callbacks/precision_callback.h"
 #include "core/stopwatch.h"
 #include "loops/failed_batch.h"
-#include "loops/run_plan.h"
 #include "loops/train_step.h"
 #include "trainer/trainer.h"
 

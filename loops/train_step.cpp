@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/precision_callback.h"
-#include "callbacks/schedulers_callback.h"
-#include "callbacks/sparsity_callback.h"
+#include "callbacks/core/precision_callback.h"
+#include "callbacks/core/schedulers_callback.h"
+#include "callbacks/core/sparsity_callback.h"
 #include "core/error.h"
 #include "core/summary.h"
 #include "loops/backward_error.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "callbacks/validation_callback.h"
+#include "callbacks/core/validation_callback.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/glob.h"
@@ -23,7 +23,7 @@ namespace {
 
 /// The loop of validations: the Trainer's own, or that of its training loop.
 Loop& validation_loop(Trainer& trainer) {
-  Loop& own = trainer.slot<Loop>("loop");
+  Loop& own = trainer.slot<Loop>();
   auto* training = dynamic_cast<TrainingLoop*>(&own);
   return training != nullptr ? training->validation_loop() : own;
 }

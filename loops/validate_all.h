@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "callbacks/callback.h"
-#include "callbacks/checkpoint_options.h"
+#include "callbacks/core/checkpoint_options.h"
+#include "callbacks/core/loop.h"
+#include "callbacks/results.h"
 #include "checkpoint/checkpoint_name.h"
-#include "loops/loop.h"
-#include "trainer/results.h"
 
 namespace rondo {
 

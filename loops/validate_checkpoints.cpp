@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "callbacks/checkpoint_callback.h"
+#include "callbacks/core/checkpoint_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/foreign_state.h"
 #include "core/error.h"
@@ -125,7 +125,7 @@ class CheckpointEvaluation {
     try {
       StateDict state = read.get();
       knows_update = is_run_state(state) && state.contains("global_step");
-      trainer_.slot<CheckpointCallback>("checkpoint").load(trainer_, path, std::move(state));
+      trainer_.slot<CheckpointCallback>().load(trainer_, path, std::move(state));
     } catch (const Error&) {
       table_.skipped.push_back({path, describe(std::current_exception())});
       trainer_.log().error(

@@ -6,8 +6,8 @@
 #include <exception>
 
 #include "backends/generator_state.h"
-#include "callbacks/dataloader_callback.h"
-#include "callbacks/precision_callback.h"
+#include "callbacks/core/dataloader_callback.h"
+#include "callbacks/core/precision_callback.h"
 #include "core/error.h"
 #include "loops/failed_batch.h"
 #include "loops/train_step.h"

@@ -5,15 +5,15 @@
 #include <memory>
 #include <optional>
 
-#include "callbacks/checkpoint_options.h"
 #include "callbacks/cleanup.h"
+#include "callbacks/core/checkpoint_options.h"
+#include "callbacks/core/loop.h"
 #include "callbacks/global_callbacks.h"
+#include "core/name_scopes.h"
 #include "data/data_executor.h"
 #include "data/data_loader.h"
-#include "loops/loop.h"
 #include "loops/running_stage.h"
 #include "loops/validation_hooks.h"
-#include "trainer/name_scopes.h"
 
 namespace rondo {
 

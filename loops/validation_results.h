@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/results.h"
+#include "callbacks/results.h"
 
 namespace rondo {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "callbacks/checkpoint_options.h"
+#include "callbacks/core/checkpoint_options.h"
 #include "trainer/run_config.h"
 
 namespace rondo {

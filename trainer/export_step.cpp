@@ -8,21 +8,21 @@
 #include <map>
 #include <utility>
 
-#include "backends/checks/state_snapshot.h"
 #include "backends/generator_state.h"
 #include "backends/numeric_environment.h"
-#include "backends/passes/passes.h"
-#include "backends/passes/storages.h"
-#include "backends/program/guards.h"
-#include "backends/traced_backend.h"
-#include "callbacks/backend_callback.h"
-#include "callbacks/reproducibility_callback.h"
+#include "callbacks/core/backend_callback.h"
+#include "callbacks/core/reproducibility_callback.h"
+#include "callbacks/core/run_plan.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "loops/fit_run.h"
-#include "loops/run_plan.h"
 #include "loops/train_stage.h"
+#include "tracing/checks/state_snapshot.h"
+#include "tracing/passes/passes.h"
+#include "tracing/program/guards.h"
+#include "tracing/program/storages.h"
+#include "tracing/traced_backend.h"
 #include "trainer/run_aside.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
@@ -283,7 +283,7 @@ StepFile export_step(const RunConfig& run) {
   const RngScope rng(trainer);
   const FitRun fit(trainer, run.fit->train, {}, start_of(run, trainer.log()));
   // One of its own: that of the fit ends with the run, which may be over already.
-  TrainStage stretch(trainer, run.fit->train, trainer.slot<Loop>("loop"), 0);
+  TrainStage stretch(trainer, run.fit->train, trainer.slot<Loop>(), 0);
   stretch.begin();
   StepFile file;
   file.manifest = manifest_of(run, trainer);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backends/exported_step.h"
+#include "tracing/exported_step.h"
 #include "trainer/run_config.h"
 
 namespace rondo {

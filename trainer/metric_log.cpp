@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "callbacks/logging_callback.h"
+#include "callbacks/core/logging_callback.h"
 #include "core/error.h"
 #include "core/glob.h"
 #include "trainer/trainer.h"

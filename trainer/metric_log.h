@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/metric_values.h"
+#include "core/name_scopes.h"
 #include "core/timestamp.h"
 #include "data/data_loader.h"
-#include "trainer/name_scopes.h"
 
 namespace rondo {
 

@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "callbacks/register.h"
+#include "callbacks/builtin/register.h"
 #include "core/error.h"
 #include "data/register.h"
 #include "loggers/register.h"

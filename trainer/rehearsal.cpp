@@ -12,16 +12,16 @@
 #include <memory>
 #include <utility>
 
-#include "callbacks/early_exit_callback.h"
+#include "callbacks/core/early_exit_callback.h"
+#include "callbacks/core/reproducibility_callback.h"
+#include "callbacks/core/run_plan.h"
+#include "callbacks/core/run_schedule_callback.h"
+#include "callbacks/core/validation_callback.h"
 #include "callbacks/not_rehearsed.h"
-#include "callbacks/reproducibility_callback.h"
-#include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "core/process_memory.h"
 #include "core/stopwatch.h"
 #include "loops/fit_run.h"
-#include "loops/run_plan.h"
-#include "loops/run_schedule_callback.h"
 #include "trainer/run_aside.h"
 #include "trainer/short_passes.h"
 #include "trainer/thread_calibration.h"

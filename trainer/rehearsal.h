@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "backends/step_report.h"
-#include "callbacks/checkpoint_options.h"
+#include "callbacks/core/checkpoint_options.h"
+#include "callbacks/core/loop.h"
 #include "data/data_loader.h"
-#include "loops/loop.h"
 #include "trainer/run_config.h"
 #include "trainer/trainer_options.h"
 

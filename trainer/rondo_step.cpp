@@ -9,12 +9,12 @@
 #include <memory>
 #include <string>
 
-#include "backends/exported_step.h"
 #include "backends/numeric_environment.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "optim/operators.h"
+#include "tracing/exported_step.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "callbacks/notification.h"
+#include "callbacks/builtin/notification.h"
 
 namespace rondo {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "callbacks/callback_map.h"
-#include "callbacks/checkpoint_callback.h"
-#include "callbacks/logging_callback.h"
+#include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/core/logging_callback.h"
 #include "checkpoint/checkpoint_name.h"
 #include "configs/toml_file.h"
 #include "core/error.h"

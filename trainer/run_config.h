@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/checkpoint_options.h"
+#include "callbacks/core/checkpoint_options.h"
 #include "checkpoint/checkpoint_index.h"
 #include "core/config_value.h"
 #include "data/data_loader.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backends/checks/step_history.h"
 #include "data/prefetch_depth.h"
+#include "tracing/checks/step_history.h"
 
 namespace rondo {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "callbacks/core/run_plan.h"
+#include "callbacks/core/run_schedule_callback.h"
 #include "core/error.h"
-#include "loops/run_plan.h"
-#include "loops/run_schedule_callback.h"
 #include "trainer/run_aside.h"
 #include "trainer/trainer.h"
 

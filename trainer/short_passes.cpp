@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "callbacks/core/run_plan.h"
+#include "callbacks/core/run_schedule_callback.h"
 #include "core/timestamp.h"
 #include "data/dataset.h"
-#include "loops/run_plan.h"
-#include "loops/run_schedule_callback.h"
 
 namespace rondo {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "callbacks/callback.h"
+#include "callbacks/core/loop.h"
 #include "data/data_loader.h"
-#include "loops/loop.h"
 
 namespace rondo {
 

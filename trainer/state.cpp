@@ -1,6 +1,6 @@
 #include "trainer/state.h"
 
-#include "loops/run_plan.h"
+#include "callbacks/core/run_plan.h"
 
 namespace rondo {
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "callbacks/results.h"
 #include "core/metric_values.h"
 #include "core/timestamp.h"
 #include "data/data_executor.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
-#include "trainer/results.h"
 
 namespace rondo {
 

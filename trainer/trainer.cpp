@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "callbacks/checkpoint_callback.h"
-#include "callbacks/dataloader_callback.h"
-#include "callbacks/early_exit_callback.h"
-#include "callbacks/logging_callback.h"
-#include "callbacks/precision_callback.h"
-#include "callbacks/reproducibility_callback.h"
-#include "callbacks/schedulers_callback.h"
-#include "callbacks/sparsity_callback.h"
+#include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/core/dataloader_callback.h"
+#include "callbacks/core/early_exit_callback.h"
+#include "callbacks/core/logging_callback.h"
+#include "callbacks/core/precision_callback.h"
+#include "callbacks/core/reproducibility_callback.h"
+#include "callbacks/core/run_schedule_callback.h"
+#include "callbacks/core/schedulers_callback.h"
+#include "callbacks/core/sparsity_callback.h"
 #include "core/error.h"
 #include "loops/fit_run.h"
 #include "loops/predict.h"
-#include "loops/run_schedule_callback.h"
 #include "loops/validate_all.h"
 #include "trainer/core_callbacks.h"
 
@@ -93,14 +93,14 @@ void Trainer::build_callbacks() {
 }
 
 void Trainer::find_step_slots() {
-  step_slots_ = {&slot<ReproducibilityCallback>("reproducibility"),
-                 &slot<DataloaderCallback>("dataloader"),
-                 &slot<SchedulersCallback>("schedulers"),
-                 &slot<PrecisionCallback>("precision"),
-                 &slot<SparsityCallback>("sparsity"),
-                 &slot<LoggingCallback>("logging"),
-                 &slot<EarlyExitCallback>("early_exit"),
-                 &slot<RunScheduleCallback>("run_schedule")};
+  step_slots_ = {&slot<ReproducibilityCallback>(),
+                 &slot<DataloaderCallback>(),
+                 &slot<SchedulersCallback>(),
+                 &slot<PrecisionCallback>(),
+                 &slot<SparsityCallback>(),
+                 &slot<LoggingCallback>(),
+                 &slot<EarlyExitCallback>(),
+                 &slot<RunScheduleCallback>()};
 }
 
 FitResult Trainer::fit(const DataLoader& train, const Loaders& val, const LoadFrom& from) {
@@ -153,7 +153,7 @@ ValidationTable Trainer::validate_all(const Loaders& loaders,
 ValidationTable Trainer::validate_all_indexed(const Loaders& loaders,
                                               const ValidateAllOptions& options) {
   const RngScope rng(*this);
-  const auto find = [this] { return slot<CheckpointCallback>("checkpoint").indexed(); };
+  const auto find = [this] { return slot<CheckpointCallback>().indexed(); };
   if (!options.watch && find().empty()) {
     return rondo::validate_all(*this, loaders);
   }
@@ -166,7 +166,7 @@ std::filesystem::path Trainer::save_checkpoint() {
         "save_checkpoint was called inside a step; call it from a host hook or a step closure, and "
         "between two pieces of a step after FitRun::finish_step, or request_save");
   }
-  return slot<CheckpointCallback>("checkpoint").save(*this);
+  return slot<CheckpointCallback>().save(*this);
 }
 
 void Trainer::load_checkpoint(const LoadFrom& from) {
@@ -180,7 +180,7 @@ void Trainer::load_checkpoint(const LoadFrom& from) {
         "a checkpoint was to be loaded while a fit goes on, whose data would not go on from there: "
         "end the fit, or validate with the model as it is");
   }
-  slot<CheckpointCallback>("checkpoint").load(*this, from);
+  slot<CheckpointCallback>().load(*this, from);
 }
 
 bool Trainer::stops_now() {

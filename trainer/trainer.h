@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "callbacks/callback_map.h"
-#include "callbacks/checkpoint_options.h"
+#include "callbacks/core/checkpoint_options.h"
 #include "callbacks/hooks.h"
+#include "callbacks/results.h"
 #include "core/log.h"
 #include "trainer/hook_calls.h"
 #include "trainer/metric_log.h"
-#include "trainer/results.h"
 #include "trainer/state.h"
 #include "trainer/step_slots.h"
 #include "trainer/trainer_options.h"
@@ -179,9 +179,9 @@ class Trainer {
   template <class T>
   T* callback() const;
 
-  /// The callback of a core slot, which has type T.
+  /// The callback of the core slot T::kSlot, which has type T.
   template <class T>
-  T& slot(const char* name) const;
+  T& slot() const;
 
   const CallbackMap& callbacks() const { return callbacks_; }
 
@@ -230,10 +230,10 @@ namespace detail {
 }  // namespace detail
 
 template <class T>
-T& Trainer::slot(const char* name) const {
-  T* const found = dynamic_cast<T*>(callbacks_.find(name));
+T& Trainer::slot() const {
+  T* const found = dynamic_cast<T*>(callbacks_.find(T::kSlot));
   if (found == nullptr) {
-    detail::wrong_slot(name, typeid(T));
+    detail::wrong_slot(T::kSlot, typeid(T));
   }
   return *found;
 }

@@ -19,6 +19,7 @@ namespace {
 const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"core", {}},
     {"backends", {"core"}},
+    {"tracing", {"core", "backends"}},
     {"models", {"core"}},
     {"optim", {"core"}},
     {"sparsity", {"core"}},
@@ -27,10 +28,19 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"configs", {"core"}},
     {"data", {"core", "backends", "checkpoint"}},
     {"callbacks",
-     {"core", "backends", "models", "optim", "sparsity", "metrics", "checkpoint", "data"}},
+     {"core",
+      "backends",
+      "tracing",
+      "models",
+      "optim",
+      "sparsity",
+      "metrics",
+      "checkpoint",
+      "data"}},
     {"loops",
      {"core",
       "backends",
+      "tracing",
       "models",
       "optim",
       "sparsity",
@@ -41,6 +51,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"loggers",
      {"core",
       "backends",
+      "tracing",
       "models",
       "optim",
       "sparsity",
@@ -51,6 +62,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"trainer",
      {"core",
       "backends",
+      "tracing",
       "models",
       "optim",
       "sparsity",
@@ -77,24 +89,18 @@ const Exception kExceptions[] = {
      ".cpp",
      "trainer/trainer.h",
      "hooks take the Trainer, which offers what they ask"},
-    {"callbacks/backend_callback.cpp",
+    {"callbacks/core/backend_callback.cpp",
      ".cpp",
      "trainer/thread_calibration.h",
      "the environment is fixed when a fit begins, by trying the run"},
-    {"callbacks", ".cpp", "loops/run_plan.h", "cadences are read from the plan of the run"},
-    {"callbacks", ".cpp", "loops/loop.h", "the run_schedule slot builds the loop"},
     {"loops", ".cpp", "trainer/trainer.h", "stages fire the hooks with the Trainer"},
-    {"loops", ".h", "trainer/results.h", "plain values that a run returns"},
-    {"loops", ".h", "trainer/name_scopes.h", "guards held as members"},
     {"loggers", ".cpp", "trainer/trainer.h", "hooks take the Trainer, which offers what they ask"},
-    {"loggers", ".cpp", "loops/run_plan.h", "the progress line tells how far the plan is"},
     {"models", ".cpp", "metrics", "a model names the metrics of its outputs"},
-    {"backends/backend.cpp", ".cpp", "backends", "makes what the options name"},
     {"cli/inspect_command.cpp", ".cpp", "checkpoint/checkpoint_file.h", "prints what a file holds"},
     {"cli/export_step_command.cpp", ".cpp", "checkpoint", "writes the file"},
     {"cli/debug_command.cpp", ".cpp", "checkpoint", "finds a checkpoint to begin with"},
-    {"cli/debug_command.cpp", ".cpp", "backends", "looks for NaN in it"},
-    {"cli/inspect_command.cpp", ".cpp", "backends/timeline.h", "prints where a step's time goes"},
+    {"cli/debug_command.cpp", ".cpp", "tracing", "looks for NaN in it"},
+    {"cli/inspect_command.cpp", ".cpp", "tracing/timeline.h", "prints where a step's time goes"},
     {"cli/checkpoint_command.cpp", ".cpp", "checkpoint", "works on files without a run"},
     {"cli/verify_resume_command.cpp", ".cpp", "checkpoint", "compares what two runs saved"},
 };
@@ -108,37 +114,21 @@ struct Part {
 
 /// The parts of a folder that has an order inside. A part includes itself and those before it.
 const std::map<std::string, std::vector<Part>> kParts = {
-    {"backends",
-     {{"interface", {"backends"}},
-      {"program",
-       {"backends/program",
-        "backends/passes/storages",
-        "backends/recording/operator_effects",
-        "backends/kernels_only",
-        "backends/tensor_list"}},
-      {"onednn", {"backends/onednn"}},
-      {"kernels",
-       {"backends/plan/kernels",
-        "backends/plan/kernel",
-        "backends/plan/own_kernels",
-        "backends/plan/operands",
-        "backends/recording/lstm_arguments"}},
-      {"operators",
-       {"backends/recording/define_operator",
-        "backends/recording/fused_operators",
-        "backends/recording/lstm_operators"}},
-      {"recording", {"backends/recording"}},
-      {"passes", {"backends/passes", "backends/kept_casts"}},
-      {"plan", {"backends/plan"}},
-      {"interpreter", {"backends/interpreter"}},
-      {"checks", {"backends/checks"}},
-      {"traced steps",
-       {"backends/traced_backend",
-        "backends/traced_step",
-        "backends/traced_options",
-        "backends/step_variant",
-        "backends/exported_step",
-        "backends/timeline"}}}},
+    {"tracing",
+     {{"program", {"tracing/program"}},
+      {"onednn", {"tracing/onednn"}},
+      {"kernels", {"tracing/kernels"}},
+      {"operators", {"tracing/operators"}},
+      {"recording", {"tracing/recording"}},
+      {"passes", {"tracing/passes"}},
+      {"plan", {"tracing/plan"}},
+      {"interpreter", {"tracing/interpreter"}},
+      {"checks", {"tracing/checks"}},
+      {"traced steps", {"tracing"}}}},
+    {"callbacks",
+     {{"interface", {"callbacks"}},
+      {"core callbacks", {"callbacks/core"}},
+      {"built-in callbacks", {"callbacks/builtin"}}}},
 };
 
 /// One `#include "to"`, both files relative to the root of the source tree.
@@ -333,11 +323,13 @@ TEST_CASE("the check of layers sees what it is for") {
 }
 
 TEST_CASE("the check of parts sees what it is for") {
-  CHECK(is_allowed({"backends/plan/plan.cpp", 1, "backends/passes/passes.h"}));
-  CHECK_FALSE(is_allowed({"backends/passes/passes.cpp", 1, "backends/plan/plan.h"}));
-  CHECK_FALSE(is_allowed({"backends/plan/kernels/rows.cpp", 1, "backends/plan/plan.h"}));
-  CHECK(is_allowed({"backends/plan/kernels/rows.cpp", 1, "backends/plan/kernel.h"}));
-  CHECK_FALSE(is_allowed({"backends/step.h", 1, "backends/program/step_program.h"}));
+  CHECK(is_allowed({"tracing/plan/plan.cpp", 1, "tracing/passes/passes.h"}));
+  CHECK_FALSE(is_allowed({"tracing/passes/passes.cpp", 1, "tracing/plan/plan.h"}));
+  CHECK_FALSE(is_allowed({"tracing/kernels/rows.cpp", 1, "tracing/plan/plan.h"}));
+  CHECK(is_allowed({"tracing/kernels/images/max_pool.cpp", 1, "tracing/kernels/rows.h"}));
+  CHECK_FALSE(is_allowed({"tracing/plan/plan.h", 1, "tracing/traced_step.h"}));
+  CHECK_FALSE(is_allowed({"callbacks/callback.h", 1, "callbacks/core/loop.h"}));
+  CHECK_FALSE(is_allowed({"backends/step.h", 1, "tracing/program/step_program.h"}));
 }
 
 TEST_CASE("every part of a folder has a file") {
@@ -422,8 +414,8 @@ TEST_CASE("rondo.h reaches no header of torch/, which takes longer to read than 
 
 TEST_CASE("callbacks.h, and so rondo.h, brings every callback that a config can name") {
   const std::string start = "register_";
-  const std::string brought = content(source_root() / "callbacks/callbacks.h");
-  std::ifstream list(source_root() / "callbacks/register.h");
+  const std::string brought = content(source_root() / "callbacks/builtin/callbacks.h");
+  std::ifstream list(source_root() / "callbacks/builtin/register.h");
   int count = 0;
   for (std::string word; list >> word;) {
     const size_t end = word.find("(Registry<Callback>&");
@@ -432,11 +424,12 @@ TEST_CASE("callbacks.h, and so rondo.h, brings every callback that a config can 
     }
     const std::string name = word.substr(start.size(), end - start.size());
     CAPTURE(name);
-    CHECK(brought.find("#include \"callbacks/" + name + ".h\"") != std::string::npos);
+    CHECK(brought.find("#include \"callbacks/builtin/" + name + ".h\"") != std::string::npos);
     ++count;
   }
   CHECK(count > 10);
-  CHECK(content(source_root() / "rondo.h").find("callbacks/callbacks.h") != std::string::npos);
+  CHECK(content(source_root() / "rondo.h").find("callbacks/builtin/callbacks.h") !=
+        std::string::npos);
 }
 
 TEST_CASE(

@@ -34,11 +34,14 @@ std::vector<fs::path> test_files() {
   return files;
 }
 
+std::string path_below_tests(const fs::path& file) {
+  return file.lexically_relative(RONDO_SOURCE_DIR "/tests").string();
+}
+
 /// "core/time" of tests/core/time_test.cpp
 std::string suite_of(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return file.parent_path().filename().string() + "/" +
-         name.substr(0, name.size() - std::string(kEnding).size());
+  const std::string path = path_below_tests(file);
+  return path.substr(0, path.size() - std::string(kEnding).size());
 }
 
 }  // namespace
@@ -64,8 +67,11 @@ TEST_CASE("every test file is one suite, named after it, from its first case to 
 TEST_CASE("every test file is built") {
   for (const fs::path& file : test_files()) {
     CAPTURE(file);
-    const std::string list = content_of(file.parent_path() / "CMakeLists.txt");
-    CHECK(list.find(file.filename().string()) != list.npos);
+    const std::string path = path_below_tests(file);
+    const size_t slash = path.find('/');
+    const std::string list =
+        content_of(fs::path(RONDO_SOURCE_DIR "/tests") / path.substr(0, slash) / "CMakeLists.txt");
+    CHECK(list.find("  " + path.substr(slash + 1) + "\n") != list.npos);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "tracing/make_backend.h"
 
 TEST_SUITE_BEGIN("backends/eager_backend");
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "support/step_probe.h"
+#include "tracing/make_backend.h"
 
 TEST_SUITE_BEGIN("backends/staging");
 

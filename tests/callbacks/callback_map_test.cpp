@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/early_stopper.h"
+#include "callbacks/builtin/early_stopper.h"
 #include "core/error.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/early_stopper.h"
-#include "callbacks/save_checkpoint_state.h"
+#include "callbacks/builtin/early_stopper.h"
+#include "callbacks/builtin/save_checkpoint_state.h"
 #include "core/error.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "support/step_probe.h"
+#include "tracing/make_backend.h"
 
 namespace rondo::test {
 

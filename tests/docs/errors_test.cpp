@@ -33,12 +33,15 @@ std::vector<std::string> texts_of_errors() {
   return texts;
 }
 
-/// The sources of the backends, with strings that go on in the next line in one piece.
+/// The sources of the backends and of tracing, with strings that go on in the next line in one
+/// piece.
 std::string sources_of_backends() {
   std::string all;
-  for (const auto& entry : fs::recursive_directory_iterator(kSource / "backends")) {
-    if (entry.path().extension() == ".cpp") {
-      all += real_file_system()->read(entry.path());
+  for (const char* folder : {"backends", "tracing"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kSource / folder)) {
+      if (entry.path().extension() == ".cpp") {
+        all += real_file_system()->read(entry.path());
+      }
     }
   }
   return std::regex_replace(all, std::regex("\"\\n *\""), "");

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "callbacks/early_exit_callback.h"
+#include "callbacks/core/early_exit_callback.h"
 #include "core/error.h"
 #include "data/dataset.h"
 #include "optim/sgd.h"
@@ -296,9 +296,7 @@ TEST_CASE("T116: an early exit after the second batch ends the fit in order, wit
   options.callbacks = {use<RecordingCallback>(recording)};
   options.loop.max_steps = 9;
   Trainer trainer(options, quiet_log());
-  trainer.slot<EarlyExitCallback>("early_exit").add([&] {
-    return trainer.state().global_step() >= 2;
-  });
+  trainer.slot<EarlyExitCallback>().add([&] { return trainer.state().global_step() >= 2; });
   const FitResult result = trainer.fit(tiny_loader("train"), {tiny_loader("val")});
   CHECK(result.steps == 2);
   CHECK(hooks.back() == "on_fit_end");

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/dataloader_callback.h"
+#include "callbacks/core/dataloader_callback.h"
 #include "core/error.h"
 #include "optim/schedulers.h"
 #include "support/recording_callback.h"

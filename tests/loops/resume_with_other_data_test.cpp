@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/core/run_plan.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "loops/fit_run.h"
-#include "loops/run_plan.h"
 #include "support/campaign.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"

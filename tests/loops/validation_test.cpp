@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/early_exit_callback.h"
+#include "callbacks/core/early_exit_callback.h"
+#include "callbacks/core/validation_callback.h"
 #include "callbacks/global_callbacks.h"
-#include "callbacks/validation_callback.h"
 #include "core/error.h"
 #include "loops/sample_stream.h"
 #include "support/probe_callback.h"
@@ -364,7 +364,7 @@ TEST_CASE("T117: an early exit in a validation ends the fit around it; later run
   options.loop.max_steps = 9;
   options.loop.eval_frequency = 3;
   Trainer trainer(options, quiet_log());
-  trainer.slot<EarlyExitCallback>("early_exit").add([&] { return batches == 2; });
+  trainer.slot<EarlyExitCallback>().add([&] { return batches == 2; });
   const Loaders val = {tiny_loader("val")};
   CHECK(trainer.fit(tiny_loader("train"), val).steps == 3);
   CHECK(batches == 2);
@@ -377,7 +377,7 @@ TEST_CASE("T117: a function for early exit may remove itself") {
   TrainerOptions options = tiny_options(dir / "run");
   options.loop.max_steps = 4;
   Trainer trainer(options, quiet_log());
-  auto& exits = trainer.slot<EarlyExitCallback>("early_exit");
+  auto& exits = trainer.slot<EarlyExitCallback>();
   int asked = 0;
   EarlyExitCallback::Handle own = 0;
   own = exits.add([&, text = std::string(100, 'x')] {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "tracing/make_backend.h"
 
 namespace rondo::test {
 

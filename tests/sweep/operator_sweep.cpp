@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "backends/plan/out_variant.h"
-#include "backends/program/step_program.h"
-#include "backends/recording/dispatcher.h"
 #include "sweep/forked.h"
 #include "sweep/operator_samples.h"
 #include "sweep/operator_trial.h"
+#include "tracing/plan/out_variant.h"
+#include "tracing/program/step_program.h"
+#include "tracing/recording/dispatcher.h"
 
 using namespace rondo;
 using namespace rondo::test;

@@ -6,15 +6,15 @@
 #include <memory>
 #include <vector>
 
-#include "backends/kernels_only.h"
-#include "backends/passes/storages.h"
-#include "backends/plan/operator_kernels.h"
-#include "backends/plan/out_variant.h"
-#include "backends/plan/own_kernels.h"
-#include "backends/plan/plan_memory.h"
-#include "backends/plan/trial.h"
-#include "backends/recording/recorder.h"
 #include "core/error.h"
+#include "tracing/kernels/own_kernels.h"
+#include "tracing/plan/operator_kernels.h"
+#include "tracing/plan/out_variant.h"
+#include "tracing/plan/plan_memory.h"
+#include "tracing/plan/trial.h"
+#include "tracing/program/kernels_only.h"
+#include "tracing/program/storages.h"
+#include "tracing/recording/recorder.h"
 
 namespace rondo::test {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "backends/onednn/convolution.h"
+#include "tracing/onednn/convolution.h"
 #include "trainer/steady_fit.h"
 
 TEST_SUITE_BEGIN("trainer/allocations");

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/builtin/early_stopper.h"
+#include "callbacks/builtin/keep_n_checkpoints.h"
+#include "callbacks/builtin/save_checkpoint_state.h"
 #include "callbacks/callback_states.h"
-#include "callbacks/early_stopper.h"
-#include "callbacks/keep_n_checkpoints.h"
-#include "callbacks/save_checkpoint_state.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "models/mlp.h"

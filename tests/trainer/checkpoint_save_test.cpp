@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/checkpoint_callback.h"
+#include "callbacks/core/checkpoint_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
@@ -391,7 +391,7 @@ TEST_CASE("which updates are saved, by steps and save_final_checkpoint, at the e
       Trainer trainer(options, quiet_log(&lines));
       trainer.fit(tiny_loader("train"));
       Paths saved;
-      for (const fs::path& path : trainer.slot<CheckpointCallback>("checkpoint").indexed()) {
+      for (const fs::path& path : trainer.slot<CheckpointCallback>().indexed()) {
         saved.push_back(path.filename());
       }
       CHECK(saved == (stops ? one.at_stop : one.at_end));

@@ -1,4 +1,4 @@
-#include "callbacks/keep_n_checkpoints.h"
+#include "callbacks/builtin/keep_n_checkpoints.h"
 
 #include <doctest/doctest.h>
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/early_exit_callback.h"
+#include "callbacks/builtin/notify_command.h"
+#include "callbacks/builtin/threshold_stopper.h"
+#include "callbacks/core/early_exit_callback.h"
+#include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/global_callbacks.h"
-#include "callbacks/notify_command.h"
-#include "callbacks/threshold_stopper.h"
 #include "core/error.h"
-#include "loops/run_schedule_callback.h"
 #include "optim/schedulers.h"
 #include "support/glyphs_run.h"
 #include "support/probe_callback.h"
@@ -74,7 +74,7 @@ TEST_CASE("a rehearsal does not hear who would end the run, and notifies nobody"
   SUBCASE("an early exit") {
     ProbeCallback::Options probe;
     probe.train_batch_start = [](Trainer& trainer, const Batch&) {
-      trainer.slot<EarlyExitCallback>("early_exit").add([] { return true; });
+      trainer.slot<EarlyExitCallback>().add([] { return true; });
     };
     init.callbacks.push_back(use<ProbeCallback>(probe));
   }

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/core/run_schedule_callback.h"
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/random.h"
-#include "loops/run_schedule_callback.h"
 #include "support/builtins.h"
 #include "support/campaign.h"
 #include "support/temp_dir.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/keep_best_checkpoints.h"
-#include "callbacks/keep_n_checkpoints.h"
-#include "callbacks/save_checkpoint_state.h"
+#include "callbacks/builtin/keep_best_checkpoints.h"
+#include "callbacks/builtin/keep_n_checkpoints.h"
+#include "callbacks/builtin/save_checkpoint_state.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "core/error.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/keep_n_checkpoints.h"
+#include "callbacks/builtin/keep_n_checkpoints.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "models/from_module.h"

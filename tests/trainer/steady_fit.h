@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "callbacks/reproducibility_callback.h"
+#include "callbacks/core/reproducibility_callback.h"
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
 #include "loops/fit_run.h"

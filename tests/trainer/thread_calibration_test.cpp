@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/threshold_stopper.h"
+#include "callbacks/builtin/threshold_stopper.h"
 #include "core/available_cores.h"
 #include "core/error.h"
 #include "core/file_system.h"

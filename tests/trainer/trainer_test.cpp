@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/checkpoint_callback.h"
-#include "callbacks/early_exit_callback.h"
+#include "callbacks/builtin/keep_n_checkpoints.h"
+#include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/core/early_exit_callback.h"
+#include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/global_callbacks.h"
-#include "callbacks/keep_n_checkpoints.h"
 #include "core/error.h"
-#include "loops/run_schedule_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -1,0 +1,179 @@
+#include "callbacks/builtin/average_weights.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+#include "core/registry.h"
+#include "core/require.h"
+#include "models/model_state.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+/// Under each name that tied weights have.
+void replace(StateDict& model, const at::Tensor& weight, const at::Tensor& by) {
+  for (StateDict::Item& item : model.items()) {
+    if (item.second.is_tensor() && item.second.as_tensor().is_alias_of(weight) &&
+        item.second.as_tensor().data_ptr() == weight.data_ptr()) {
+      item.second = by;
+    }
+  }
+}
+
+}  // namespace
+
+AverageWeights::AverageWeights(const Options& options) : options_(options) {
+  detail::require(options_.kind == "ema" || options_.kind == "swa",
+                  "AverageWeights: kind",
+                  "\"ema\" or \"swa\"",
+                  options_.kind);
+  detail::require(options_.decay >= 0 && options_.decay < 1,
+                  "AverageWeights: decay",
+                  "in [0, 1)",
+                  options_.decay);
+  detail::require(options_.start >= 0, "AverageWeights: start", ">= 0", options_.start);
+  detail::require(options_.every >= 1, "AverageWeights: every", ">= 1", options_.every);
+}
+
+void AverageWeights::post_setup(Trainer& trainer) {
+  const torch::nn::Module& module = trainer.state().model->module();
+  for (const NamedTensors& tensors : {named_parameters(module), named_buffers(module)}) {
+    for (const NamedTensor& tensor : tensors) {
+      const bool is_tied = std::any_of(weights_.begin(), weights_.end(), [&](const auto& known) {
+        return known.second.is_same(tensor.second);
+      });
+      if (tensor.second.is_floating_point() && !is_tied) {
+        weights_.push_back(tensor);
+      }
+    }
+  }
+  for (const NamedTensor& weight : weights_) {
+    average_.emplace_back(weight.first, weight.second.detach().clone());
+  }
+  share_ = at::zeros(
+      {}, at::TensorOptions().dtype(at::kDouble).device(trainer.state().backend->device()));
+}
+
+void AverageWeights::on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) {
+  if (averaged_ == 0) {  // weights that a checkpoint or a file gave
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      average_[i].second.copy_(weights_[i].second);
+    }
+  }
+}
+
+bool AverageWeights::is_due(int64_t update) const {
+  return update > options_.start && (update - options_.start - 1) % options_.every == 0;
+}
+
+double AverageWeights::share_of_weights(int64_t update) const {
+  if (update <= options_.start) {
+    return 1.0;
+  }
+  if (!is_due(update)) {
+    return 0.0;
+  }
+  const bool is_first = averaged_ == 0;
+  if (options_.kind == "swa" || is_first) {
+    return 1.0 / static_cast<double>(averaged_ + 1);
+  }
+  return 1.0 - options_.decay;
+}
+
+void AverageWeights::on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) {
+  share_.fill_(share_of_weights(trainer.state().global_step() + 1));
+}
+
+void AverageWeights::on_after_optimizer_step(Trainer&, Model&, Optimizer&) {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    at::Tensor& average = average_[i].second;
+    average.lerp_(weights_[i].second.detach(), share_.to(average.scalar_type()));
+  }
+}
+
+void AverageWeights::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  if (trainer.state().phase.is_last && is_due(trainer.state().global_step())) {
+    ++averaged_;
+  }
+}
+
+void AverageWeights::on_enter_validate(Trainer&, Cleanup& cleanup, const DataLoader&, Loop&) {
+  cleanup.push([this](const std::exception_ptr&) {
+    if (is_exchanged_) {
+      exchange();
+    }
+  });
+}
+
+void AverageWeights::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
+  if (options_.in_validation && averaged_ > 0) {
+    exchange();
+  }
+}
+
+void AverageWeights::exchange() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    const at::Tensor weight = weights_[i].second.detach();
+    const at::Tensor raw = weight.clone();
+    weight.copy_(average_[i].second);
+    average_[i].second.copy_(raw);
+  }
+  is_exchanged_ = !is_exchanged_;
+}
+
+void AverageWeights::postprocess_checkpoint(Trainer& trainer, StateDict& state) {
+  if (!is_exchanged_) {
+    return;
+  }
+  StateValue* const model = state.find("model");
+  StateValue* const own = state.find("callbacks/" + trainer.callbacks().name_of(*this));
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (model != nullptr) {
+      replace(model->as_dict(), weights_[i].second, average_[i].second);
+    }
+    if (own != nullptr) {
+      own->as_dict().set(average_[i].first, weights_[i].second.detach());
+    }
+  }
+}
+
+NamedTensors AverageWeights::captured_state() {
+  NamedTensors tensors = average_;
+  tensors.emplace_back("share", share_);
+  return tensors;
+}
+
+StateDict AverageWeights::save_state() const {
+  return {{"averaged", averaged_}};
+}
+
+void AverageWeights::load_state(const StateDict& state) {
+  averaged_ = state.at("averaged").as_int();
+}
+
+void register_average_weights(Registry<Callback>& registry) {
+  using Options = AverageWeights::Options;
+  registry
+      .add<AverageWeights>("AverageWeights",
+                           "Averages the weights over updates, and validates the average.")
+      .key("kind",
+           &Options::kind,
+           one_of({"ema", "swa"}),
+           "an average that forgets (ema), or the mean of all (swa)")
+      .key("decay", &Options::decay, below_one(), "share of the average that stays, of ema")
+      .key("start", &Options::start, at_least(0), "updates before the first averaging")
+      .key("every", &Options::every, at_least(1), "updates from one averaging to the next")
+      .key("in_validation",
+           &Options::in_validation,
+           "whether validations see the average, and not the raw weights");
+}
+
+}  // namespace rondo

@@ -1,0 +1,25 @@
+#pragma once
+
+// Every callback that a run can be given. Those of the Trainer's slots have headers of their own.
+
+#include "callbacks/builtin/augment_images.h"
+#include "callbacks/builtin/average_weights.h"
+#include "callbacks/builtin/compute_norm.h"
+#include "callbacks/builtin/count_params.h"
+#include "callbacks/builtin/early_stopper.h"
+#include "callbacks/builtin/keep_best_checkpoints.h"
+#include "callbacks/builtin/keep_n_checkpoints.h"
+#include "callbacks/builtin/load_checkpoint_states.h"
+#include "callbacks/builtin/log_optimizer_param_group.h"
+#include "callbacks/builtin/memory_monitor.h"
+#include "callbacks/builtin/metric_stopper.h"
+#include "callbacks/builtin/notification.h"
+#include "callbacks/builtin/notify_command.h"
+#include "callbacks/builtin/runtime_estimator.h"
+#include "callbacks/builtin/sample_text.h"
+#include "callbacks/builtin/save_checkpoint_state.h"
+#include "callbacks/builtin/scoped_flags.h"
+#include "callbacks/builtin/speed_monitor.h"
+#include "callbacks/builtin/threshold_stopper.h"
+#include "callbacks/core/validation_callback.h"
+#include "callbacks/global_callbacks.h"

@@ -1,0 +1,93 @@
+#include "callbacks/builtin/sample_text.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/registry.h"
+#include "core/report_file.h"
+#include "core/require.h"
+#include "core/standard_error.h"
+#include "data/text_tokens.h"
+#include "models/gpt.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+const ByteVocabulary& vocabulary_of(const DataLoader& train) {
+  return dynamic_cast<const TextTokens&>(train.source()).vocabulary();
+}
+
+std::vector<int64_t> encoded(const std::optional<std::string>& prompt,
+                             const ByteVocabulary& vocabulary) {
+  if (!prompt) {
+    const size_t newline = vocabulary.characters().find('\n');
+    return {newline == std::string::npos ? 0 : static_cast<int64_t>(newline)};
+  }
+  try {
+    return vocabulary.encode(*prompt);
+  } catch (const DataError&) {
+    std::throw_with_nested(UsageError(
+        "SampleText: prompt has a character that the training text lacks; give it another one"));
+  }
+}
+
+}  // namespace
+
+void SampleText::check(const Options& options) {
+  detail::require(!options.prompt || !options.prompt->empty(),
+                  "SampleText.prompt",
+                  "at least one character",
+                  "none");
+}
+
+SampleText::SampleText(const Options& options) : options_(options) {
+  detail::require(options.length >= 1, "SampleText.length", ">= 1", options.length);
+  detail::require(options.temperature > 0.0, "SampleText.temperature", "> 0", options.temperature);
+  check(options);
+}
+
+void SampleText::on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) {
+  const auto* model = dynamic_cast<const Gpt*>(trainer.state().model.get());
+  if (model == nullptr || dynamic_cast<const TextTokens*>(&train.source()) == nullptr) {
+    throw UsageError("SampleText needs a Gpt that is trained on TextTokens");
+  }
+  const ByteVocabulary& vocabulary = vocabulary_of(train);
+  if (vocabulary.size() > model->vocabulary()) {
+    throw UsageError(
+        fmt::format("the training text has {0} different characters, and the Gpt a vocabulary of "
+                    "{1}: set the model's vocabulary to {0} or more",
+                    vocabulary.size(),
+                    model->vocabulary()));
+  }
+  prompt_ = encoded(options_.prompt, vocabulary);
+  train_ = train;
+}
+
+void SampleText::on_fit_end(Trainer& trainer, Loop&) {
+  const ByteVocabulary& vocabulary = vocabulary_of(*train_);
+  KeyedRandom random(trainer.state().seed, static_cast<uint64_t>(trainer.state().global_step()));
+  auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
+  const std::string text = vocabulary.decode(
+      model.generate(prompt_, {options_.length, options_.temperature, vocabulary.size()}, random));
+  write_to_stderr(text + "\n");
+  write_report(trainer.log(), trainer.state().artifact_dir / "sample.txt", text + "\n");
+}
+
+void register_sample_text(Registry<Callback>& registry) {
+  registry.add<SampleText>("SampleText", "Prints text that a Gpt writes when a fit ends.")
+      .key("length", &SampleText::Options::length, at_least(1), "characters")
+      .key("temperature",
+           &SampleText::Options::temperature,
+           greater_than(0),
+           "lower is more cautious")
+      .key("prompt",
+           &SampleText::Options::prompt,
+           "what the text begins with; when absent a newline, or the first character there is");
+}
+
+}  // namespace rondo

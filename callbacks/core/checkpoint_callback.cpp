@@ -1,0 +1,342 @@
+#include "callbacks/core/checkpoint_callback.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/numeric_environment.h"
+#include "callbacks/callback_states.h"
+#include "callbacks/cleanup.h"
+#include "callbacks/core/run_plan.h"
+#include "callbacks/hooks.h"
+#include "checkpoint/background_save.h"
+#include "checkpoint/checkpoint_file.h"
+#include "checkpoint/checkpoint_index.h"
+#include "checkpoint/checkpoint_name.h"
+#include "checkpoint/latest_link.h"
+#include "checkpoint/temporary_files.h"
+#include "core/error.h"
+#include "core/stopwatch.h"
+#include "core/version.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// True for an error that a run survives with checkpoint.on_error = "warn": weights that are not
+/// finite do not get better by training on.
+bool can_go_on_after(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const NonFiniteLossError&) {
+    return false;
+  } catch (const Error&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Throws the error on; one about weights that are not finite with what the backend knows of how
+/// they became so.
+[[noreturn]] void throw_explained(const std::exception_ptr& error, Trainer& trainer) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const NonFiniteLossError& plain) {
+    const std::string why = trainer.state().backend->explain_non_finite();
+    throw NonFiniteLossError(why.empty() ? plain.what() : fmt::format("{}\n{}", plain.what(), why));
+  }
+}
+
+/// True when a file could not be read or written, in whatever hook that was.
+bool is_about_files(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(root_cause(error));
+  } catch (const IoError&) {
+    return true;
+  } catch (const CheckpointError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// The last name in the path, also of "a/" and ".".
+std::string directory_name(const fs::path& directory) {
+  const fs::path path = fs::absolute(directory).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+}  // namespace
+
+void CheckpointCallback::check(const CheckpointOptions& options) {
+  if (options.steps.value() < 0.0) {
+    throw UsageError(
+        fmt::format("checkpoint.steps: expected 0 or more, got {}", options.steps.to_string()));
+  }
+  if (options.on_error != "fail" && options.on_error != "warn") {
+    throw UsageError(fmt::format("checkpoint.on_error: expected \"fail\" or \"warn\", got \"{}\"",
+                                 options.on_error));
+  }
+  for (const auto& pair : options.load.rename) {
+    if (pair.size() != 2) {
+      throw UsageError(
+          fmt::format("checkpoint.load.rename: expected pairs, got {} globs", pair.size()));
+    }
+  }
+}
+
+CheckpointCallback::CheckpointCallback() : CheckpointCallback(Options{}) {}
+
+CheckpointCallback::CheckpointCallback(const Options& options)
+    : files_(options.files ? options.files : real_file_system()) {}
+
+CheckpointCallback::~CheckpointCallback() = default;
+
+void CheckpointCallback::pre_setup(Trainer& trainer) {
+  options_ = trainer.options().checkpoint;
+  check(options_);
+  name_ = std::make_unique<CheckpointName>(options_.checkpoint_name);
+  if (name_->is_compressed()) {
+    trainer.log().info(
+        "checkpoints are compressed: torch.load reads them after gunzip or unzstd, and `rondo "
+        "checkpoint convert` writes them plain");
+  }
+  if (options_.checkpoint_root.empty()) {
+    options_.checkpoint_root = trainer.options().model_dir;
+  }
+  files_->create_directories(options_.checkpoint_root);
+  for (const fs::path& directory :
+       {options_.checkpoint_root, options_.checkpoint_root / "best", trainer.options().model_dir}) {
+    for (const fs::path& stale : remove_stale_temporaries(*files_, directory)) {
+      trainer.log().info(
+          fmt::format("removed {}, which a save that died had left", stale.string()));
+    }
+  }
+  remove_stale_latest_links(*files_, options_.checkpoint_root);
+  index_ = std::make_unique<CheckpointIndex>(
+      files_, trainer.options().model_dir, *name_, options_.checkpoint_root);
+  background_ = std::make_unique<BackgroundSave>(files_);
+}
+
+void CheckpointCallback::post_setup(Trainer& trainer) {
+  sound_.note_buffers(trainer.state().model->module());
+}
+
+void CheckpointCallback::on_enter_fit(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
+  for (const fs::path& vanished : index_->drop_vanished()) {
+    trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
+  }
+  cleanup.push([this, &trainer](const std::exception_ptr& error) {
+    try {
+      settle(trainer, /*waits=*/true);
+    } catch (const NonFiniteLossError& unsound) {
+      if (error == nullptr) {
+        throw;
+      }
+      trainer.log().error(unsound.what());  // the run ends with what came first, such as the loss
+    }
+  });
+}
+
+void CheckpointCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  sound_.note_buffers(trainer.state().model->module());
+}
+
+void CheckpointCallback::on_train_start(
+    Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) {
+  // A restart must not save it again: callbacks count saves.
+  if (options_.save_initial_checkpoint && trainer.state().timestamp.update == 0 && !has_initial()) {
+    save_in_run(trainer);
+  }
+}
+
+void CheckpointCallback::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  const State& state = trainer.state();
+  if (!state.phase.is_last) {
+    return;
+  }
+  settle(trainer, /*waits=*/false);
+  const bool falls_due =
+      saves_in_between() &&
+      crosses(options_.steps, state.previous, state.timestamp, state.plan->length());
+  const bool is_final = options_.save_final_checkpoint && state.plan->is_over(state.timestamp);
+  const bool is_stopped = saves_when_stopped() && trainer.stops_now();
+  if (trainer.take_save_request() || falls_due || is_final || is_stopped) {
+    trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { save_in_run(trainer); });
+  }
+}
+
+void CheckpointCallback::on_fit_end(Trainer& trainer, Loop&) {
+  settle(trainer, /*waits=*/true);
+  const int64_t update = trainer.state().timestamp.update;
+  const bool is_stopped = trainer.stops_now();
+  if (saved_update_.value_or(0) == update) {
+    return;
+  }
+  if (is_stopped ? saves_when_stopped() : options_.save_final_checkpoint) {
+    save_in_run(trainer);
+    settle(trainer, /*waits=*/true);
+  } else if (is_stopped) {
+    trainer.log().warning(fmt::format(
+        "stopped after {} updates; nothing since {} was saved: checkpoint.steps is 0 and "
+        "checkpoint.save_final_checkpoint is false",
+        update,
+        saved_update_ ? fmt::format("update {}", *saved_update_) : "the beginning"));
+  }
+}
+
+fs::path CheckpointCallback::save(Trainer& trainer) {
+  settle(trainer, /*waits=*/true);
+  const Stopwatch pause(trainer.state().saves.pause_s);
+  const StateDict state = gather(trainer);
+  check_of_state(trainer)(state);
+  const fs::path path = write_new_checkpoint(*files_, new_name(trainer), state);
+  publish(path);
+  saving_update_ = trainer.state().timestamp.update;
+  finish_save(trainer, path, pause.seconds());
+  return path;
+}
+
+void CheckpointCallback::save_in_run(Trainer& trainer) {
+  settle(trainer, /*waits=*/true);
+  const Stopwatch pause(trainer.state().saves.pause_s);
+  const StateDict state = gather(trainer);
+  saving_update_ = trainer.state().timestamp.update;
+  fs::path path;
+  try {
+    if (options_.async) {
+      background_->begin(
+          new_name(trainer),
+          state,
+          [this](const fs::path& written) { publish(written); },
+          check_of_state(trainer));
+      return;
+    }
+    check_of_state(trainer)(state);
+    path = write_new_checkpoint(*files_, new_name(trainer), state);
+    publish(path);
+  } catch (const Error&) {
+    fail_save(trainer, std::current_exception());
+    return;
+  }
+  attempt(trainer, [&] { finish_save(trainer, path, pause.seconds()); });
+}
+
+void CheckpointCallback::attempt(Trainer& trainer, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error&) {
+    if (!is_about_files(std::current_exception())) {
+      throw;
+    }
+    fail_save(trainer, std::current_exception());
+  }
+}
+
+void CheckpointCallback::settle(Trainer& trainer, bool waits) {
+  if (!background_->is_in_flight()) {
+    return;
+  }
+  const Stopwatch pause(trainer.state().saves.pause_s);
+  const auto done = waits ? background_->wait() : background_->poll();
+  if (!done) {
+    return;
+  }
+  trainer.state().saves.pause_s += done->waited_s;
+  if (done->error) {
+    fail_save(trainer, done->error);
+  } else {
+    attempt(trainer, [&] { finish_save(trainer, done->path, done->seconds); });
+  }
+}
+
+void CheckpointCallback::finish_save(Trainer& trainer, const fs::path& path, double seconds) {
+  trainer.state().last_checkpoint = path;
+  saved_update_ = saving_update_;
+  trainer.log().info(fmt::format("saved {} in {:.2f} s", path.string(), seconds));
+  trainer.call(hooks::on_after_save_checkpoint, path);
+  ++trainer.state().saves.written;
+}
+
+void CheckpointCallback::fail_save(Trainer& trainer, const std::exception_ptr& error) {
+  if (options_.on_error == "fail" || !can_go_on_after(error)) {
+    throw_explained(error, trainer);
+  }
+  ++trainer.state().saves.failed;
+  const auto& last = trainer.state().last_checkpoint;
+  trainer.log().error(fmt::format("{}; the run goes on, its last checkpoint is {}",
+                                  describe(error),
+                                  last ? last->string() : "none"));
+}
+
+void CheckpointCallback::publish(const fs::path& path) const {
+  index_->append(path);
+  update_latest_link(*files_, path);
+}
+
+NewName CheckpointCallback::new_name(const Trainer& trainer) const {
+  CheckpointNameValues values;
+  values.time = trainer.state().timestamp;
+  values.run_name = directory_name(trainer.options().model_dir);
+  return {[files = files_, root = options_.checkpoint_root, name = *name_, values] {
+            return free_checkpoint_path(*files, root, name, values);
+          },
+          [this](const fs::path& path) { index_->announce(path); }};
+}
+
+StateCheck CheckpointCallback::check_of_state(const Trainer& trainer) const {
+  const State& state = trainer.state();
+  return options_.require_finite ? sound_.check_of(state.model->module(), state.timestamp.update)
+                                 : [](const StateDict&) {};
+}
+
+bool CheckpointCallback::has_initial() const {
+  const Paths all = index_->all();
+  return std::any_of(all.begin(), all.end(), [this](const fs::path& path) {
+    return name_->match(path.filename().string())->step == 0;
+  });
+}
+
+StateDict CheckpointCallback::gather(Trainer& trainer) {
+  StateDict state;
+  trainer.call(hooks::on_save_checkpoint, state);
+  StateDict callbacks = callback_states(trainer);
+  if (!callbacks.empty()) {
+    state.set("callbacks", std::move(callbacks));
+  }
+  state.set("__metadata__",
+            StateDict{{"version", kVersion},
+                      {"environment", to_state(current_environment())},
+                      {"config", trainer.options().config_text}});
+  trainer.call(hooks::postprocess_checkpoint, state);
+  return state;
+}
+
+void CheckpointCallback::remove(const fs::path& path) {
+  files_->remove(path);  // first: a file that no index lists would stay for ever
+  index_->remove(path);
+}
+
+Paths CheckpointCallback::indexed() const {
+  Paths paths = index_->all();
+  const auto is_gone = [this](const fs::path& path) { return !files_->exists(path); };
+  paths.erase(std::remove_if(paths.begin(), paths.end(), is_gone), paths.end());
+  return paths;
+}
+
+std::optional<fs::path> CheckpointCallback::resumed_from(const Trainer& trainer) const {
+  const std::optional<fs::path>& loaded = trainer.state().last_checkpoint;
+  return loaded && is_listed(*loaded) ? loaded : std::nullopt;
+}
+
+bool CheckpointCallback::is_listed(const fs::path& path) const {
+  return index_->lists(path);
+}
+
+}  // namespace rondo

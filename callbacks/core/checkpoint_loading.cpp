@@ -1,0 +1,149 @@
+// What the checkpoint slot does when a checkpoint is loaded.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "callbacks/callback_states.h"
+#include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/core/loaded_state.h"
+#include "callbacks/hooks.h"
+#include "checkpoint/checkpoint_file.h"
+#include "checkpoint/checkpoint_index.h"
+#include "checkpoint/checkpoint_name.h"
+#include "core/error.h"
+#include "core/version.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Version {
+  int64_t major_number = 0;
+  int64_t minor_number = 0;
+};
+
+Version version_of(const std::string& text) {
+  Version version;
+  if (std::sscanf(text.c_str(), "%ld.%ld", &version.major_number, &version.minor_number) != 2) {
+    throw CheckpointError(fmt::format("\"{}\" is not a version", text));
+  }
+  return version;
+}
+
+void check_version(const Trainer& trainer, const StateDict& state) {
+  const StateValue* saved = state.find("__metadata__/version");
+  if (saved == nullptr || saved->as_string().find('+') != std::string::npos) {
+    return;  // not written by rondo, or a local build: nothing to compare with
+  }
+  const Version then = version_of(saved->as_string());
+  const Version now = version_of(kVersion);
+  if (then.major_number == now.major_number && then.minor_number == now.minor_number) {
+    return;
+  }
+  const std::string what = fmt::format(
+      "the checkpoint was written by rondo {}, this is rondo {}", saved->as_string(), kVersion);
+  if (trainer.options().checkpoint.strict_version) {
+    throw CheckpointError(what + "; checkpoint.strict_version = false loads it all the same");
+  }
+  trainer.log().warning(what);
+}
+
+}  // namespace
+
+void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
+  settle(trainer, /*waits=*/true);
+  if (from.path()) {
+    load_file(trainer, *from.path(), nullptr);
+    return;
+  }
+  const bool takes_newest = !from.is_nothing() && options_.autoload_last_checkpoint;
+  const Paths own = takes_newest ? index_->resumable() : Paths{};
+  if (!own.empty()) {
+    warn_of_branch(trainer, own.back());
+    load_newest(trainer, own);
+  } else if (!from.is_nothing() && !options_.load.path.empty()) {
+    load_file(trainer, options_.load.path, &options_.load);
+  } else {
+    trainer.call(hooks::on_before_load_checkpoint, static_cast<const fs::path*>(nullptr));
+  }
+}
+
+void CheckpointCallback::load(Trainer& trainer, const fs::path& path, StateDict state) {
+  settle(trainer, /*waits=*/true);
+  trainer.call(hooks::on_before_load_checkpoint, &path);
+  distribute(trainer, path, state);
+}
+
+void CheckpointCallback::load_file(Trainer& trainer,
+                                   const fs::path& path,
+                                   const LoadOptions* options) {
+  trainer.call(hooks::on_before_load_checkpoint, &path);
+  StateDict state = read_checkpoint(path);
+  distribute(trainer, path, state, options);
+}
+
+void CheckpointCallback::warn_of_branch(const Trainer& trainer, const fs::path& newest) const {
+  const fs::path last_saved = index_->listed().back();
+  if (last_saved != newest) {
+    trainer.log().warning(
+        fmt::format("{} is taken, the newest by update, but the run's last save was {}, after it "
+                    "had gone back: --checkpoint {} goes on from that one",
+                    newest.string(),
+                    last_saved.string(),
+                    last_saved.string()));
+  }
+}
+
+void CheckpointCallback::load_newest(Trainer& trainer, const Paths& best_last) {
+  std::exception_ptr newest_error;
+  for (auto path = best_last.rbegin(); path != best_last.rend(); ++path) {
+    trainer.call(hooks::on_before_load_checkpoint, &*path);
+    StateDict state;
+    try {
+      state = read_checkpoint(*path);
+    } catch (const CheckpointError&) {
+      trainer.log().warning(
+          fmt::format("{}; trying the checkpoint before it", describe(std::current_exception())));
+      newest_error = newest_error ? newest_error : std::current_exception();
+      continue;
+    }
+    distribute(trainer, *path, state);
+    return;
+  }
+  try {
+    std::rethrow_exception(newest_error);
+  } catch (const CheckpointError&) {
+    std::throw_with_nested(CheckpointError(
+        fmt::format("none of the {} checkpoints in {} can be read; to begin afresh all the same, "
+                    "load nothing: --checkpoint none",
+                    best_last.size(),
+                    index_->file().string())));
+  }
+}
+
+void CheckpointCallback::distribute(Trainer& trainer,
+                                    const fs::path& path,
+                                    StateDict& state,
+                                    const LoadOptions* options) {
+  const bool gives_model = prepare_loaded_state(trainer, path, options, state);
+  trainer.call(hooks::preprocess_checkpoint, state);
+  const StateDict& checked = state;
+  check_version(trainer, checked);
+  trainer.call(hooks::check_checkpoint, checked);
+  if (const StateValue* callbacks = checked.find("callbacks")) {
+    load_callback_states(trainer, callbacks->as_dict());
+  }
+  trainer.call(hooks::on_load_checkpoint, checked);
+  trainer.state().has_weights |= gives_model && checked.contains("model");
+  sound_.note_buffers(trainer.state().model->module());
+  trainer.state().last_checkpoint = path;
+  saved_update_ = trainer.state().timestamp.update;
+  trainer.log().info(fmt::format("loaded {}", path.string()));
+}
+
+}  // namespace rondo

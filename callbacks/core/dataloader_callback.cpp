@@ -1,0 +1,183 @@
+#include "callbacks/core/dataloader_callback.h"
+
+#include <fmt/format.h>
+
+#include "callbacks/core/grad_accum_callback.h"
+#include "callbacks/core/run_plan.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+std::string order_of(const DataLoader& loader, uint64_t run_seed) {
+  const LoaderOptions& options = loader.options();
+  return options.shuffle
+             ? fmt::format("shuffled with seed {}", options.shuffle_seed.value_or(run_seed))
+             : "not shuffled";
+}
+
+/// Samples of a pass, where that is known.
+std::optional<int64_t> samples_of(const DataLoader& loader) {
+  const DataSource& source = loader.source();
+  if (const auto* indexed = dynamic_cast<const Dataset*>(&source)) {
+    return indexed->size();
+  }
+  const auto* sequential = dynamic_cast<const IterableDataset*>(&source);
+  return sequential != nullptr ? sequential->size() : std::nullopt;
+}
+
+/// The name in a checkpoint of what the training data learnt: it stands next to the position.
+std::string name_of(const DataLoader& loader) {
+  const std::string& label = loader.label();
+  const bool is_taken =
+      label == "epoch" || label == "sample" || label == "order" || label == "samples";
+  return label.empty() ? "train" : label + (is_taken ? "_data" : "");
+}
+
+/// What training data learnt that a checkpoint holds: under the loader's name, or the only one.
+const StateDict* fitted_in(const StateDict& state, const std::optional<DataLoader>& loader) {
+  const StateValue* const section = state.find("dataloader");
+  if (section == nullptr) {
+    return nullptr;
+  }
+  const StateDict* only = nullptr;
+  for (const StateDict::Item& item : section->as_dict().items()) {
+    const StateValue* const fitted =
+        item.second.is_dict() ? item.second.as_dict().find("fitted") : nullptr;
+    if (fitted != nullptr && (only == nullptr || (loader && item.first == name_of(*loader)))) {
+      only = &fitted->as_dict();
+    }
+  }
+  return only;
+}
+
+}  // namespace
+
+void DataloaderCallback::on_enter_fit(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader& train, const Loaders&, Loop&) {
+  loader_ = train;
+  const Timestamp& time = trainer.state().timestamp;
+  start_ = {time.epoch, time.sample_in_epoch};
+  has_no_position_ = false;
+  cleanup.push([this](const std::exception_ptr&) {
+    stream_.reset();
+    loader_.reset();
+  });
+}
+
+void DataloaderCallback::on_fit_start(Trainer& trainer,
+                                      const DataLoader& train,
+                                      const Loaders& val,
+                                      Loop&) {
+  fitted_ = train.fitted();
+  for (const DataLoader& loader : val) {
+    if (loader.is_built()) {
+      prepare(trainer, loader);  // what does not go together ends the fit before its first update
+    }
+  }
+  prepare(trainer, train);
+  const int64_t group_size = trainer.slot<GradAccumCallback>().steps();
+  Timestamp& time = trainer.state().timestamp;
+  if (has_no_position_) {
+    time.restart_epoch();
+    start_ = {time.epoch, 0};
+  }
+  stream_ = std::make_unique<GroupedStream>(train, group_size, trainer.state().seed, start_);
+  warn_of_random_numbers(trainer.log(), train);
+  if (stream_->first_epoch() > time.epoch && !trainer.state().plan->is_over(time)) {
+    trainer.log().info(fmt::format(
+        "epoch {} ends with the {} samples that were consumed before the checkpoint: what is left "
+        "of it makes no batch",
+        time.epoch,
+        time.sample_in_epoch));
+    time.advance_epoch();
+  }
+}
+
+GroupedBatch DataloaderCallback::next_batch() {
+  return stream_->next();
+}
+
+void DataloaderCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+  if (loader_) {
+    const Timestamp& time = trainer.state().timestamp;
+    StateDict position{{"epoch", time.epoch},
+                       {"sample", time.sample_in_epoch},
+                       {"order", order_of(*loader_, trainer.state().seed)}};
+    if (const auto samples = samples_of(*loader_)) {
+      position.set("samples", *samples);
+    }
+    if (StateDict fitted = loader_->fitted(); !fitted.empty()) {
+      position.set(name_of(*loader_),
+                   StateDict{{"fitted", std::move(fitted)}, {"facts", to_state(loader_->facts())}});
+    }
+    state.set("dataloader", std::move(position));
+  }
+}
+
+void DataloaderCallback::prepare(const Trainer& trainer, const DataLoader& loader) const {
+  if (!fitted_.empty()) {
+    loader.take_fitted(fitted_);
+  }
+  const bool is_aside = trainer.options().leaves_out != nullptr;  // its log is not the run's
+  if (!is_aside) {
+    tell_notes(trainer.log(), loader);
+  }
+}
+
+void DataloaderCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  const StateDict* const fitted = fitted_in(state, loader_);
+  if (fitted != nullptr && loader_) {
+    loader_->take_fitted(*fitted);  // harmless when the load fails: no sample was taken yet
+  }
+  if (const StateValue* saved = state.find("dataloader")) {
+    saved->as_dict().at("epoch").as_int();
+    saved->as_dict().at("sample").as_int();
+    if (const StateValue* order = saved->as_dict().find("order")) {
+      order->as_string();
+    }
+    if (const StateValue* samples = saved->as_dict().find("samples")) {
+      samples->as_int();
+    }
+  }
+}
+
+void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  if (!loader_) {  // an evaluation does not touch the training data
+    const StateDict* const fitted = fitted_in(state, loader_);
+    fitted_ = fitted != nullptr ? *fitted : StateDict();
+    return;
+  }
+  const StateValue* saved = state.find("dataloader");
+  if (saved == nullptr) {
+    trainer.log().info(
+        "the checkpoint holds no data position: its epoch starts from the beginning of the data");
+    has_no_position_ = true;
+    return;
+  }
+  start_ = {saved->as_dict().at("epoch").as_int(), saved->as_dict().at("sample").as_int()};
+  const StateValue* const order = saved->as_dict().find("order");
+  const std::string now = order_of(*loader_, trainer.state().seed);
+  if (order != nullptr && start_.sample > 0 && order->as_string() != now) {
+    trainer.log().warning(fmt::format(
+        "the data of the checkpoint was {}, it is {} now: in what is left of epoch {} some samples "
+        "come a second time, others not at all",
+        order->as_string(),
+        now,
+        start_.epoch));
+  }
+  const StateValue* const samples = saved->as_dict().find("samples");
+  const std::optional<int64_t> samples_now = samples_of(*loader_);
+  if (samples != nullptr && samples_now && samples->as_int() != *samples_now) {
+    trainer.log().warning(fmt::format(
+        "the data of the checkpoint had {} samples, it has {} now: the run goes on, but it is not "
+        "the one that was saved; in what is left of epoch {} some samples may come a second time, "
+        "others not at all",
+        samples->as_int(),
+        *samples_now,
+        start_.epoch));
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "callbacks/callback.h"
+#include "callbacks/core/logging_options.h"
+#include "core/timestamp.h"
+
+namespace rondo {
+
+/// The text log of the run and the steps on which metrics are logged; fills slot `logging`. Flushes
+/// the loggers when fit, train and validate are left, also by an exception.
+class LoggingCallback : public CoreCallback {
+ public:
+  static constexpr const char* kSlot = "logging";
+
+  /// \throws UsageError  for `log_steps` below 0
+  static void check(const LoggingOptions& options);
+
+  /// Opens `<artifact_dir>/run.log`, linked from `<model_dir>/latest_run.log`.
+  void pre_setup(Trainer& trainer) override;
+  void finalize() override;
+  void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_enter_train(Trainer& trainer, Cleanup&, const DataLoader&, Loop&, int64_t) override;
+  void on_enter_validate(Trainer& trainer, Cleanup&, const DataLoader&, Loop&) override;
+
+  /// Saves the newest value of each metric, which callbacks look at before it is logged again, and
+  /// flushes the loggers: what a checkpoint has behind it must outlive a crash after it.
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+  /// Records the cause in the log file.
+  void on_fit_exception(Trainer& trainer, std::exception_ptr error) override;
+  void on_validate_exception(Trainer& trainer, std::exception_ptr error) override;
+
+  /// True for an update in which `log_steps` falls due, and for the last one of the run.
+  bool is_log_update(const Trainer& trainer, const Timestamp& time) const;
+
+  /// True for every `log_steps`-th batch of a validation, where that counts updates, and its last
+  /// one. Once they are over: true unless a stop left batches out.
+  bool is_log_batch(const Trainer& trainer) const;
+
+  /// Warns, the first time, of metrics that nobody gets.
+  void tell_no_logger(const Trainer& trainer);
+
+ private:
+  Time log_steps_ = 1;
+  bool told_no_logger_ = false;
+  Trainer* trainer_ = nullptr;  // whose log file is open; it owns this callback
+  std::filesystem::path file_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "callbacks/callback.h"
+#include "core/time.h"
+
+namespace rondo {
+
+/// How long a run is, when it validates, how many batches make an update. All counts are updates,
+/// Time::kMost at most.
+struct LoopOptions {
+  std::optional<int64_t> max_steps;   ///< total updates of the run, > 0
+  std::optional<int64_t> num_steps;   ///< that many more updates, > 0; not for runs that resume
+  std::optional<int64_t> num_epochs;  ///< passes over the data, >= 1; 1 when nothing else is given
+  std::optional<Time> max_duration;   ///< total of the run in any unit, such as "2e6tok" or "1h30m"
+  std::optional<int64_t> steps_per_epoch;  ///< updates that count as a pass for num_epochs
+  Time eval_frequency = 1.0;       ///< between two validations; a fraction of the run; 0: never
+  std::optional<Time> eval_steps;  ///< batches of a validation, or a share of its pass; absent: all
+  int64_t grad_accum_steps = 1;    ///< batches of an update, >= 1
+  double scale_schedule_ratio = 1.0;  ///< stretches the run and its schedules alike, > 0
+};
+
+/// Decides what comes next and when a run is over; the callback of slot `loop`.
+class Loop : public CoreCallback {
+ public:
+  static constexpr const char* kSlot = "loop";
+
+  /// Batches of a validation, or a share of its pass; nothing for a whole pass.
+  virtual std::optional<Time> eval_steps() const = 0;
+
+  /// The family of hooks that a validation fires: "validate", or a validation loop's own name.
+  virtual std::string validation_hook() const { return "validate"; }
+};
+
+struct ValidationLoopOptions {
+  std::optional<Time> eval_steps;  ///< batches, or a share of the pass; > 0, a pass when absent
+  std::string hook = "validate";   ///< family of its hooks: `on_<hook>_start` and so on
+};
+
+/// The loop of one validation. With a hook family of its own, `on_<hook>_start`, `_end`,
+/// `_batch_start`, `_batch_end`, `_step_start` and `_step_end` are fired through
+/// `Callback::on_custom` in place of the `on_validate_…` hooks. The core callbacks know only those:
+/// the model stays in the mode that it is in, and neither loss nor metrics are gathered, unless a
+/// callback does both in the family's hooks (`model.module().eval()`, `Trainer::log_metrics`).
+class ValidationLoop final : public Loop {
+ public:
+  using Options = ValidationLoopOptions;
+
+  explicit ValidationLoop(const Options& options = {});
+
+  std::optional<Time> eval_steps() const override { return options_.eval_steps; }
+
+  std::string validation_hook() const override { return options_.hook; }
+
+  void on_enter_validate(Trainer&, Cleanup&, const DataLoader&, Loop&) override;
+
+ private:
+  Options options_;
+};
+
+/// Pushes the guards that tell callbacks of exceptions; its options make the run's plan.
+class TrainingLoop final : public Loop {
+ public:
+  using Options = LoopOptions;
+
+  /// \throws UsageError  naming the option that is out of range or that excludes another
+  explicit TrainingLoop(const Options& options);
+
+  std::optional<Time> eval_steps() const override { return options_.eval_steps; }
+
+  const Options& options() const { return options_; }
+
+  /// The loop of the validations between two stretches of training, and of `Trainer::validate`.
+  ValidationLoop& validation_loop() { return validation_; }
+
+  void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_enter_train(Trainer&, Cleanup&, const DataLoader&, Loop&, int64_t) override;
+  void on_save_checkpoint(Trainer&, StateDict&) override;
+  void check_checkpoint(Trainer&, const StateDict&) override;
+  void on_load_checkpoint(Trainer&, const StateDict&) override;
+
+ private:
+  Options options_;
+  ValidationLoop validation_;
+};
+
+}  // namespace rondo

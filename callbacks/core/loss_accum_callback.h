@@ -1,0 +1,30 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Logs losses; fills slot `loss_accum`. Training: `loss` of each update, summed over its batches;
+/// one that is not finite ends the run. Validation: `val_loss` of each batch. Tensors in the step
+/// do the sums.
+class LossAccumCallback : public CoreCallback {
+ public:
+  static constexpr const char* kSlot = "loss_accum";
+
+  void setup(Trainer& trainer) override;
+  void on_train_step_end(Trainer& trainer, Model&, const Outputs& outputs, const Batch&) override;
+  void on_validate_step_end(Trainer& trainer,
+                            Model&,
+                            const Outputs& outputs,
+                            const Batch&) override;
+
+  /// The sum of the running group's losses.
+  NamedTensors captured_state() override;
+
+ private:
+  at::Tensor group_loss_;  // float32, 0-dim: sum over the batches of the running group
+};
+
+}  // namespace rondo

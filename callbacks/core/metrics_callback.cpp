@@ -1,0 +1,139 @@
+#include "callbacks/core/metrics_callback.h"
+
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "metrics/mean.h"
+#include "models/forward_error.h"
+#include "models/model.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr const char* kKey = "train_metrics";
+
+/// `output "logits", "label" of the batch`.
+std::string needs_of(const Metric& metric) {
+  std::vector<std::string> needs;
+  for (const std::string& output : metric.needs().outputs) {
+    needs.push_back(fmt::format("output \"{}\"", output));
+  }
+  for (const std::string& tensor : metric.needs().batch) {
+    needs.push_back(fmt::format("\"{}\" in the batch", tensor));
+  }
+  return fmt::format("{}", fmt::join(needs, ", "));
+}
+
+}  // namespace
+
+void MetricsCallback::setup(Trainer& trainer) {
+  validation_.add_default(use<Mean>({"loss"}));
+  for (const Factory<Metric>& metric : trainer.state().model->metrics()) {
+    validation_.add_default(metric);
+  }
+  for (const Factory<Metric>& metric : trainer.options().metrics) {
+    validation_.add(metric);
+  }
+  for (const Factory<Metric>& metric : trainer.options().train_metrics) {
+    training_.add(metric);
+  }
+  const c10::Device device = trainer.state().backend->device();
+  validation_.to(device);
+  training_.to(device);
+}
+
+void MetricsCallback::on_train_step_end(Trainer&,
+                                        Model&,
+                                        const Outputs& outputs,
+                                        const Batch& batch) {
+  training_.update(outputs, batch);
+}
+
+void MetricsCallback::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs& outputs, const Batch& batch, int64_t) {
+  if (training_.entries().empty()) {
+    return;
+  }
+  training_.note(outputs, batch);
+  if (trainer.state().phase.is_last && trainer.is_log_step()) {
+    trainer.log_metrics(training_.values());
+    training_.reset();
+  }
+}
+
+void MetricsCallback::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
+  batch_.clear();
+  validation_.reset();
+}
+
+void MetricsCallback::on_validate_step_end(Trainer&,
+                                           Model&,
+                                           const Outputs& outputs,
+                                           const Batch& batch) {
+  validation_.update(outputs, batch);
+}
+
+void MetricsCallback::on_validate_batch_end(
+    Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t) {
+  validation_.note(outputs, batch);
+  if (batch_.empty()) {
+    batch_ = to_text(batch);
+  }
+}
+
+void MetricsCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
+  warn_of_unused(trainer);
+  if (const Metrics values = validation_.values(); !values.empty()) {
+    trainer.log_metrics(values);
+  }
+}
+
+void MetricsCallback::warn_of_unused(Trainer& trainer) {
+  std::vector<std::string> unused;
+  for (const MetricSet::Entry& entry : validation_.entries()) {
+    if (!entry.is_used) {
+      unused.push_back(fmt::format("{} (needs {})", entry.name, needs_of(*entry.metric)));
+    }
+  }
+  if (!unused.empty() && !batch_.empty() && !has_warned_) {
+    has_warned_ = true;
+    trainer.log().warning(fmt::format(
+        "a validation has no {}: no batch had what it takes. A batch has {}; the model returns a "
+        "loss only where its target is there",
+        fmt::join(unused, ", no "),
+        batch_));
+  }
+}
+
+void MetricsCallback::on_save_checkpoint(Trainer&, StateDict& state) {
+  if (!training_.entries().empty()) {
+    state.set(kKey, training_.state_dict());
+  }
+}
+
+void MetricsCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  if (const StateValue* saved = state.find(kKey)) {
+    training_.check(saved->as_dict());
+  }
+}
+
+void MetricsCallback::on_load_checkpoint(Trainer&, const StateDict& state) {
+  training_.reset();
+  if (const StateValue* saved = state.find(kKey)) {
+    training_.load(saved->as_dict());
+  }
+}
+
+NamedTensors MetricsCallback::captured_state() {
+  NamedTensors tensors = validation_.state();
+  for (const NamedTensor& tensor : training_.state()) {
+    tensors.emplace_back("train/" + tensor.first, tensor.second);
+  }
+  return tensors;
+}
+
+}  // namespace rondo

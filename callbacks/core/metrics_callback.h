@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "callbacks/callback.h"
+#include "metrics/metric_set.h"
+
+namespace rondo {
+
+/// Measures what a run does; fills slot `metrics`. A validation: the mean loss, the metrics of the
+/// model and those of `metrics`, over all samples, at its end. Training: those of `train_metrics`
+/// over the updates since the last log step, at each log step. A batch that lacks what a metric
+/// needs is left out of it. Tensors in the step do the sums.
+class MetricsCallback : public CoreCallback {
+ public:
+  static constexpr const char* kSlot = "metrics";
+
+  void setup(Trainer& trainer) override;
+  void on_train_step_end(Trainer&, Model&, const Outputs& outputs, const Batch& batch) override;
+  void on_train_batch_end(
+      Trainer& trainer, Model&, const Outputs& outputs, const Batch& batch, int64_t) override;
+  void on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) override;
+  void on_validate_step_end(Trainer&, Model&, const Outputs& outputs, const Batch& batch) override;
+  void on_validate_batch_end(
+      Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t) override;
+  void on_validate_end(Trainer& trainer, Model&, Loop&) override;
+
+  void on_save_checkpoint(Trainer&, StateDict& state) override;
+  void check_checkpoint(Trainer&, const StateDict& state) override;
+  void on_load_checkpoint(Trainer&, const StateDict& state) override;
+
+  /// The sums of all metrics.
+  NamedTensors captured_state() override;
+
+  /// Of a validation, in the order in which they are logged.
+  const std::vector<MetricSet::Entry>& of_validation() const { return validation_.entries(); }
+
+ private:
+  void warn_of_unused(Trainer& trainer);
+
+  MetricSet training_;
+  MetricSet validation_;
+  std::string batch_;        // the tensors of a batch of the running validation
+  bool has_warned_ = false;  // of metrics that no batch had what they need for
+};
+
+}  // namespace rondo

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Builds the model on the backend's device and sets its mode, which a validation within a
+/// stretch of training gives back as it was; fills slot `model`.
+class ModelCallback : public CoreCallback {
+ public:
+  static constexpr const char* kSlot = "model";
+
+  void setup(Trainer& trainer) override;
+  void on_train_start(Trainer&, Model& model, const DataLoader&, Loop&, int64_t) override;
+  void on_enter_validate(Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&) override;
+  void on_validate_start(Trainer&, Model& model, const DataLoader&, Loop&) override;
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+};
+
+}  // namespace rondo

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "callbacks/callback.h"
+
+namespace rondo {
+
+/// Builds the optimizer over the model's parameters; fills slot `optimizer`. Without one the
+/// Trainer only evaluates. Warns of parameters that a module got later, which nobody trains.
+class OptimizerCallback : public CoreCallback {
+ public:
+  static constexpr const char* kSlot = "optimizer";
+
+  void setup(Trainer& trainer) override;
+
+  /// \throws UsageError  without an optimizer
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
+  void on_train_start(Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) override;
+  void on_train_end(Trainer& trainer, Model&, Loop&, int64_t) override;
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+  /// The numbers of a checkpoint win over those of this run's options, with a warning.
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+ private:
+  using Numbers = std::vector<std::pair<std::string, double>>;
+
+  void warn_of_other_numbers(Trainer& trainer) const;
+  void warn_of_untrained(Trainer& trainer);
+
+  std::vector<Numbers> configured_;     // one a group
+  std::vector<std::string> untrained_;  // parameters that were warned of
+};
+
+}  // namespace rondo

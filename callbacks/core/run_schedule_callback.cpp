@@ -1,0 +1,53 @@
+#include "callbacks/core/run_schedule_callback.h"
+
+#include "core/error.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+std::optional<int64_t> updates_of_pass(const DataLoader& loader,
+                                       int64_t group_size,
+                                       int64_t from_sample) {
+  std::optional<int64_t> updates = loader.size(from_sample);
+  if (updates) {
+    updates = *updates / group_size + (*updates % group_size == 0 ? 0 : 1);
+  }
+  return updates;
+}
+
+void RunScheduleCallback::build(Trainer& trainer,
+                                const DataLoader& train,
+                                const LoopOptions& options) {
+  const Timestamp& start = trainer.state().timestamp;
+  const int64_t group_size = options.grad_accum_steps;
+  const std::optional<int64_t> per_epoch = updates_of_pass(train, group_size);
+  plan_ = make_plan(options, start, per_epoch);
+  if (per_epoch && plan_->length().updates_per_epoch == per_epoch) {
+    plan_->set_left_of_epoch(start, *updates_of_pass(train, group_size, start.sample_in_epoch));
+  }
+  trainer.state().plan = plan_.get();
+}
+
+const RunPlan& RunScheduleCallback::plan() const {
+  if (!plan_) {
+    throw UsageError("there is a run schedule only while a fit runs");
+  }
+  return *plan_;
+}
+
+void RunScheduleCallback::on_enter_fit(
+    Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
+  cleanup.push([this, &trainer](const std::exception_ptr&) {
+    trainer.state().plan = nullptr;
+    plan_.reset();
+  });
+}
+
+std::unique_ptr<RunPlan> RunScheduleCallback::make_plan(
+    const LoopOptions& options,
+    const Timestamp& start,
+    std::optional<int64_t> updates_per_epoch) const {
+  return std::make_unique<RunPlan>(options, start, updates_per_epoch);
+}
+
+}  // namespace rondo

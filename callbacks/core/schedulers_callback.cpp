@@ -1,0 +1,267 @@
+#include "callbacks/core/schedulers_callback.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/core/run_plan.h"
+#include "callbacks/hooks.h"
+#include "core/error.h"
+#include "trainer/trainer.h"
+
+namespace rondo {
+
+namespace {
+
+/// The tensors that a scheduler writes.
+std::vector<at::Tensor> driven(const Scheduler& scheduler, Optimizer& optimizer) {
+  std::vector<at::Tensor> numbers;
+  for (ParamGroup& group : optimizer.groups()) {
+    if (scheduler.drives(group)) {
+      numbers.push_back(group[scheduler.target().param_group_key]);
+    }
+  }
+  return numbers;
+}
+
+std::vector<double> values_of(const std::vector<at::Tensor>& numbers) {
+  std::vector<double> values;
+  values.reserve(numbers.size());
+  for (const at::Tensor& number : numbers) {
+    values.push_back(number.item<double>());
+  }
+  return values;
+}
+
+/// True when a fit continues with the numbers of its own run's last update.
+bool goes_on(Trainer& trainer) {
+  const State& state = trainer.state();
+  return state.timestamp.update > 0 &&
+         (state.has_trained ||
+          trainer.slot<CheckpointCallback>().resumed_from(trainer).has_value());
+}
+
+/// A schedule over a fraction of the run has another course when the run's length changes.
+void warn_of_jump(const Trainer& trainer,
+                  const Scheduler& scheduler,
+                  const std::vector<double>& before,
+                  const std::vector<double>& now) {
+  constexpr double kRounding = 1e-6;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (std::abs(now[i] - before[i]) <= kRounding * std::abs(before[i])) {
+      continue;
+    }
+    const std::optional<Time>& total = trainer.state().plan->length().total;
+    trainer.log().warning(fmt::format(
+        "{} jumps from {:.6g} to {:.6g} at update {}: the schedule, or the length of the run that "
+        "it follows{}, has changed. A total_iters in updates keeps its course in a longer run",
+        scheduler.target().param_group_key,
+        before[i],
+        now[i],
+        trainer.state().timestamp.update,
+        total ? fmt::format(" (now {})", total->to_string()) : ""));
+    return;
+  }
+}
+
+/// A schedule over fewer updates than the run has trains the rest with its last value, which is
+/// often zero.
+void warn_of_end(const Trainer& trainer, const Scheduler& scheduler) {
+  const std::optional<Time>& total = trainer.state().plan->length().total;
+  const double length = scheduler.length();
+  if (!total || total->unit() != scheduler.unit() || length >= total->value()) {
+    return;
+  }
+  const Time end = Time::in(scheduler.unit(), static_cast<int64_t>(length));
+  trainer.log().warning(fmt::format(
+      "{} ends at {} of {}: {} stays at {:.6g}{} for the rest of the run. Make it as long as "
+      "the run, or let SequentialLR say what comes next",
+      class_name(typeid(scheduler)),
+      end.to_string(),
+      total->to_string(),
+      scheduler.target().param_group_key,
+      scheduler.at(length),
+      scheduler.target().relative ? " of its own value" : ""));
+}
+
+/// What the state of a scheduler is about.
+std::string subject_of(const Scheduler& scheduler) {
+  return class_name(typeid(scheduler)) + " of " + scheduler.followed()->name;
+}
+
+/// What a checkpoint has of the scheduler at its place in the list; null when that is about
+/// something else.
+const StateDict* own_state(const Scheduler& scheduler, size_t place, const StateValue* saved) {
+  if (saved == nullptr || place >= saved->as_list().size()) {
+    return nullptr;
+  }
+  const StateDict& found = saved->as_list()[place].as_dict();
+  const StateValue* const subject = found.find("subject");
+  const bool is_own = subject != nullptr && subject->as_string() == subject_of(scheduler);
+  return is_own ? &found.at("state").as_dict() : nullptr;
+}
+
+}  // namespace
+
+void SchedulersCallback::setup(Trainer& trainer) {
+  State& state = trainer.state();
+  if (!state.optimizer) {
+    return;
+  }
+  if (trainer.options().loop.scale_schedule_ratio != 1.0 && trainer.options().schedulers.empty()) {
+    throw UsageError(
+        "loop.scale_schedule_ratio stretches a run with its schedules, and this run has none: set "
+        "the length of the run itself");
+  }
+  for (const Factory<Scheduler>& factory : trainer.options().schedulers) {
+    state.schedulers.push_back(factory.make());
+  }
+  check_schedulers(state.schedulers, *state.optimizer);
+  for (size_t i = 0; i < state.schedulers.size(); ++i) {
+    Scheduler& scheduler = *state.schedulers[i];
+    scheduler.attach(*state.optimizer);
+    if (const FollowedMetric* metric = scheduler.followed()) {
+      followers_.push_back({i, {class_name(typeid(scheduler)), metric->name, metric->direction}});
+    }
+  }
+}
+
+void SchedulersCallback::post_setup(Trainer& trainer) {
+  for (Follower& follower : followers_) {
+    follower.direction.guess(trainer);
+  }
+}
+
+void SchedulersCallback::on_fit_start(Trainer& trainer,
+                                      const DataLoader&,
+                                      const Loaders& val,
+                                      Loop&) {
+  State& state = trainer.state();
+  for (Follower& follower : followers_) {
+    follower.direction.resolve(trainer, val);
+  }
+  for (const auto& scheduler : state.schedulers) {
+    scheduler->resolve(state.plan->length(), trainer.options().loop.scale_schedule_ratio);
+    warn_of_end(trainer, *scheduler);
+    const std::vector<double> before = values_of(driven(*scheduler, *state.optimizer));
+    scheduler->write(state.timestamp, *state.optimizer);
+    if (goes_on(trainer)) {
+      warn_of_jump(trainer, *scheduler, before, values_of(driven(*scheduler, *state.optimizer)));
+    }
+  }
+}
+
+void SchedulersCallback::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  if (followers_.empty()) {
+    return;
+  }
+  for (const char* when : {"update", "epoch"}) {
+    if (is_followed_now(trainer, when)) {
+      trainer.defer(
+          {}, [this, &trainer, when](const std::vector<at::Tensor>&) { observe(trainer, when); });
+    }
+  }
+}
+
+void SchedulersCallback::run_validation(Trainer& trainer, std::optional<int64_t>, bool) {
+  if (trainer.state().plan != nullptr) {
+    observe(trainer, "validation");
+  }
+}
+
+void SchedulersCallback::observe(Trainer& trainer, const std::string& when) {
+  State& state = trainer.state();
+  for (const Follower& follower : followers_) {
+    Scheduler& scheduler = *state.schedulers[follower.scheduler];
+    if (scheduler.followed()->when != when) {
+      continue;
+    }
+    const double value = follower.direction.newest_value(trainer);
+    const double before = scheduler.value(0.0);
+    scheduler.observe(follower.direction.is_better(0.0, 1.0) ? value : -value);
+    scheduler.write(state.timestamp, *state.optimizer);
+    if (scheduler.value(0.0) != before) {
+      trainer.log().info(fmt::format("{}: {} from {:.6g} to {:.6g} after update {}, {} = {:.6g}",
+                                     class_name(typeid(scheduler)),
+                                     scheduler.target().param_group_key,
+                                     before,
+                                     scheduler.value(0.0),
+                                     state.timestamp.update,
+                                     follower.direction.metric(),
+                                     value));
+    }
+  }
+}
+
+void SchedulersCallback::step(Trainer& trainer) {
+  State& state = trainer.state();
+  for (const auto& owned : state.schedulers) {
+    Scheduler& scheduler = *owned;
+    trainer.call(hooks::on_before_scheduler_step, *state.model, *state.optimizer, scheduler);
+    trainer.host_call(
+        "scheduler", driven(scheduler, *state.optimizer), [&](const std::vector<at::Tensor>&) {
+          scheduler.write(state.next, *state.optimizer);
+        });
+    trainer.call(hooks::on_after_scheduler_step, *state.model, *state.optimizer, scheduler);
+  }
+}
+
+void SchedulersCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+  StateList saved;
+  for (size_t i = 0; i < trainer.state().schedulers.size(); ++i) {
+    const Scheduler& scheduler = *trainer.state().schedulers[i];
+    // For readers of the file: functions of how far the run is need no state.
+    StateDict one = {{"updates", trainer.state().timestamp.update}};
+    if (scheduler.followed() != nullptr) {
+      one.set("subject", subject_of(scheduler));
+      one.set("state", scheduler.save_state());
+    }
+    saved.emplace_back(std::move(one));
+  }
+  if (!saved.empty()) {
+    state.set("schedulers", std::move(saved));
+  }
+}
+
+void SchedulersCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* const saved = state.find("schedulers");
+  if (saved != nullptr) {
+    saved->as_list();
+  }
+  for (const Follower& follower : followers_) {
+    Scheduler& scheduler = *trainer.state().schedulers[follower.scheduler];
+    if (const StateDict* const own = own_state(scheduler, follower.scheduler, saved)) {
+      const StateDict before = scheduler.save_state();
+      scheduler.load_state(*own);
+      scheduler.load_state(before);
+    }
+  }
+}
+
+void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  const StateValue* saved = state.find("schedulers");
+  const size_t now = trainer.state().schedulers.size();
+  const size_t then = saved != nullptr ? saved->as_list().size() : 0;
+  const bool trains = trainer.state().optimizer != nullptr;
+  if (saved != nullptr && then != now && trains) {
+    trainer.log().warning(fmt::format(
+        "the checkpoint was saved with {} schedulers, this run has {}; each follows from "
+        "how far the run is",
+        then,
+        now));
+  }
+  for (const Follower& follower : followers_) {
+    Scheduler& scheduler = *trainer.state().schedulers[follower.scheduler];
+    const StateDict* const own = own_state(scheduler, follower.scheduler, saved);
+    if (own == nullptr && trains) {
+      trainer.log().warning(subject_of(scheduler) +
+                            " begins afresh: the checkpoint has no state of it at its place");
+    }
+    scheduler.load_state(own != nullptr ? *own : StateDict());
+  }
+}
+
+}  // namespace rondo

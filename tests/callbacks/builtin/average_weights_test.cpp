@@ -1,0 +1,176 @@
+#include "callbacks/builtin/average_weights.h"
+
+#include <doctest/doctest.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "models/model_state.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+/// Keeps the model's first parameter after each update.
+class Weights final : public Callback {
+ public:
+  struct Options {
+    std::vector<at::Tensor>* kept = nullptr;
+  };
+
+  explicit Weights(const Options& options) : options_(options) {}
+
+  void on_train_batch_end(Trainer&, Model& model, const Outputs&, const Batch&, int64_t) override {
+    options_.kept->push_back(named_parameters(model.module())[0].second.detach().clone());
+  }
+
+ private:
+  Options options_;
+};
+
+TrainerOptions options_of(const std::filesystem::path& dir,
+                          const std::string& mode,
+                          const AverageWeights::Options& average) {
+  TrainerOptions options = tiny_options(dir);
+  options.backend.mode = mode;
+  options.loop.max_steps = 10;
+  options.loop.eval_frequency = 5;
+  options.checkpoint.steps = 5;
+  options.callbacks = {use<AverageWeights>(average)};
+  return options;
+}
+
+at::Tensor first_average(Trainer& trainer) {
+  return trainer.callback<AverageWeights>()->captured_state()[0].second;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("callbacks/builtin/average_weights");
+
+TEST_CASE("the average is that of the weights after each update that counts") {
+  for (const std::string mode : {"eager", "traced"}) {
+    for (const std::string kind : {"ema", "swa"}) {
+      CAPTURE(mode + " " + kind);
+      const TempDir dir;
+      AverageWeights::Options average;
+      average.kind = kind;
+      average.decay = 0.8;
+      average.start = 3;
+      average.every = 2;
+      TrainerOptions options = options_of(dir / "run", mode, average);
+      std::vector<at::Tensor> weights;
+      options.callbacks.push_back(use<Weights>({&weights}));
+      Trainer trainer(options, quiet_log());
+      trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+      REQUIRE(weights.size() == 10);
+      at::Tensor expected = weights[3];  // updates 4, 6, 8 and 10
+      for (const int i : {5, 7, 9}) {
+        expected = kind == "ema" ? expected * 0.8 + weights[static_cast<size_t>(i)] * 0.2
+                                 : expected + weights[static_cast<size_t>(i)];
+      }
+      expected = kind == "ema" ? expected : expected / 4;
+      CHECK(at::allclose(first_average(trainer), expected, 1e-5, 1e-6));
+    }
+  }
+}
+
+TEST_CASE("traced equals eager, and a resumed run the whole one") {
+  const TempDir dir;
+  const auto fit = [](const TrainerOptions& options) {
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+    return read_checkpoint(options.model_dir / "checkpoint_10.pt").at("callbacks").as_dict();
+  };
+  AverageWeights::Options average;
+  average.decay = 0.9;
+  const StateDict eager = fit(options_of(dir / "eager", "eager", average));
+  CHECK(eager.at("AverageWeights/averaged").as_int() == 10);
+  CHECK(first_difference(eager, fit(options_of(dir / "traced", "traced", average))) == "");
+  TrainerOptions resumed = options_of(dir / "resumed", "traced", average);
+  resumed.checkpoint.load.path = dir / "eager/checkpoint_5.pt";
+  CHECK(first_difference(eager, fit(resumed)) == "");
+}
+
+TEST_CASE("a validation sees the average, and training goes on with the raw weights") {
+  const TempDir dir;
+  AverageWeights::Options average;
+  average.decay = 0.5;
+  Trainer trainer(options_of(dir / "with", "traced", average), quiet_log());
+  trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+  TrainerOptions plain = options_of(dir / "without", "traced", average);
+  plain.callbacks = {};
+  Trainer raw(plain, quiet_log());
+  raw.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+  const auto weights = [](Trainer& of) { return model_state(of.state().model->module()); };
+  CHECK(first_difference(weights(trainer), weights(raw)) == "");
+  const auto loss = [](Trainer& of) {
+    return *of.validate(tiny_loader("val", 4)).number("val/loss");
+  };
+  const double of_average = loss(trainer);
+  CHECK(of_average != loss(raw));
+  load_model_state(
+      raw.state().model->module(),
+      [&] {
+        StateDict state;
+        for (const NamedTensor& tensor : trainer.callback<AverageWeights>()->captured_state()) {
+          if (tensor.first != "share") {
+            state.set(tensor.first, tensor.second.clone());
+          }
+        }
+        return state;
+      }(),
+      /*strict=*/true);
+  CHECK(of_average == loss(raw));
+}
+
+TEST_CASE("what is saved while a validation sees the average has the raw weights as the model") {
+  class Saver final : public Callback {
+   public:
+    struct Options {
+      StateDict* state = nullptr;
+    };
+
+    explicit Saver(const Options& options) : options_(options) {}
+
+    void on_validate_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override {
+      StateDict state;
+      trainer.call(hooks::on_save_checkpoint, state);
+      trainer.call(hooks::postprocess_checkpoint, state);
+      *options_.state = deep_copy(state);
+    }
+
+   private:
+    Options options_;
+  };
+
+  const TempDir dir;
+  StateDict saved;
+  AverageWeights::Options average;
+  average.decay = 0.5;
+  TrainerOptions options = options_of(dir / "run", "eager", average);
+  options.callbacks.push_back(use<Saver>({&saved}));
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+  CHECK(first_difference(saved.at("model").as_dict(),
+                         model_state(trainer.state().model->module())) == "");
+}
+
+TEST_CASE("options out of their range are refused") {
+  AverageWeights::Options options;
+  options.kind = "mean";
+  CHECK_THROWS_AS(AverageWeights{options}, UsageError);
+  options.kind = "swa";
+  options.every = 0;
+  CHECK_THROWS_AS(AverageWeights{options}, UsageError);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,375 @@
+#include "tracing/checks/nan_hunt.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "core/error.h"
+#include "tracing/program/kernels_only.h"
+#include "tracing/program/tensor_list.h"
+
+namespace rondo {
+
+namespace {
+
+/// Who is to blame for what is not finite in a part of a storage.
+struct Blame {
+  int64_t begin = 0;  // in bytes
+  int64_t end = 0;
+  std::shared_ptr<NanFinding> finding;  // null: a constant
+  bool is_meant = false;                // infinities that constants asked for
+};
+
+bool holds_infinity(const c10::IValue& constant) {
+  if (constant.isDouble()) {
+    return std::isinf(constant.toDouble());
+  }
+  return constant.isScalar() && constant.toScalar().isFloatingPoint() &&
+         std::isinf(constant.toScalar().toDouble());
+}
+
+// One step, run once more.
+class Walk {
+ public:
+  explicit Walk(const KeptStep& step)
+      : step_(step),
+        program_(*step.program),
+        tensors_(program_.slots.size()),
+        blames_(static_cast<size_t>(program_.storages)) {
+    for (size_t i = 0; i < program_.slots.size(); ++i) {
+      const Slot& slot = program_.slots[i];
+      if (slot.kind == SlotKind::Input) {
+        tensors_[i] = step.batch[slot.name];
+      } else if (slot.kind != SlotKind::Produced) {
+        tensors_[i] = slot.value;
+      }
+    }
+  }
+
+  std::shared_ptr<NanFinding> run() {
+    blame_outside();
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      run(i);
+    }
+    return worst_end();
+  }
+
+ private:
+  const Slot& slot(SlotId id) const { return program_.slots[static_cast<size_t>(id)]; }
+
+  at::Tensor& tensor(SlotId id) { return tensors_[static_cast<size_t>(id)]; }
+
+  // What is not finite before anything runs.
+  void blame_outside() {
+    for (size_t i = 0; i < program_.slots.size(); ++i) {
+      const Slot& outside = program_.slots[i];
+      if (outside.kind == SlotKind::Produced || count_non_finite(tensors_[i]) == 0) {
+        continue;
+      }
+      const TensorSummary summary = summary_of(outside.name, tensors_[i]);
+      Blame blame;
+      blame.is_meant = outside.kind != SlotKind::Input && summary.nans == 0;
+      if (!blame.is_meant) {
+        blame.finding = std::make_shared<NanFinding>();
+        blame.finding->kind =
+            outside.kind == SlotKind::Input ? NanFinding::Kind::Batch : NanFinding::Kind::State;
+        blame.finding->step = program_.name;
+        blame.finding->op = outside.name;
+        blame.finding->results = {summary};
+      }
+      set_blame(static_cast<SlotId>(i), std::move(blame));
+    }
+  }
+
+  void run(size_t index) {
+    const Instruction& instruction = program_.instructions[index];
+    std::vector<TensorSummary> inputs = summaries_of_arguments(instruction);
+    std::vector<Blame> causes;
+    for_each_slot(instruction.arguments, [&](SlotId id) {
+      if (const Blame* blame = blame_of(id); blame != nullptr && count_non_finite(tensor(id)) > 0) {
+        causes.push_back(*blame);
+      }
+    });
+    const bool has_nan_input = std::any_of(
+        inputs.begin(), inputs.end(), [](const TensorSummary& input) { return input.nans > 0; });
+    execute(instruction);
+    std::vector<SlotId> written = instruction.writes;
+    for_each_slot(instruction.results, [&](SlotId id) {
+      if (std::find(written.begin(), written.end(), id) == written.end()) {  // not in place
+        written.push_back(id);
+      }
+    });
+    std::vector<std::pair<SlotId, TensorSummary>> bad;
+    for (const SlotId id : written) {
+      if (count_non_finite(tensor(id)) == 0) {
+        clear_blame(id);
+      } else {
+        bad.emplace_back(id, summary_of(name_of(id), tensor(id)));
+      }
+    }
+    if (bad.empty() || instruction.is_allocation) {
+      return;
+    }
+    const bool is_nan = std::any_of(
+        bad.begin(), bad.end(), [](const auto& result) { return result.second.nans > 0; });
+    const Blame blame = judge(index, std::move(inputs), causes, is_nan && !has_nan_input, bad);
+    for (const auto& result : bad) {
+      set_blame(result.first, blame);
+    }
+  }
+
+  // Who is to blame for what an instruction just made.
+  Blame judge(size_t index,
+              std::vector<TensorSummary> inputs,
+              const std::vector<Blame>& causes,
+              bool is_new_nan,
+              const std::vector<std::pair<SlotId, TensorSummary>>& bad) {
+    const Instruction& instruction = program_.instructions[index];
+    const auto cause = std::find_if(
+        causes.begin(), causes.end(), [](const Blame& blame) { return !blame.is_meant; });
+    Blame blame;
+    if (cause != causes.end()) {
+      blame = *cause;
+      if (is_new_nan && blame.finding->turned.empty()) {
+        blame.finding->turned = to_text(instruction);
+      }
+      return blame;
+    }
+    const bool has_infinite_constant = std::any_of(
+        instruction.arguments.begin(), instruction.arguments.end(), [](const Argument& argument) {
+          return argument.kind == Argument::Kind::Constant && holds_infinity(argument.constant);
+        });
+    blame.is_meant = !is_new_nan && (!causes.empty() || has_infinite_constant);
+    blame.finding = finding_at(index, std::move(inputs), bad);
+    return blame;
+  }
+
+  std::shared_ptr<NanFinding> finding_at(
+      size_t index,
+      std::vector<TensorSummary> inputs,
+      const std::vector<std::pair<SlotId, TensorSummary>>& bad) const {
+    const Instruction& instruction = program_.instructions[index];
+    const Origin& origin = program_.origins[static_cast<size_t>(instruction.origin)];
+    auto finding = std::make_shared<NanFinding>();
+    finding->step = program_.name;
+    finding->index = index;
+    finding->op = operator_name(instruction.op);
+    finding->instruction = to_text(instruction);
+    finding->phase = origin.phase;
+    finding->place = to_string(origin) + ", " +
+                     to_string(program_.locations[static_cast<size_t>(instruction.location)]);
+    finding->inputs = std::move(inputs);
+    for (const auto& result : bad) {
+      finding->results.push_back(result.second);
+    }
+    return finding;
+  }
+
+  std::vector<TensorSummary> summaries_of_arguments(const Instruction& instruction) {
+    std::vector<TensorSummary> summaries;
+    for (size_t i = 0; i < instruction.arguments.size(); ++i) {
+      for (const SlotId id : instruction.arguments[i].slots) {
+        if (id != kNoTensor) {
+          const std::string& own = slot(id).name;
+          const std::string name = instruction.op.schema().arguments()[i].name();
+          summaries.push_back(summary_of(own.empty() ? name : name + " (" + own + ")", tensor(id)));
+        }
+      }
+    }
+    return summaries;
+  }
+
+  std::string name_of(SlotId id) const {
+    return slot(id).name.empty() ? "%" + std::to_string(id) : slot(id).name;
+  }
+
+  void execute(const Instruction& instruction) {
+    if (operator_name(instruction.op) == "rondo::host_call") {
+      give_answers(instruction);
+      return;
+    }
+    torch::jit::Stack stack;
+    const auto& parameters = instruction.op.schema().arguments();
+    for (size_t i = 0; i < instruction.arguments.size(); ++i) {
+      stack.push_back(value_of(instruction.arguments[i], parameters[i].type()));
+    }
+    const c10::AutoGradMode mode(instruction.needs_grad_mode);
+    instruction.op.callBoxed(&stack);
+    for (size_t i = 0; i < instruction.results.size(); ++i) {
+      bind(instruction.results[i], stack[i]);
+    }
+  }
+
+  c10::IValue value_of(const Argument& argument, const c10::TypePtr& type) {
+    switch (argument.kind) {
+      case Argument::Kind::Constant:
+        return argument.constant;
+      case Argument::Kind::Tensor:
+        return argument.slots[0] == kNoTensor ? at::Tensor() : tensor(argument.slots[0]);
+      case Argument::Kind::TensorList:
+        break;
+    }
+    std::vector<at::Tensor> tensors;
+    for (const SlotId id : argument.slots) {
+      tensors.push_back(id == kNoTensor ? at::Tensor() : tensor(id));
+    }
+    return tensor_list(tensors, type);
+  }
+
+  void bind(const Result& result, const c10::IValue& value) {
+    const auto bind_one = [&](SlotId id, const at::Tensor& got) {
+      if (id != kNoTensor && !tensor(id).defined()) {
+        tensor(id) = got;
+      }
+    };
+    if (result.kind == Argument::Kind::Tensor) {
+      bind_one(result.slots[0], value.toTensor());
+    } else if (result.kind == Argument::Kind::TensorList) {
+      const auto items = value.toListRef();
+      for (size_t i = 0; i < items.size(); ++i) {
+        bind_one(result.slots[i], items[i].toTensor());
+      }
+    }
+  }
+
+  // What the host wrote when the step ran.
+  void give_answers(const Instruction& instruction) {
+    for (const SlotId id : instruction.arguments.back().slots) {
+      at::Tensor& target = tensor(id);
+      const at::Tensor answer = at::empty(target.sizes(), target.options());
+      if (answered_ + answer.nbytes() > step_.answers.size()) {
+        throw CaptureError("a host call of the step was not kept");
+      }
+      std::memcpy(answer.data_ptr(), step_.answers.data() + answered_, answer.nbytes());
+      answered_ += answer.nbytes();
+      target.copy_(answer);
+    }
+  }
+
+  std::pair<int64_t, int64_t> bytes_of(SlotId id) const {
+    const Slot& it = slot(id);
+    return {it.offset * static_cast<int64_t>(c10::elementSize(it.dtype)), extent_of(it)};
+  }
+
+  std::vector<Blame>& blames_of(SlotId id) {
+    return blames_[static_cast<size_t>(slot(id).storage)];
+  }
+
+  const Blame* blame_of(SlotId id) {
+    const auto [begin, end] = bytes_of(id);
+    const std::vector<Blame>& all = blames_of(id);
+    for (auto blame = all.rbegin(); blame != all.rend(); ++blame) {
+      if (blame->begin < end && begin < blame->end) {
+        return &*blame;
+      }
+    }
+    return nullptr;
+  }
+
+  void clear_blame(SlotId id) {
+    const auto [begin, end] = bytes_of(id);
+    std::vector<Blame>& all = blames_of(id);
+    all.erase(std::remove_if(all.begin(),
+                             all.end(),
+                             [first = begin, last = end](const Blame& blame) {
+                               return first <= blame.begin && blame.end <= last;
+                             }),
+              all.end());
+  }
+
+  void set_blame(SlotId id, Blame blame) {
+    clear_blame(id);
+    std::tie(blame.begin, blame.end) = bytes_of(id);
+    blames_of(id).push_back(std::move(blame));
+  }
+
+  // Of the loss and the state that the step wrote, what was spoiled by the earliest instruction.
+  std::shared_ptr<NanFinding> worst_end() {
+    std::shared_ptr<NanFinding> worst;
+    const auto look = [&](SlotId id, const std::string& name, bool also_meant) {
+      const Blame* blame = count_non_finite(tensor(id)) > 0 ? blame_of(id) : nullptr;
+      if (blame == nullptr || blame->finding == nullptr || (blame->is_meant && !also_meant)) {
+        return;
+      }
+      if (worst == nullptr || blame->finding->index < worst->index) {
+        worst = blame->finding;
+        worst->reached = name;
+      }
+    };
+    for (const auto& [name, id] : program_.outputs) {
+      if (name == "loss") {
+        look(id, "the loss", true);
+      }
+    }
+    for (const Instruction& instruction : program_.instructions) {
+      for (const SlotId id : instruction.writes) {
+        if (slot(id).kind == SlotKind::Captured) {
+          look(id, slot(id).name, false);
+        }
+      }
+    }
+    if (worst != nullptr && worst->kind == NanFinding::Kind::Operator) {
+      worst->source = source_of(program_, program_.instructions[worst->index]);
+    }
+    return worst;
+  }
+
+  const KeptStep& step_;
+  const StepProgram& program_;
+  std::vector<at::Tensor> tensors_;         // one a slot, once it is there
+  std::vector<std::vector<Blame>> blames_;  // one list a storage, the newest last
+  size_t answered_ = 0;                     // bytes of the answers that were given
+};
+
+void add_lines(std::string& text, const char* title, const std::vector<TensorSummary>& tensors) {
+  for (const TensorSummary& tensor : tensors) {
+    text += std::string("\n  ") + title + " " + to_text(tensor);
+  }
+}
+
+std::string when(int64_t steps_ago) {
+  return steps_ago == 0 ? "in the last step"
+                        : std::to_string(steps_ago) + (steps_ago == 1 ? " step" : " steps") +
+                              " before the last";
+}
+
+}  // namespace
+
+std::optional<NanFinding> find_first_bad(const std::vector<KeptStep>& steps, size_t count) {
+  const KernelsOnly scope;
+  for (size_t i = 0; i < count; ++i) {
+    if (steps[i].program == nullptr) {
+      break;  // it failed before it was recorded
+    }
+    if (const std::shared_ptr<NanFinding> found = Walk(steps[i]).run()) {
+      found->steps_ago = static_cast<int64_t>(count - 1 - i);
+      return *found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string to_text(const NanFinding& finding) {
+  std::string text;
+  if (finding.kind == NanFinding::Kind::Operator) {
+    text = "first bad operator: " + finding.op + ", " + finding.place + ", " +
+           when(finding.steps_ago) + " (" + finding.step + ")";
+    text += finding.source.empty() ? "" : "\n  code: " + finding.source;
+    text += "\n  " + finding.instruction;
+  } else {
+    const bool is_batch = finding.kind == NanFinding::Kind::Batch;
+    text = std::string("nothing in the step made it: ") +
+           (is_batch ? "it came with the batch, in \"" : "it was in the state before, in \"") +
+           finding.op + "\", " + when(finding.steps_ago) + " (" + finding.step + ")";
+  }
+  add_lines(text, "in ", finding.inputs);
+  add_lines(text, "out", finding.results);
+  text += finding.turned.empty() ? "" : "\n  became NaN in " + finding.turned;
+  return text + (finding.reached.empty() ? "" : "\n  reached " + finding.reached);
+}
+
+}  // namespace rondo

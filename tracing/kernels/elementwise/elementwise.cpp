@@ -1,0 +1,308 @@
+// Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
+
+#include <optional>
+#include <utility>
+
+#include "core/vector_loop.h"
+#include "tracing/kernels/elementwise/rows_kernel.h"
+#include "tracing/kernels/kernels.h"
+#include "tracing/program/arguments.h"
+
+namespace rondo {
+
+namespace {
+
+// One float from one float, or from two. `vec::` in LibTorch decides what becomes of -0 and NaN.
+
+struct Relu {
+  RONDO_INLINE float operator()(float x) const { return x < 0.0F ? 0.0F : x; }
+};
+
+struct ReluBackward {
+  RONDO_INLINE float operator()(float grad, float x) const { return x <= 0.0F ? 0.0F : grad; }
+};
+
+struct Add {
+  RONDO_INLINE float operator()(float a, float b) const { return a + b; }
+};
+
+struct Subtract {
+  RONDO_INLINE float operator()(float a, float b) const { return a - b; }
+};
+
+struct Multiply {
+  RONDO_INLINE float operator()(float a, float b) const { return a * b; }
+};
+
+struct Divide {
+  RONDO_INLINE float operator()(float a, float b) const { return a / b; }
+};
+
+/// b - a, for a number that comes first.
+struct SubtractFrom {
+  RONDO_INLINE float operator()(float a, float b) const { return b - a; }
+};
+
+struct Negate {
+  RONDO_INLINE float operator()(float x) const { return -x; }
+};
+
+struct Reciprocal {
+  RONDO_INLINE float operator()(float x) const { return 1.0F / x; }
+};
+
+struct Square {
+  RONDO_INLINE float operator()(float x) const { return x * x; }
+};
+
+struct Cube {
+  RONDO_INLINE float operator()(float x) const { return x * x * x; }
+};
+
+struct SquareRoot {
+  RONDO_INLINE float operator()(float x) const { return __builtin_sqrtf(x); }
+};
+
+struct NoMoreThan {
+  RONDO_INLINE float operator()(float x, float limit) const { return x > limit ? limit : x; }
+};
+
+// The loops of a function of one element, or of two.
+template <class Function>
+struct Loop {
+  static void run(float* y, const float* x, int64_t count) {
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i]); }, count);
+  }
+
+  static void run(float* y, const float* a, const float* b, int64_t count) {
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(a[i], b[i]); }, count);
+  }
+};
+
+// One number for all elements, rounded to float as LibTorch does it first: the host's, or what a
+// tensor of one element holds when the kernel runs.
+class Number {
+ public:
+  explicit Number(double value) : value_(static_cast<float>(value)) {}
+
+  Number(Operand tensor, at::ScalarType dtype)
+      : tensor_(tensor), is_double_(dtype == at::kDouble), is_tensor_(true) {}
+
+  float value() const {
+    if (!is_tensor_) {
+      return value_;
+    }
+    return is_double_ ? static_cast<float>(*tensor_.as<double>()) : *tensor_.as<float>();
+  }
+
+ private:
+  float value_ = 0.0F;
+  Operand tensor_;
+  bool is_double_ = false;
+  bool is_tensor_ = false;
+};
+
+// The loop of a function of an element and the number.
+template <class Function>
+struct LoopWithNumber {
+  void run(float* y, const float* x, int64_t count) const {
+    const float value = number.value();
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], value); }, count);
+  }
+
+  Number number;
+};
+
+// The number in all elements.
+class FillKernel final : public ElementwiseKernel {
+ public:
+  FillKernel(float number, Operand result, const Rows& rows)
+      : number_(number), result_(result), rows_(rows) {}
+
+  void run() override {
+    run_in_parts_or_rows(*this, rows_, [this](int64_t plane, int64_t row) {
+      loop(rows_.offset(0, plane, row), rows_.width);
+    });
+  }
+
+  int64_t elements() const override { return rows_.elements(); }
+
+  void run_part(int64_t first, int64_t count) override { loop(first, count); }
+
+ private:
+  void loop(int64_t to, int64_t count) const {
+    const float number = number_;
+    float* const y = result_.as<float>() + to;
+    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = number; }, count);
+  }
+
+  float number_;
+  Operand result_;
+  Rows rows_;
+};
+
+bool accepts_one(const StepProgram& program, const Instruction& instruction) {
+  return float_rows(program, instruction, 1).has_value();
+}
+
+bool accepts_two(const StepProgram& program, const Instruction& instruction) {
+  return float_rows(program, instruction, 2).has_value();
+}
+
+// alpha = 1
+bool accepts_sum(const StepProgram& program, const Instruction& instruction) {
+  return accepts_two(program, instruction) && is_constant(instruction.arguments[2], 1.0);
+}
+
+// threshold = 0
+bool accepts_relu_backward(const StepProgram& program, const Instruction& instruction) {
+  return accepts_two(program, instruction) && is_constant(instruction.arguments[2], 0.0);
+}
+
+// A number of the host: given as such, or as a constant tensor that counts as one.
+std::optional<double> host_number(const StepProgram& program, const Argument& argument) {
+  if (argument.kind == Argument::Kind::Constant) {
+    const bool is_real = argument.constant.isDouble() || argument.constant.isInt();
+    return is_real ? std::optional(argument.constant.toScalar().toDouble()) : std::nullopt;
+  }
+  const Slot* const slot = slot_at(program, {argument}, 0);
+  const bool is_number = slot != nullptr && slot->kind == SlotKind::Constant &&
+                         slot->is_wrapped_number &&
+                         (slot->dtype == at::kDouble || slot->dtype == at::kLong);
+  return is_number ? std::optional(slot->value.item().toDouble()) : std::nullopt;
+}
+
+bool is_single_number(const StepProgram& program, const Argument& argument) {
+  const Slot* const slot = slot_at(program, {argument}, 0);
+  return slot != nullptr && slot->sizes.empty() &&
+         (slot->dtype == at::kFloat || slot->dtype == at::kDouble);
+}
+
+bool is_number(const StepProgram& program, const Argument& argument) {
+  return host_number(program, argument) || is_single_number(program, argument);
+}
+
+bool accepts_number(const StepProgram& program, const Instruction& instruction) {
+  return accepts_one(program, instruction) && is_number(program, instruction.arguments[1]);
+}
+
+// alpha = 1
+bool accepts_sum_with_number(const StepProgram& program, const Instruction& instruction) {
+  return accepts_number(program, instruction) && is_constant(instruction.arguments[2], 1.0);
+}
+
+// The same with the first two arguments exchanged.
+Instruction exchanged(Instruction instruction) {
+  std::swap(instruction.arguments[0], instruction.arguments[1]);
+  return instruction;
+}
+
+bool accepts_number_first(const StepProgram& program, const Instruction& instruction) {
+  return instruction.arguments[1].kind == Argument::Kind::Tensor &&
+         accepts_sum_with_number(program, exchanged(instruction));
+}
+
+bool accepts_fill(const StepProgram& program, const Instruction& instruction) {
+  return float_rows(program, instruction, 0) && host_number(program, instruction.arguments[1]);
+}
+
+template <int exponent>
+bool accepts_power(const StepProgram& program, const Instruction& instruction) {
+  return accepts_one(program, instruction) && is_constant(instruction.arguments[1], exponent);
+}
+
+template <class Function>
+std::unique_ptr<Kernel> make_unary(const StepProgram& program,
+                                   const Instruction& instruction,
+                                   const Operands& memory) {
+  return std::make_unique<UnaryKernel<Loop<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 1));
+}
+
+template <class Function>
+std::unique_ptr<Kernel> make_binary(const StepProgram& program,
+                                    const Instruction& instruction,
+                                    const Operands& memory) {
+  return std::make_unique<BinaryKernel<Loop<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.arguments, 1)),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 2));
+}
+
+template <class Function>
+std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
+                                         const Instruction& instruction,
+                                         const Operands& memory) {
+  const Argument& argument = instruction.arguments[1];
+  const auto fixed = host_number(program, argument);
+  const Number number =
+      fixed ? Number(*fixed)
+            : Number(memory.operand(argument.slots[0]), slot_at(program, {argument}, 0)->dtype);
+  return std::make_unique<UnaryKernel<LoopWithNumber<Function>>>(
+      memory.operand(id_at(instruction.arguments, 0)),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 1),
+      LoopWithNumber<Function>{number});
+}
+
+std::unique_ptr<Kernel> make_fill(const StepProgram& program,
+                                  const Instruction& instruction,
+                                  const Operands& memory) {
+  return std::make_unique<FillKernel>(
+      static_cast<float>(*host_number(program, instruction.arguments[1])),
+      memory.operand(id_at(instruction.results, 0)),
+      *float_rows(program, instruction, 0));
+}
+
+std::unique_ptr<Kernel> make_number_first(const StepProgram& program,
+                                          const Instruction& instruction,
+                                          const Operands& memory) {
+  return make_with_number<SubtractFrom>(program, exchanged(instruction), memory);
+}
+
+}  // namespace
+
+std::vector<OwnKernel> elementwise_kernels() {
+  constexpr bool kInPlace = true;
+  return {
+      {"aten::relu", accepts_one, make_unary<Relu>, 0, kInPlace},
+      {"aten::relu_", accepts_one, make_unary<Relu>},
+      {"aten::threshold_backward", accepts_relu_backward, make_binary<ReluBackward>, 0, kInPlace},
+      {"aten::neg", accepts_one, make_unary<Negate>, 0, kInPlace},
+      {"aten::reciprocal", accepts_one, make_unary<Reciprocal>, 0, kInPlace},
+      {"aten::sqrt", accepts_one, make_unary<SquareRoot>, 0, kInPlace},
+      {"aten::pow.Tensor_Scalar", accepts_power<2>, make_unary<Square>, 0, kInPlace},
+      {"aten::pow.Tensor_Scalar", accepts_power<3>, make_unary<Cube>, 0, kInPlace},
+      {"aten::add.Tensor", accepts_sum, make_binary<Add>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_sum, make_binary<Subtract>, 0, kInPlace},
+      {"aten::mul.Tensor", accepts_two, make_binary<Multiply>, 0, kInPlace},
+      {"aten::div.Tensor", accepts_two, make_binary<Divide>, 0, kInPlace},
+      {"aten::add_.Tensor", accepts_sum, make_binary<Add>},
+      {"aten::sub_.Tensor", accepts_sum, make_binary<Subtract>},
+      {"aten::mul_.Tensor", accepts_two, make_binary<Multiply>},
+      {"aten::div_.Tensor", accepts_two, make_binary<Divide>},
+      {"aten::add.Tensor", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_sum_with_number, make_with_number<Subtract>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_number_first, make_number_first, 0, kInPlace},
+      {"aten::div.Tensor", accepts_number, make_with_number<Divide>, 0, kInPlace},
+      {"aten::div_.Tensor", accepts_number, make_with_number<Divide>},
+      {"aten::add.Scalar", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
+      {"aten::sub.Scalar", accepts_sum_with_number, make_with_number<Subtract>, 0, kInPlace},
+      {"aten::rsub.Scalar", accepts_sum_with_number, make_with_number<SubtractFrom>, 0, kInPlace},
+      {"aten::div.Scalar", accepts_number, make_with_number<Divide>, 0, kInPlace},
+      {"aten::clamp_max", accepts_number, make_with_number<NoMoreThan>, 0, kInPlace},
+      {"aten::add_.Scalar", accepts_sum_with_number, make_with_number<Add>},
+      {"aten::sub_.Scalar", accepts_sum_with_number, make_with_number<Subtract>},
+      {"aten::div_.Scalar", accepts_number, make_with_number<Divide>},
+      {"aten::fill_.Scalar", accepts_fill, make_fill},
+      {"aten::mul.Tensor", accepts_number, make_with_number<Multiply>, 0, kInPlace},
+      {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>, 0, kInPlace},
+      {"aten::mul_.Tensor", accepts_number, make_with_number<Multiply>},
+      {"aten::mul_.Scalar", accepts_number, make_with_number<Multiply>},
+  };
+}
+
+}  // namespace rondo

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "tracing/program/step_program.h"
+#include "tracing/recording/outside_number.h"
+#include "tracing/recording/slot_table.h"
+
+namespace rondo {
+
+/// Bytes that no instruction writes and that a program therefore has its own copy of: numbers from
+/// outside of the step, and memory that host code filled through a pointer.
+class FrozenTensors {
+ public:
+  FrozenTensors(StepProgram& program, SlotTable& table) : program_(program), table_(table) {}
+
+  /// Makes a tensor a constant. All of its storage is copied, once: another constant, or a view,
+  /// may lie elsewhere in it.
+  /// \throws Objection  when it is large
+  SlotId freeze(const at::Tensor& tensor);
+
+  /// Makes an allocation a copy of the bytes that are in it now, copied again in each replay:
+  /// later instructions may write into it.
+  /// \param known  with unwritten memory
+  void freeze_allocation(KnownStorage& known);
+
+  const std::vector<OutsideNumber>& numbers() const { return numbers_; }
+
+ private:
+  StepProgram& program_;
+  SlotTable& table_;
+  std::vector<OutsideNumber> numbers_;
+};
+
+}  // namespace rondo

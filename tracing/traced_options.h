@@ -1,0 +1,27 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tracing/checks/verify_policy.h"
+
+namespace rondo {
+
+/// How the traced backend runs what it recorded.
+struct TracedOptions {
+  VerifyPolicy verify;
+  bool explains = false;                    ///< keeps what it takes to explain a NaN
+  bool interprets = false;                  ///< with TorchScript's interpreter, not as a plan
+  std::vector<std::string> without_passes;  ///< names of passes to leave out
+  bool exact = true;                        ///< only what gives the bytes of eager
+  int64_t timed_replays = 0;                ///< of each step, for its timeline
+  bool throws_on_refusal = false;           ///< else steps that cannot be replayed run as written
+
+  bool is_without(const std::string& pass) const {
+    return std::find(without_passes.begin(), without_passes.end(), pass) != without_passes.end();
+  }
+};
+
+}  // namespace rondo
