@@ -21,7 +21,10 @@ AugmentImages::AugmentImages(const Options& options) : options_(options) {
 }
 
 void AugmentImages::on_before_forward(Trainer&, Model& model, const Batch&, Batch& input) {
-  if (!model.module().is_training()) {
+  const bool changes_nothing = options_.flip == 0 && options_.shift == 0 &&
+                               options_.brightness == 0 && options_.contrast == 0 &&
+                               options_.erase == 0;
+  if (changes_nothing || !model.module().is_training()) {
     return;
   }
   at::Tensor images = input[options_.input];

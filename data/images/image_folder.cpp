@@ -271,7 +271,7 @@ void register_image_folder(Registry<DataSource>& registry) {
       .key("mean", &Options::mean, "what is subtracted from each channel, which is in [0, 1]")
       .key("std", &Options::std, greater_than(0), "what the results are divided by")
       .key("augment_seed", &Options::augment_seed, "seed of random parts and exchanges")
-      .key("data_dir", &Options::data_dir, "directory that root lies in; else RONDO_DATA");
+      .key("data_dir", &Options::data_dir, "directory that holds root; else RONDO_DATA");
 }
 
 }  // namespace rondo
