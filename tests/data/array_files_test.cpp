@@ -32,7 +32,8 @@ struct Files {
     bytes.append(static_cast<const char*>(kX.data_ptr()), 12 * sizeof(double));
     write_file(dir / "x.npy", bytes);
     write_safetensors(*real_file_system(), dir / "a.safetensors", {{"x", kX}, {"y", kY}});
-    write_checkpoint(*real_file_system(), dir / "b.pt", {{"data", StateDict{{"x", kX}, {"y", kY}}}});
+    write_checkpoint(
+        *real_file_system(), dir / "b.pt", {{"data", StateDict{{"x", kX}, {"y", kY}}}});
   }
 
   ArrayFiles::Options options(std::vector<ArraySource> arrays) const {
