@@ -71,6 +71,45 @@ at::Tensor narrowed(const at::Tensor& array) {
   return is_other ? array.to(at::kFloat) : array;
 }
 
+/// The arrays, each with one row a sample.
+TensorMap arrays_of(const ArrayFiles::Options& options) {
+  TensorMap arrays;
+  for (const ArraySource& source : options.arrays) {
+    const fs::path path =
+        find_data_file(options.data_dir, {"ArrayFiles", {source.file}, options.folder, ""});
+    const at::Tensor array = array_of(source, path);
+    if (array.dim() == 0 || array.numel() == 0) {
+      throw DataError(fmt::format("{}: tensor \"{}\" {}, where rows were expected",
+                                  path.string(),
+                                  source.tensor,
+                                  array.dim() == 0 ? "is a single number" : "has no elements"));
+    }
+    if (!arrays.empty() && array.size(0) != arrays.items().front().second.size(0)) {
+      throw DataError(fmt::format("{}: tensor \"{}\" has {} rows, \"{}\" has {}",
+                                  path.string(),
+                                  source.tensor,
+                                  array.size(0),
+                                  arrays.items().front().first,
+                                  arrays.items().front().second.size(0)));
+    }
+    arrays.set(source.tensor, array);
+  }
+  return arrays;
+}
+
+/// Those rows that are used.
+TensorMap rows_of(const ArrayFiles::Options& options) {
+  detail::require(!options.arrays.empty(), "ArrayFiles: arrays", "at least one", "none");
+  TensorMap rows = arrays_of(options);
+  const auto [first, end] = detail::checked_range(
+      "ArrayFiles", options.first, options.count, rows.items().front().second.size(0));
+  for (const auto& [name, array] : TensorMap(rows).items()) {
+    const at::Tensor used = array.slice(0, first, end);
+    rows.set(name, options.narrow ? narrowed(used) : used);
+  }
+  return rows;
+}
+
 /// `{ x = "x.npy", label = { file = "data.pt", entry = "y" } }`.
 struct ArraysOption {
   static std::string name() {
@@ -127,49 +166,7 @@ struct ArraysOption {
 
 }  // namespace
 
-ArrayFiles::ArrayFiles(const Options& options) {
-  detail::require(!options.arrays.empty(), "ArrayFiles: arrays", "at least one", "none");
-  for (const ArraySource& source : options.arrays) {
-    const fs::path path =
-        find_data_file(options.data_dir, {"ArrayFiles", {source.file}, options.folder, ""});
-    at::Tensor array = array_of(source, path);
-    if (array.dim() == 0 || array.numel() == 0) {
-      throw DataError(fmt::format("{}: tensor \"{}\" {}, where rows were expected",
-                                  path.string(),
-                                  source.tensor,
-                                  array.dim() == 0 ? "is a single number" : "has no elements"));
-    }
-    if (!rows_.empty() && array.size(0) != size()) {
-      throw DataError(fmt::format("{}: tensor \"{}\" has {} rows, \"{}\" has {}",
-                                  path.string(),
-                                  source.tensor,
-                                  array.size(0),
-                                  rows_.items().front().first,
-                                  size()));
-    }
-    rows_.set(source.tensor, array);
-  }
-  const auto [first, end] =
-      detail::checked_range("ArrayFiles", options.first, options.count, size());
-  TensorMap used;
-  for (const auto& [name, array] : rows_.items()) {
-    const at::Tensor rows = array.slice(0, first, end);
-    used.set(name, (options.narrow ? narrowed(rows) : rows).contiguous());
-  }
-  rows_ = std::move(used);
-}
-
-Sample ArrayFiles::get(int64_t index) const {
-  return detail::only_sample(get_batch({index}));
-}
-
-Batch ArrayFiles::get_batch(const std::vector<int64_t>& indices) const {
-  Batch batch;
-  for (const auto& [name, rows] : rows_.items()) {
-    batch.set(name, detail::gather_rows(rows, indices));
-  }
-  return batch;
-}
+ArrayFiles::ArrayFiles(const Options& options) : rows_({rows_of(options)}) {}
 
 void register_array_files(Registry<DataSource>& registry) {
   using Options = ArrayFiles::Options;

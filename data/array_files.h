@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/tensor_dataset.h"
 
 namespace rondo {
 
@@ -35,13 +36,16 @@ class ArrayFiles final : public Dataset {
   ///                    not there with those that are, arrays of different lengths
   explicit ArrayFiles(const Options& options);
 
-  int64_t size() const override { return rows_.items().front().second.size(0); }
+  int64_t size() const override { return rows_.size(); }
 
-  Sample get(int64_t index) const override;
-  Batch get_batch(const std::vector<int64_t>& indices) const override;
+  Sample get(int64_t index) const override { return rows_.get(index); }
+
+  Batch get_batch(const std::vector<int64_t>& indices) const override {
+    return rows_.get_batch(indices);
+  }
 
  private:
-  TensorMap rows_;
+  TensorDataset rows_;
 };
 
 }  // namespace rondo

@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/error.h"
+#include "core/nan_sign.h"
 
 namespace rondo {
 
 namespace {
-
-/// 0 / 0 is -NaN on some processors; nobody means that sign.
-double without_sign_of_nan(double value) {
-  return std::isnan(value) ? std::fabs(value) : value;
-}
 
 bool has_all(const TensorMap& tensors, const std::vector<std::string>& names) {
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {

@@ -17,6 +17,11 @@ namespace {
 
 enum Sums { OfClass, Others };
 
+/// Of two classes, class 1 alone.
+int64_t ranked_classes(const Ranking::Options& options) {
+  return options.classes == 2 ? 1 : options.classes;
+}
+
 /// Of each ranked class: float64 [rows, 1 or classes].
 at::Tensor probabilities_of(const at::Tensor& rows) {
   const at::Tensor exact = rows.to(at::kDouble);
@@ -51,8 +56,8 @@ void add_to(Registry<Metric>& registry, const char* name, const char* doc) {
 }  // namespace
 
 Ranking::Ranking(const Options& options)
-    : SumsMetric({{"of_class", {options.classes == 2 ? 1 : options.classes, options.bins}},
-                  {"others", {options.classes == 2 ? 1 : options.classes, options.bins}}}),
+    : SumsMetric({{"of_class", {ranked_classes(options), options.bins}},
+                  {"others", {ranked_classes(options), options.bins}}}),
       options_(options) {
   detail::require(options.classes >= 2, "classes of a metric", ">= 2", options.classes);
   detail::require(options.bins >= 2, "bins of a metric", ">= 2", options.bins);
@@ -68,9 +73,9 @@ void Ranking::update(const Outputs& outputs, const Batch& batch) {
   const at::Tensor bin =
       probability.mul(static_cast<double>(options_.bins)).to(at::kLong).clamp(0, options_.bins - 1);
   const at::Tensor cell =
-      at::arange(ranked_classes(), bin.options()).mul(options_.bins).add(bin).flatten();
+      at::arange(ranked_classes(options_), bin.options()).mul(options_.bins).add(bin).flatten();
   const at::Tensor is_of_class =
-      ranked_classes() == 1
+      ranked_classes(options_) == 1
           ? labels.eq(1).unsqueeze(1)
           : labels.unsqueeze(1).eq(at::arange(options_.classes, labels.options()));
   const at::Tensor counted = counts.unsqueeze(1);
@@ -85,7 +90,7 @@ void Ranking::update(const Outputs& outputs, const Batch& batch) {
 double Ranking::compute() const {
   double areas = 0.0;
   double ranked = 0.0;
-  for (int64_t i = 0; i < ranked_classes(); ++i) {
+  for (int64_t i = 0; i < ranked_classes(options_); ++i) {
     const std::vector<double> of_class = falling(sum(OfClass)[i]);
     const std::vector<double> others = falling(sum(Others)[i]);
     if (total(of_class) > 0 && total(others) > 0) {

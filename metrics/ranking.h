@@ -44,8 +44,6 @@ class Ranking : public SumsMetric {
                       const std::vector<double>& others) const = 0;
 
  private:
-  int64_t ranked_classes() const { return options_.classes == 2 ? 1 : options_.classes; }
-
   Options options_;
 };
 

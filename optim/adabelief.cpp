@@ -1,8 +1,6 @@
 #include "optim/adabelief.h"
 
-#include "optim/internal/rule.h"
-#include "optim/internal/update_operator.h"
-#include "optim/internal/verbs.h"
+#include "optim/internal/moments.h"
 
 namespace rondo {
 
@@ -48,12 +46,7 @@ struct AdaBeliefRule : detail::CountedRule {
   template <class By, class V>
   RONDO_INLINE static void update(
       const By& by, V& param, const V& grad, V& exp_avg, V& exp_avg_var) {
-    V slope = grad;
-    if constexpr (kIsDecoupled) {
-      param = param * by.keep;
-    } else {
-      slope = add_nonzero(grad, param, by.weight_decay);
-    }
+    const V slope = decayed<kIsDecoupled>(by, param, grad);
     exp_avg = add(exp_avg * by.beta1, slope, by.one_minus_beta1);
     const V surprise = slope - exp_avg;
     exp_avg_var = addcmul(exp_avg_var * by.beta2, surprise, surprise, by.one_minus_beta2) + by.eps;
@@ -65,30 +58,21 @@ struct AdaBeliefRule : detail::CountedRule {
 }  // namespace
 
 const detail::UpdateOperator& AdaBelief::update_operator() {
-  static const detail::UpdateOperator op = {
-      "adabelief_",
-      {detail::RuleCompiler<AdaBeliefRule<false>>::compiled(),
-       detail::RuleCompiler<AdaBeliefRule<true>>::compiled()}};
+  static const detail::UpdateOperator op = rules::operator_of_decays<AdaBeliefRule>("adabelief_");
   return op;
 }
 
 const OptimizerTable<AdaBelief::Options>& AdaBelief::table() {
   static const auto made = [] {
-    OptimizerTable<Options> table("AdaBelief", "Adam that divides by the surprise in gradients.");
-    table.number("lr", &Options::lr, at_least(0), "step size")
-        .numbers("betas",
-                 {"beta1", "beta2"},
-                 &Options::betas,
-                 below_one(),
-                 "decay rates of the mean and of the squared surprise")
-        .number("eps", &Options::eps, at_least(0), "added to the squares and to the denominator")
-        .number("weight_decay",
-                &Options::weight_decay,
-                at_least(0),
-                "share of lr by which each weight shrinks at an update")
-        .key("decoupled_weight_decay",
-             &Options::decoupled_weight_decay,
-             "false: add weight_decay to the gradient instead");
+    rules::MomentDocs docs;
+    docs.betas = "decay rates of the mean and of the squared surprise";
+    docs.eps = "added to the squares and to the denominator";
+    docs.weight_decay = "share of lr by which each weight shrinks at an update";
+    auto table = rules::table_of_moments<Options>(
+        "AdaBelief", "Adam that divides by the surprise in gradients.", docs);
+    table.key("decoupled_weight_decay",
+              &Options::decoupled_weight_decay,
+              "false: add weight_decay to the gradient instead");
     return table;
   }();
   return made;

@@ -1,9 +1,7 @@
 #include "optim/adam.h"
 
+#include "optim/internal/moments.h"
 #include "optim/internal/relative_decay.h"
-#include "optim/internal/rule.h"
-#include "optim/internal/update_operator.h"
-#include "optim/internal/verbs.h"
 
 namespace rondo {
 
@@ -48,12 +46,7 @@ struct AdamRule : detail::EpsRule {
   template <class By, class V>
   RONDO_INLINE static void move_moments(
       const By& by, V& param, const V& grad, V& exp_avg, V& exp_avg_sq) {
-    V slope = grad;
-    if constexpr (kIsDecoupled) {
-      param = param * by.keep;
-    } else {
-      slope = add_nonzero(grad, param, by.weight_decay);
-    }
+    const V slope = decayed<kIsDecoupled>(by, param, grad);
     exp_avg = add(exp_avg * by.beta1, slope, by.one_minus_beta1);
     exp_avg_sq = addcmul(exp_avg_sq * by.beta2, slope, slope, by.one_minus_beta2);
   }
@@ -109,16 +102,10 @@ detail::UpdateOperator adam_operator(const char* name) {
 
 template <class Options>
 OptimizerTable<Options> adam_table(const char* name, const char* doc, const char* decay) {
-  OptimizerTable<Options> table(name, doc);
-  table.number("lr", &Options::lr, at_least(0), "step size")
-      .numbers("betas",
-               {"beta1", "beta2"},
-               &Options::betas,
-               below_one(),
-               "decay rates of the two moments")
-      .number("eps", &Options::eps, at_least(0), "added to the denominator")
-      .number("weight_decay", &Options::weight_decay, at_least(0), decay)
-      .key("amsgrad", &Options::amsgrad, "divide by the largest second moment so far");
+  MomentDocs docs;
+  docs.weight_decay = decay;
+  OptimizerTable<Options> table = table_of_moments<Options>(name, doc, docs);
+  table.key("amsgrad", &Options::amsgrad, "divide by the largest second moment so far");
   return table;
 }
 

@@ -1,8 +1,6 @@
 #include "optim/adamax.h"
 
-#include "optim/internal/rule.h"
-#include "optim/internal/update_operator.h"
-#include "optim/internal/verbs.h"
+#include "optim/internal/moments.h"
 
 namespace rondo {
 
@@ -53,19 +51,12 @@ const detail::UpdateOperator& Adamax::update_operator() {
 
 const OptimizerTable<Adamax::Options>& Adamax::table() {
   static const auto made = [] {
-    OptimizerTable<Options> table("Adamax", "Adam that divides by the largest gradient, decayed.");
-    table.number("lr", &Options::lr, at_least(0), "step size")
-        .numbers("betas",
-                 {"beta1", "beta2"},
-                 &Options::betas,
-                 below_one(),
-                 "decay rates of the moment and of the largest gradient")
-        .number("eps", &Options::eps, at_least(0), "added to the size of gradients")
-        .number("weight_decay",
-                &Options::weight_decay,
-                at_least(0),
-                "L2 penalty, added to the gradient");
-    return table;
+    rules::MomentDocs docs;
+    docs.betas = "decay rates of the moment and of the largest gradient";
+    docs.eps = "added to the size of gradients";
+    docs.weight_decay = "L2 penalty, added to the gradient";
+    return rules::table_of_moments<Options>(
+        "Adamax", "Adam that divides by the largest gradient, decayed.", docs);
   }();
   return made;
 }

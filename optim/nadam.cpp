@@ -1,8 +1,6 @@
 #include "optim/nadam.h"
 
-#include "optim/internal/rule.h"
-#include "optim/internal/update_operator.h"
-#include "optim/internal/verbs.h"
+#include "optim/internal/moments.h"
 
 namespace rondo {
 
@@ -58,12 +56,7 @@ struct NAdamRule : detail::EpsRule {
   template <class By, class V>
   RONDO_INLINE static void update(
       const By& by, V& param, const V& grad, V& exp_avg, V& exp_avg_sq) {
-    V slope = grad;
-    if constexpr (kIsDecoupled) {
-      param = param * by.keep;
-    } else {
-      slope = add_nonzero(grad, param, by.weight_decay);
-    }
+    const V slope = decayed<kIsDecoupled>(by, param, grad);
     exp_avg = add(exp_avg * by.beta1, slope, by.one_minus_beta1);
     exp_avg_sq = addcmul(exp_avg_sq * by.beta2, slope, slope, by.one_minus_beta2);
     const V denominator = sqrt(exp_avg_sq / by.bias_correction2) + by.eps;
@@ -75,26 +68,14 @@ struct NAdamRule : detail::EpsRule {
 }  // namespace
 
 const detail::UpdateOperator& NAdam::update_operator() {
-  static const detail::UpdateOperator op = {"nadam_",
-                                            {detail::RuleCompiler<NAdamRule<false>>::compiled(),
-                                             detail::RuleCompiler<NAdamRule<true>>::compiled()}};
+  static const detail::UpdateOperator op = rules::operator_of_decays<NAdamRule>("nadam_");
   return op;
 }
 
 const OptimizerTable<NAdam::Options>& NAdam::table() {
   static const auto made = [] {
-    OptimizerTable<Options> table("NAdam", "Adam with Nesterov's momentum.");
-    table.number("lr", &Options::lr, at_least(0), "step size")
-        .numbers("betas",
-                 {"beta1", "beta2"},
-                 &Options::betas,
-                 below_one(),
-                 "decay rates of the two moments")
-        .number("eps", &Options::eps, at_least(0), "added to the denominator")
-        .number("weight_decay",
-                &Options::weight_decay,
-                at_least(0),
-                "L2 penalty, added to the gradient unless decoupled")
+    auto table = rules::table_of_moments<Options>("NAdam", "Adam with Nesterov's momentum.");
+    table
         .number(
             "momentum_decay", &Options::momentum_decay, at_least(0), "how fast momentum warms up")
         .key("decoupled_weight_decay",

@@ -1,8 +1,6 @@
 #include "optim/radam.h"
 
-#include "optim/internal/rule.h"
-#include "optim/internal/update_operator.h"
-#include "optim/internal/verbs.h"
+#include "optim/internal/moments.h"
 
 namespace rondo {
 
@@ -52,12 +50,7 @@ struct RAdamRule : detail::EpsRule {
   template <class By, class V>
   RONDO_INLINE static void update(
       const By& by, V& param, const V& grad, V& exp_avg, V& exp_avg_sq) {
-    V slope = grad;
-    if constexpr (kIsDecoupled) {
-      param = param * by.keep;
-    } else {
-      slope = add_nonzero(grad, param, by.weight_decay);
-    }
+    const V slope = decayed<kIsDecoupled>(by, param, grad);
     exp_avg = add(exp_avg * by.beta1, slope, by.one_minus_beta1);
     exp_avg_sq = addcmul(exp_avg_sq * by.beta2, slope, slope, by.one_minus_beta2);
     const V step = exp_avg / by.bias_correction1 * by.lr;
@@ -69,29 +62,17 @@ struct RAdamRule : detail::EpsRule {
 }  // namespace
 
 const detail::UpdateOperator& RAdam::update_operator() {
-  static const detail::UpdateOperator op = {"radam_",
-                                            {detail::RuleCompiler<RAdamRule<false>>::compiled(),
-                                             detail::RuleCompiler<RAdamRule<true>>::compiled()}};
+  static const detail::UpdateOperator op = rules::operator_of_decays<RAdamRule>("radam_");
   return op;
 }
 
 const OptimizerTable<RAdam::Options>& RAdam::table() {
   static const auto made = [] {
-    OptimizerTable<Options> table("RAdam", "Adam that adapts once its squares are reliable.");
-    table.number("lr", &Options::lr, at_least(0), "step size")
-        .numbers("betas",
-                 {"beta1", "beta2"},
-                 &Options::betas,
-                 below_one(),
-                 "decay rates of the two moments")
-        .number("eps", &Options::eps, at_least(0), "added to the denominator")
-        .number("weight_decay",
-                &Options::weight_decay,
-                at_least(0),
-                "L2 penalty, added to the gradient unless decoupled")
-        .key("decoupled_weight_decay",
-             &Options::decoupled_weight_decay,
-             "shrink weights by lr * weight_decay instead");
+    auto table = rules::table_of_moments<Options>(
+        "RAdam", "Adam that adapts once its squares are reliable.");
+    table.key("decoupled_weight_decay",
+              &Options::decoupled_weight_decay,
+              "shrink weights by lr * weight_decay instead");
     return table;
   }();
   return made;

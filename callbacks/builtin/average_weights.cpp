@@ -91,9 +91,13 @@ void AverageWeights::on_train_batch_start(Trainer& trainer, Model&, const Batch&
 
 void AverageWeights::on_after_optimizer_step(Trainer&, Model&, Optimizer&) {
   const at::NoGradGuard no_grad;
+  at::Tensor share = share_;
   for (size_t i = 0; i < weights_.size(); ++i) {
     at::Tensor& average = average_[i].second;
-    average.lerp_(weights_[i].second.detach(), share_.to(average.scalar_type()));
+    if (share.scalar_type() != average.scalar_type()) {  // as a rule once, for the first of them
+      share = share_.to(average.scalar_type());
+    }
+    average.lerp_(weights_[i].second.detach(), share);
   }
 }
 

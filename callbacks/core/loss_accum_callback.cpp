@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/nan_sign.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -18,11 +19,6 @@ double number_in(const at::Tensor& loss) {
   const bool is_plain =
       loss.device().is_cpu() && loss.scalar_type() == at::kFloat && loss.numel() == 1;
   return is_plain ? double{*loss.data_ptr<float>()} : loss.item<double>();
-}
-
-/// 0 / 0 is -NaN on some processors; nobody means that sign.
-double without_sign_of_nan(double value) {
-  return std::isnan(value) ? std::fabs(value) : value;
 }
 
 void require_finite(const at::Tensor& loss, Trainer& trainer) {
