@@ -61,13 +61,14 @@ int64_t block_of(const at::Tensor& image) {
   return image.dim() == 5 ? image.size(4) : 0;
 }
 
-// A single block is an image in channels-last order, which operators treat in another way.
+// By way of one row, which gives the strides of rows: a single block, or an image of one pixel,
+// would pass for one in channels-last order, which operators treat in another way.
 at::Tensor without_blocks(const at::Tensor& image) {
   const int64_t block = block_of(image);
   return block == 0 ? image
                     : image.permute({0, 1, 4, 2, 3})
-                          .reshape({image.size(0), -1, image.size(2), image.size(3)})
-                          .contiguous();
+                          .reshape(-1)
+                          .view({image.size(0), -1, image.size(2), image.size(3)});
 }
 
 at::Tensor in_blocks(const at::Tensor& image, int64_t block) {

@@ -109,6 +109,19 @@ std::vector<SlotId> slots_of(const Instruction& instruction, const Group& group)
   return slots;
 }
 
+/// Whether its strides are those of rows, even where a size of 1 leaves them open: operators take
+/// the order of their results from them.
+bool has_strides_of_rows(const Slot& image) {
+  int64_t stride = 1;
+  for (size_t d = image.sizes.size(); d-- > 0;) {
+    if (image.strides[d] != stride) {
+      return false;
+    }
+    stride *= image.sizes[d];
+  }
+  return true;
+}
+
 class Choice {
  public:
   Choice(const StepProgram& program, int64_t block) : program_(program) {
@@ -133,10 +146,10 @@ class Choice {
     }
     for (const Slot& slot : program_.slots) {
       const auto storage = static_cast<size_t>(slot.storage);
-      images_.is_in.push_back(slot.kind == SlotKind::Produced && slot.dtype == at::kFloat &&
-                              slot.sizes.size() == 4 && slot.offset == 0 && is_contiguous(slot) &&
-                              numel(slot) > 0 && slot.sizes[1] % block == 0 &&
-                              slots_of_storage[storage] == 1 && !facts.escapes[storage]);
+      images_.is_in.push_back(
+          slot.kind == SlotKind::Produced && slot.dtype == at::kFloat && slot.sizes.size() == 4 &&
+          slot.offset == 0 && has_strides_of_rows(slot) && numel(slot) > 0 &&
+          slot.sizes[1] % block == 0 && slots_of_storage[storage] == 1 && !facts.escapes[storage]);
     }
     for (size_t i = 0; i < takers_.size(); ++i) {
       drop_others(program_.instructions[i], takers_[i]);

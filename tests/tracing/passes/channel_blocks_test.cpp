@@ -317,6 +317,28 @@ TEST_CASE("what leaves for other operators is copied as windows") {
   }
 }
 
+// As squeeze and excitation has it; its order of elements is open.
+TEST_CASE("an image of one pixel keeps its strides") {
+  const Body body = [](const Batch& batch) {
+    const auto convolve_pixel = [](const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
+      return at::convolution(x, w, b, kOnes, kZeros, kOnes, false, kZeros, 1);
+    };
+    const at::Tensor pooled = batch["image"].mean({2, 3}, /*keepdim=*/true);
+    const at::Tensor squeezed = at::relu(convolve_pixel(pooled, batch["squeeze"], batch["b1"]));
+    return std::vector{at::hardsigmoid(convolve_pixel(squeezed, batch["excite"], batch["b2"]))};
+  };
+  const StepProgram program = check_same_bytes(body, [](int step) {
+    return Batch{{"image", random({16, 64, 8, 8}, step)},
+                 {"squeeze", random({16, 64, 1, 1}, step + 1)},
+                 {"b1", random({16}, step + 2)},
+                 {"excite", random({64, 16, 1, 1}, step + 3)},
+                 {"b2", random({64}, step + 4)}};
+  });
+  if (can_call_onednn()) {
+    CHECK(count(program, "rondo::convolution") == 2);
+  }
+}
+
 TEST_CASE("a plan runs all of it by kernels of its own") {
   if (!can_call_onednn() || !uses_all_kernels()) {
     MESSAGE("skipped: oneDNN cannot be called, or it is another LibTorch");
