@@ -15,7 +15,6 @@
 
 #include "data/tensor_dataset.h"
 #include "loops/fit_run.h"
-#include "models/from_module.h"
 #include "optim/optimizers.h"
 #include "trainer/trainer.h"
 #include "workloads.h"
@@ -32,7 +31,7 @@ TrainerOptions options_of(const bench::Workload& w, const std::filesystem::path&
   TrainerOptions options;
   options.model_dir = directory;
   options.seed = 1;
-  options.model = from_module(w.make_network, "x", cross_entropy("label"));
+  options.model = model_of(w);
   options.optimizer = use<AdamW>({w.lr});
   options.loop.max_steps = int64_t{1} << 40;
   options.loop.eval_frequency = 0;
@@ -82,9 +81,9 @@ int main(int argc, char** argv) {
   const auto directory =
       std::filesystem::temp_directory_path() / fmt::format("advance_bench_{}", ::getpid());
   {
-    TensorMap data = w.make_batch();
+    const Batch data = w.make_batch();
     LoaderOptions batches;
-    batches.batch_size = data["x"].size(0);
+    batches.batch_size = data.size();
     Trainer trainer(options_of(w, directory));
     FitRun run(trainer, DataLoader("train", from_tensors(data), batches), {}, LoadFrom::nothing());
     for (int64_t i = 0; i < kWarmUp; ++i) {

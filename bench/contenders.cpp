@@ -16,7 +16,6 @@
 #include "data/tensor_dataset.h"
 #include "loggers/loggers.h"
 #include "loops/fit_run.h"
-#include "models/from_module.h"
 #include "optim/clip.h"
 #include "optim/optimizers.h"
 #include "optim/schedulers.h"
@@ -41,9 +40,12 @@ constexpr int64_t kScheduleLength = 100000;
 class RepeatedBatch {
  public:
   RepeatedBatch(const Workload& w, int64_t copies) {
-    const TensorMap batch = make_batch(w);
+    const Batch batch = make_batch(w);
     for (int64_t i = 0; i < copies; ++i) {
-      copies_.push_back(Batch{{"x", batch["x"].clone()}, {"label", batch["label"].clone()}});
+      Batch& copy = copies_.emplace_back();
+      for (const auto& [name, tensor] : batch.items()) {
+        copy.set(name, tensor.clone());
+      }
     }
   }
 
@@ -56,10 +58,6 @@ class RepeatedBatch {
   std::vector<Batch> copies_;
   size_t next_ = 0;
 };
-
-at::Tensor cross_entropy_of(const at::Tensor& logits, const at::Tensor& label) {
-  return at::cross_entropy_loss(logits.flatten(0, -2), label.flatten());
-}
 
 double cosine(double lr, int64_t update) {
   const double share = static_cast<double>(update) / static_cast<double>(kScheduleLength);
@@ -113,8 +111,7 @@ class HandWritten final : public Contender {
     for (int64_t i = 0; i < updates; ++i, ++update_) {
       optimizer_->zero_grad();
       for (int64_t m = 0; m < w_.micro_batches; ++m) {
-        const Batch& batch = batches_.next();
-        loss_ = cross_entropy_of(net_->forward(batch["x"]), batch["label"]);
+        loss_ = net_->loss(batches_.next());
         (w_.micro_batches > 1 ? loss_ / static_cast<double>(w_.micro_batches) : loss_).backward();
       }
       if (w_.clip_norm > 0.0) {
@@ -246,7 +243,7 @@ class Step final : public Contender {
     if (phase.is_first) {
       optimizer_->zero_grad();
     }
-    const at::Tensor loss = cross_entropy_of(net_->forward(batch["x"]), batch["label"]);
+    const at::Tensor loss = net_->loss(batch);
     (phase.size > 1 ? loss / static_cast<double>(phase.size) : loss).backward();
     if (!phase.is_last) {
       optimizer_->keep_grads();
@@ -291,7 +288,7 @@ class Fit final : public Contender {
     TrainerOptions options;
     options.model_dir = scratch_.path();
     options.seed = kSeed;
-    options.model = from_module(w.make_network, "x", cross_entropy("label"));
+    options.model = model_of(w);
     options.optimizer = optimizer_of(w);
     options.backend = backend_options("traced", settings);
     options.loop.max_steps = updates;
@@ -311,13 +308,14 @@ class Fit final : public Contender {
     options.logging.log_steps = w.is_scheduled ? kLogEvery : 50;
     options.logging.log_level = "error";
     options.loggers = {use<ProgressLogger>(), use<JsonlLogger>(), use<TensorBoardLogger>()};
-    TensorMap data = make_batch(w);
+    const Batch batch = make_batch(w);
     LoaderOptions batches;
-    batches.batch_size = data["x"].size(0);
-    for (const char* name : {"x", "label"}) {
-      std::vector<int64_t> times(static_cast<size_t>(data[name].dim()), 1);
+    batches.batch_size = batch.size();
+    TensorMap data;
+    for (const auto& [name, tensor] : batch.items()) {
+      std::vector<int64_t> times(static_cast<size_t>(tensor.dim()), 1);
       times[0] = kBatchesOfAPass;
-      data.set(name, data[name].repeat(times));
+      data.set(name, tensor.repeat(times));
     }
     trainer_ = std::make_unique<Trainer>(options);
     run_ = trainer_->start_fit(
@@ -351,7 +349,7 @@ class Fit final : public Contender {
 
 }  // namespace
 
-TensorMap make_batch(const Workload& w) {
+Batch make_batch(const Workload& w) {
   torch::manual_seed(kSeed + 1);
   return w.make_batch();
 }

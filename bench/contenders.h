@@ -29,7 +29,7 @@ class Contender {
 };
 
 /// The one batch that everybody repeats.
-rondo::TensorMap make_batch(const Workload& w);
+rondo::Batch make_batch(const Workload& w);
 
 /// \param name     "libtorch": by hand; "fit"; else one of rondo's backends
 /// \param updates  of a whole fit

@@ -2,6 +2,7 @@
 // torch::optim. Same initial weights (one seed), same batch; prints a JSON line for each.
 //
 //   step_bench --workload=mlp --threads=1 --steps=400 --rounds=5
+//   step_bench --workload=zoo --steps=30        # seventeen kinds of steps, one after the other
 //   step_bench --workload=mlp --backend=traced --backend=fit
 //   step_bench --workload=mlp --threads=auto    # a fit under the threads that it finds to be best
 //
@@ -25,6 +26,7 @@
 
 #include "contenders.h"
 #include "workloads.h"
+#include "zoo/zoo.h"
 
 namespace {
 
@@ -68,7 +70,7 @@ void time_in_turns(std::vector<Entry>& entries, const Rounds& rounds) {
 
 void print(const Entry& entry, double seconds_per_step) {
   const Workload& w = *entry.workload;
-  const auto samples = static_cast<double>(bench::make_batch(w)["x"].size(0) * w.micro_batches);
+  const auto samples = static_cast<double>(bench::make_batch(w).size() * w.micro_batches);
   fmt::print(
       "{{\"peer\":\"{}{}\",\"workload\":\"{}\",\"threads\":{},\"us_per_step\":{:.1f},"
       "\"samples_per_s\":{:.0f},\"final_loss\":{}}}\n",
@@ -81,6 +83,24 @@ void print(const Entry& entry, double seconds_per_step) {
       entry.contender->loss());
 }
 
+void time_and_print(const std::vector<std::string>& names,
+                    const std::vector<std::string>& backends,
+                    const Settings& settings,
+                    const Rounds& rounds) {
+  std::vector<Entry> entries;
+  for (const std::string& name : names) {
+    const Workload& w = bench::workload(name);
+    for (const std::string& peer : backends) {
+      entries.push_back({&w, peer, bench::make_contender(w, peer, settings, rounds.updates()), {}});
+    }
+  }
+  time_in_turns(entries, rounds);
+  for (const Entry& entry : entries) {
+    print(entry, median(entry.seconds) / static_cast<double>(rounds.steps));
+    fmt::print(stderr, "{}", entry.contender->timeline());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,8 +110,8 @@ int main(int argc, char** argv) {
   Rounds rounds;
   bool json = true;
   CLI::App app("Times one training step.");
-  app.add_option("--workload", names, "the step; several are timed in turns")
-      ->check(CLI::IsMember(bench::workload_names()));
+  app.add_option("--workload", names, "the step; several are timed in turns; zoo: all of the zoo")
+      ->check(CLI::IsMember(bench::workload_names()) | CLI::IsMember({"zoo"}));
   app.add_option("--threads", settings.threads, "of tensor operators; auto: a fit chooses them")
       ->transform(CLI::Transformer(std::map<std::string, int>{{"auto", 0}}))
       ->check(CLI::NonNegativeNumber);
@@ -119,17 +139,12 @@ int main(int argc, char** argv) {
   } else {
     at::set_num_threads(settings.threads);
   }
-  std::vector<Entry> entries;
-  for (const std::string& name : names) {
-    const Workload& w = bench::workload(name);
-    for (const std::string& peer : backends) {
-      entries.push_back({&w, peer, bench::make_contender(w, peer, settings, rounds.updates()), {}});
+  if (names == std::vector<std::string>{"zoo"}) {
+    for (const Workload& w : bench::zoo()) {
+      time_and_print({w.name}, backends, settings, rounds);  // one after the other: less memory
     }
+    return 0;
   }
-  time_in_turns(entries, rounds);
-  for (const Entry& entry : entries) {
-    print(entry, median(entry.seconds) / static_cast<double>(rounds.steps));
-    fmt::print(stderr, "{}", entry.contender->timeline());
-  }
+  time_and_print(names, backends, settings, rounds);
   return 0;
 }

@@ -1,4 +1,5 @@
-# step_bench prints a JSON line for each of its backends and nothing else, and all train to one loss.
+# step_bench prints a JSON line for each of its backends and warns of nothing, such as of a step that
+# goes on eagerly; all train to one loss.
 #
 #   cmake -D BENCH=step_bench -D WORKLOAD=tiny -D BACKENDS="libtorch traced" -D UPDATES="20 50 3"
 #         -P step_bench_test.cmake
@@ -12,7 +13,11 @@ execute_process(
   COMMAND ${BENCH} --workload=${WORKLOAD} --warm-up=${warm_up} --steps=${steps} --rounds=${rounds}
           --backend ${BACKENDS}
   OUTPUT_VARIABLE output
+  ERROR_VARIABLE log
   COMMAND_ERROR_IS_FATAL ANY)
+if(log MATCHES "warning")
+  message(FATAL_ERROR "${WORKLOAD}: expected a step that is traced without a word, got ${log}")
+endif()
 string(STRIP "${output}" output)
 string(REPLACE "\n" ";" lines "${output}")
 

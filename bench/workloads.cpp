@@ -6,14 +6,29 @@
 #include <cmath>
 #include <limits>
 
+#include "models/module_model.h"
+#include "zoo/zoo.h"
+
 namespace bench {
 
 namespace {
 
-using rondo::TensorMap;
+using namespace rondo;
 namespace nn = torch::nn;
 
-class Mlp final : public Network {
+/// A network's loss, in a Trainer.
+class LossModel final : public ModuleModel {
+ public:
+  explicit LossModel(std::shared_ptr<Network> network)
+      : network_(register_module("network", std::move(network))) {}
+
+  Outputs forward(const Batch& batch) override { return {{"loss", network_->loss(batch)}}; }
+
+ private:
+  std::shared_ptr<Network> network_;
+};
+
+class Mlp final : public Classifier {
  public:
   explicit Mlp(const std::vector<int64_t>& sizes) {
     for (size_t i = 0; i + 1 < sizes.size(); ++i) {
@@ -31,11 +46,11 @@ class Mlp final : public Network {
   nn::Sequential layers_;
 };
 
-TensorMap vectors(int64_t batch, int64_t width, int64_t classes) {
+Batch vectors(int64_t batch, int64_t width, int64_t classes) {
   return {{"x", torch::rand({batch, width})}, {"label", torch::randint(classes, {batch})}};
 }
 
-class Cnn final : public Network {
+class Cnn final : public Classifier {
  public:
   Cnn() {
     const auto conv = [](int64_t in, int64_t out) {
@@ -107,7 +122,7 @@ class BlockImpl final : public nn::Module {
   nn::Linear contract = nullptr;
 };
 
-class Gpt final : public Network {
+class Gpt final : public Classifier {
  public:
   explicit Gpt(const GptSize& size) {
     tokens = register_module("tokens", nn::Embedding(kVocabulary, size.width));
@@ -138,12 +153,12 @@ class Gpt final : public Network {
   nn::Linear head = nullptr;
 };
 
-TensorMap token_batch(int64_t batch, int64_t context) {
+Batch token_batch(int64_t batch, int64_t context) {
   return {{"x", torch::randint(kVocabulary, {batch, context})},
           {"label", torch::randint(kVocabulary, {batch, context})}};
 }
 
-class Lstm final : public Network {
+class Lstm final : public Classifier {
  public:
   Lstm() {
     tokens = register_module("tokens", nn::Embedding(kVocabulary, 128));
@@ -161,7 +176,7 @@ class Lstm final : public Network {
 
 /// Attention from one sequence to another. LibTorch's module asks on the host whether query and key
 /// are equal, which is a guard of a traced step; the same step without that is its measure.
-class Attention final : public Network {
+class Attention final : public Classifier {
  public:
   explicit Attention(bool asks) : asks_(asks) {
     query = register_module("query", nn::Linear(kWidth, kWidth));
@@ -227,7 +242,7 @@ Workload make_cnn() {
   w.name = "cnn";
   w.make_network = [] { return std::make_shared<Cnn>(); };
   w.make_batch = [] {
-    return TensorMap{{"x", torch::rand({64, 1, 28, 28})}, {"label", torch::randint(10, {64})}};
+    return Batch{{"x", torch::rand({64, 1, 28, 28})}, {"label", torch::randint(10, {64})}};
   };
   return w;
 }
@@ -259,8 +274,8 @@ Workload make_attention(const char* name, bool asks) {
   w.lr = 1e-3;
   w.make_network = [asks] { return std::make_shared<Attention>(asks); };
   w.make_batch = [] {
-    return TensorMap{{"x", torch::rand({32, 16, Attention::kWidth})},
-                     {"label", torch::randint(10, {32, 16})}};
+    return Batch{{"x", torch::rand({32, 16, Attention::kWidth})},
+                 {"label", torch::randint(10, {32, 16})}};
   };
   return w;
 }
@@ -277,17 +292,26 @@ Workload make_accum() {
 
 }  // namespace
 
+at::Tensor Classifier::loss(const Batch& batch) {
+  return at::cross_entropy_loss(forward(batch["x"]).flatten(0, -2), batch["label"].flatten());
+}
+
 const std::vector<Workload>& workloads() {
-  static const std::vector<Workload> all = {make_tiny(),
-                                            make_mlp("mlp", Rule::SgdMomentum, 0.01),
-                                            make_mlp("adam", Rule::AdamW, 1e-3),
-                                            make_cnn(),
-                                            make_gpt("gpt", {4, 4, 128, 64}, 8),
-                                            make_gpt("gptbig", {6, 6, 384, 256}, 4),
-                                            make_lstm(),
-                                            make_accum(),
-                                            make_attention("attention", /*asks=*/true),
-                                            make_attention("unasked", /*asks=*/false)};
+  static const std::vector<Workload> all = [] {
+    std::vector<Workload> tuned = {make_tiny(),
+                                   make_mlp("mlp", Rule::SgdMomentum, 0.01),
+                                   make_mlp("adam", Rule::AdamW, 1e-3),
+                                   make_cnn(),
+                                   make_gpt("gpt", {4, 4, 128, 64}, 8),
+                                   make_gpt("gptbig", {6, 6, 384, 256}, 4),
+                                   make_lstm(),
+                                   make_accum(),
+                                   make_attention("attention", /*asks=*/true),
+                                   make_attention("unasked", /*asks=*/false)};
+    const std::vector<Workload> others = zoo();
+    tuned.insert(tuned.end(), others.begin(), others.end());
+    return tuned;
+  }();
   return all;
 }
 
@@ -302,6 +326,12 @@ std::vector<std::string> workload_names() {
 const Workload& workload(const std::string& name) {
   return *std::find_if(
       workloads().begin(), workloads().end(), [&](const Workload& w) { return w.name == name; });
+}
+
+Factory<Model> model_of(const Workload& w) {
+  return {w.name, typeid(LossModel), nullptr, [make = w.make_network] {
+            return std::make_unique<LossModel>(make());
+          }};
 }
 
 }  // namespace bench
