@@ -42,6 +42,9 @@ int run(const CommandLine& line, Registries& registries) {
       return run_plot_schedule(line, registries);
     case Command::Inspect:
       return run_inspect(line, registries);
+    case Command::Completion:
+    case Command::Man:
+      break;  // parse_command_line answers these
     case Command::Version:
       return run_version(line, registries);
   }

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/command_help.h"
+#include "cli/completion.h"
+#include "cli/man_page.h"
 #include "core/glob.h"
 #include "core/version.h"
 
@@ -34,6 +37,8 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"describe", Command::Describe},
                                      {"export-step", Command::ExportStep},
                                      {"inspect", Command::Inspect},
+                                     {"completion", Command::Completion},
+                                     {"man", Command::Man},
                                      {"version", Command::Version}};
 
 constexpr const char* kExitCodes =
@@ -237,6 +242,25 @@ void add_inspect(CLI::App& root, CommandLine& line) {
       .needs(timeline);
 }
 
+void add_completion(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "completion", "Print the script with which a shell completes commands and options");
+  app.add_option("shell", line.shell, "The shell")
+      ->required()
+      ->type_name("bash|zsh|fish")
+      ->check([](const std::string& shell) {
+        return shell == "bash" || shell == "zsh" || shell == "fish"
+                   ? ""
+                   : fmt::format("expected bash, zsh or fish, got \"{}\"", shell);
+      });
+}
+
+void add_man(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand("man", "Print a manual page, as `man -l -` reads it");
+  app.add_option("page", line.page, "The page of this command (default: of rondo)")
+      ->type_name("COMMAND");
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
@@ -256,6 +280,8 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_describe(root, line);
   add_export_step(root, line);
   add_inspect(root, line);
+  add_completion(root, line);
+  add_man(root, line);
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }
 
@@ -317,16 +343,73 @@ Exit refused(const CLI::App& root, const CLI::ParseError& error) {
   return usage_error(program, is_left ? unexpected_argument(*app) : error.what());
 }
 
+/// The value's name as help shows it, without what CLI11 adds about its range.
+std::string value_name(const CLI::Option& option) {
+  if (option.get_items_expected_max() == 0) {
+    return "";
+  }
+  const std::string name = option.get_type_name();
+  return name.substr(0, name.find(':'));
+}
+
+ArgumentHelp argument_help(const CLI::Option& option) {
+  ArgumentHelp help;
+  help.is_positional = option.get_positional();
+  if (!option.get_lnames().empty()) {
+    help.long_name = "--" + option.get_lnames().front();
+  }
+  if (!option.get_snames().empty()) {
+    help.short_name = "-" + option.get_snames().front();
+  }
+  help.value = value_name(option);
+  help.doc = option.get_description();
+  help.default_value = option.get_default_str();
+  help.is_required = option.get_required();
+  help.is_repeated = option.get_expected_max() > 1;
+  return help;
+}
+
+CommandHelp help_of(const CLI::App& app) {
+  CommandHelp help{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    help.arguments.push_back(argument_help(*option));
+  }
+  for (const CLI::App* command : app.get_subcommands({})) {
+    help.commands.push_back(help_of(*command));
+  }
+  return help;
+}
+
+/// What `rondo man` prints.
+Exit manual_page(const CommandHelp& rondo, const std::string& page) {
+  if (page.empty()) {
+    return {0, man_page(rondo), false};
+  }
+  std::vector<std::string> names;
+  for (const CommandHelp& command : rondo.commands) {
+    if (command.name == page) {
+      return {0, man_page(rondo, command), false};
+    }
+    names.push_back(command.name);
+  }
+  return usage_error("rondo man",
+                     fmt::format("unknown command \"{}\"{}", page, suggestion(page, names)));
+}
+
+void describe_program(CLI::App& root) {
+  root.set_version_flag("--version", fmt::format("rondo {}", kVersion), "Print the version");
+  root.set_help_flag("-h,--help", "Print this help");
+  root.require_subcommand(0, 1);
+  root.footer("`rondo COMMAND --help` explains a command.");
+}
+
 }  // namespace
 
 std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* argv) {
   CommandLine line;
   CLI::App root("Trains models: runs described in TOML, each step recorded once and replayed.",
                 "rondo");
-  root.set_version_flag("--version", fmt::format("rondo {}", kVersion), "Print the version");
-  root.set_help_flag("-h,--help", "Print this help");
-  root.require_subcommand(0, 1);
-  root.footer("`rondo COMMAND --help` explains a command.");
+  describe_program(root);
   add_commands(root, line);
 
   if (argc < 2) {
@@ -351,7 +434,14 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
     return usage_error("rondo", "the command must come first");
   }
   line.command = named->command;
-  return line;
+  switch (line.command) {
+    case Command::Completion:
+      return Exit{0, completion(line.shell, help_of(root)), false};
+    case Command::Man:
+      return manual_page(help_of(root), line.page);
+    default:
+      return line;
+  }
 }
 
 }  // namespace rondo

@@ -20,6 +20,8 @@ enum class Command {
   Describe,
   ExportStep,
   Inspect,
+  Completion,
+  Man,
   Version
 };
 
@@ -47,6 +49,8 @@ struct CommandLine {
   std::vector<std::string> files;      ///< checkpoint: what it works on
   std::string output;                  ///< checkpoint average, export-step: the file to write
   std::string name;                    ///< describe: a component; empty lists all
+  std::string shell;                   ///< completion: bash, zsh or fish
+  std::string page;                    ///< man: a command; empty: rondo itself
   std::string target;                  ///< inspect, debug: a run directory (or a checkpoint)
   bool nan = false;                    ///< debug: find what made the first NaN
   bool timeline = false;               ///< inspect: where the time of a replay goes
@@ -63,7 +67,8 @@ struct Exit {
   bool to_stderr = false;
 };
 
-/// Reads the arguments of `main`. Looks at nothing else: no file, no environment.
+/// Reads the arguments of `main`. Looks at nothing else: no file, no environment. Answers help,
+/// version, `completion` and `man`.
 std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* argv);
 
 }  // namespace rondo

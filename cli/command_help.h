@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rondo {
+
+/// An option or a positional argument, as the help of its command shows it.
+struct ArgumentHelp {
+  std::string long_name;   ///< such as "--model-dir"; empty when it has none
+  std::string short_name;  ///< such as "-o"; empty when it has none
+  /// Such as "DIR"; empty: a flag. Alternatives stand between bars: words in lower case are meant
+  /// literally, so "PATH|none" is a path or the word none.
+  std::string value;
+  std::string doc;
+  std::string default_value;
+  bool is_positional = false;
+  bool is_required = false;
+  bool is_repeated = false;  ///< one value or more
+};
+
+/// A command as its help shows it. Shell completion and manual pages are made of this.
+struct CommandHelp {
+  std::string name;
+  std::string doc;
+  std::string footer;
+  std::vector<ArgumentHelp> arguments;
+  std::vector<CommandHelp> commands;  ///< of rondo: its commands; of a command: its actions
+};
+
+}  // namespace rondo
