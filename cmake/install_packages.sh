@@ -15,7 +15,8 @@ missing_packages() {
   done
 }
 
-# Installs what is missing, or says how to and fails. Prints to standard error only.
+# Installs what is missing, or says how to and fails. Prints to standard error only, and in run.sh as one
+# of its stages.
 install_packages() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     return 0 # not a Debian: CMake says what it does not find
@@ -33,9 +34,17 @@ install_packages() {
       return 1
     fi
   fi
-  echo "Installing with apt: $missing" >&2
   # shellcheck disable=SC2086  # a list of words
-  "${as_root[@]}" apt-get update -qq >&2 &&
+  if [[ $(type -t stage) == function ]]; then
+    stage "Installing with apt: $missing" apt_install $missing
+  else
+    echo "Installing with apt: $missing" >&2
+    apt_install $missing >&2
+  fi
+}
+
+apt_install() {
+  "${as_root[@]}" apt-get update -qq &&
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -y -qq --no-install-recommends $missing >&2
+      apt-get install -y -qq --no-install-recommends "$@"
 }

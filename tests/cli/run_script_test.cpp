@@ -32,7 +32,17 @@ class BareMachine {
     for (const char* file : {"run.sh", "packages.txt", "cmake/install_packages.sh"}) {
       fs::copy_file(source / file, dir_ / "clone" / file);
     }
-    for (const char* program : {"bash", "cat", "dirname", "env", "grep", "nproc", "touch", "tr"}) {
+    for (const char* program : {"bash",
+                                "cat",
+                                "dirname",
+                                "env",
+                                "grep",
+                                "mkdir",
+                                "nproc",
+                                "tail",
+                                "tee",
+                                "touch",
+                                "tr"}) {
       const fs::path usual = fs::path("/usr/bin") / program;
       fs::create_symlink(fs::exists(usual) ? usual : fs::path("/bin") / program,
                          dir_ / "bin" / program);
@@ -64,6 +74,8 @@ class BareMachine {
 
   /// What was called, a line each.
   std::string called() const { return content(calls()); }
+
+  std::string log() const { return content(dir_ / "clone/build/run.log"); }
 
   bool has_build() const { return fs::exists(dir_ / "clone/build"); }
 
@@ -121,6 +133,33 @@ TEST_CASE("run.sh installs nothing when everything is there") {
   machine.run();
   CHECK(machine.called().find("apt-get") == std::string::npos);
   CHECK(machine.called().find("cmake -S") == 0);
+}
+
+TEST_CASE("run.sh shows one line for each stage, and keeps what the stage printed in a log") {
+  BareMachine machine;
+  machine.add("dpkg-query", "echo installed");
+  machine.add("cmake", "echo 'a line of cmake'");
+  machine.add("ninja",
+              "[[ $3 == -n ]] && exit\necho '[1/2] a line of ninja'\necho 'said at the end'");
+  machine.run();  // there is no program to run
+  const std::string lines = machine.err();
+  CHECK(lines.find("Configuring ... done in ") == 0);
+  CHECK(lines.find("Building ... done in ") != std::string::npos);
+  CHECK(lines.find("a line of") == std::string::npos);
+  CHECK(machine.log() == "[1/2] a line of ninja\nsaid at the end\n");
+  CHECK(machine.out().empty());
+}
+
+TEST_CASE("run.sh ends with the log of a stage that failed, and with the log's name") {
+  BareMachine machine;
+  machine.add("dpkg-query", "echo installed");
+  machine.add("ninja", "[[ $3 == -n ]] && exit\necho 'loss.cpp:3: error: no such name'\nexit 1");
+  CHECK(machine.run() == 1);
+  CHECK(machine.err().find("Building ... failed") != std::string::npos);
+  CHECK(machine.err().find("loss.cpp:3: error: no such name") != std::string::npos);
+  CHECK(machine.err().find("clone/build/run.log") != std::string::npos);
+  CHECK(machine.log() == "loss.cpp:3: error: no such name\n");
+  CHECK(machine.out().empty());
 }
 
 TEST_SUITE_END();
