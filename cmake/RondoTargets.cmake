@@ -37,7 +37,8 @@ function(rondo_configure_library)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:include>
-    $<INSTALL_INTERFACE:include/rondo>)
+    $<INSTALL_INTERFACE:include/rondo>
+    $<INSTALL_INTERFACE:include/rondo/internal>)  # what public headers include
   target_include_directories(rondo SYSTEM BEFORE PUBLIC $<BUILD_INTERFACE:${RONDO_SHADOWS_DIR}>)
   # TorchConfig.cmake fills variables; its targets' include folders are the system's own.
   target_include_directories(rondo SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
