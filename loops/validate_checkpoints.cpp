@@ -187,6 +187,10 @@ ValidationTable validate_checkpoints(Trainer& trainer,
   }
   CheckpointEvaluation evaluation(trainer, loaders, options);
   const Paths paths = options.watch ? found_so_far(find) : find();
+  if (paths.empty() && !options.watch) {
+    trainer.log().warning("validate_all has no checkpoint: there is nothing to evaluate");
+    return {};
+  }
   enter_validate_all(trainer, loaders, paths, [&] {
     evaluation.run(paths);
     while (options.watch && wait_for_new_files(trainer)) {

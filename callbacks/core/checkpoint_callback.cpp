@@ -73,9 +73,12 @@ std::string directory_name(const fs::path& directory) {
 }  // namespace
 
 void CheckpointCallback::check(const CheckpointOptions& options) {
-  if (options.steps.value() < 0.0) {
-    throw UsageError(
-        fmt::format("checkpoint.steps: expected 0 or more, got {}", options.steps.to_string()));
+  const bool is_fraction = options.steps.unit() == TimeUnit::Fraction;
+  if (options.steps.value() < 0.0 || (is_fraction && options.steps.value() > 1.0)) {
+    throw UsageError(fmt::format(
+        "checkpoint.steps: expected an integer >= 0, a fraction in [0, 1] or a Time like \"1ep\", "
+        "got {}",
+        options.steps.to_string()));
   }
   if (options.on_error != "fail" && options.on_error != "warn") {
     throw UsageError(fmt::format("checkpoint.on_error: expected \"fail\" or \"warn\", got \"{}\"",

@@ -422,7 +422,11 @@ TEST_CASE("T31: a fit without optimizer fails in on_fit_start") {
     FAIL("nothing was thrown");
   } catch (const HookError& error) {
     CHECK(std::string(error.what()).find("on_fit_start") != std::string::npos);
+    const std::exception_ptr cause = root_cause(std::current_exception());
+    CHECK_THROWS_AS(std::rethrow_exception(cause), UsageError);
+    CHECK(describe(cause).find("TrainerOptions::optimizer") != std::string::npos);
   }
+  CHECK(trainer.state().timestamp.batch == 0);
 }
 
 TEST_CASE("T39: loggers are flushed on leaving fit, train and validate, also after a failure") {

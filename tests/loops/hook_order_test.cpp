@@ -11,6 +11,7 @@
 #include "callbacks/core/dataloader_callback.h"
 #include "core/error.h"
 #include "optim/schedulers.h"
+#include "support/probe_callback.h"
 #include "support/recording_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -308,6 +309,31 @@ TEST_CASE("T40: after a failed fit no executor is left, in training or in valida
     CHECK(trainer.state().executor == nullptr);
     CHECK_FALSE(trainer.state().is_training);
   }
+}
+
+TEST_CASE("T36: what an exception hook throws reaches the caller, with the first error nested") {
+  Recorded run;
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [](Trainer&) { throw std::out_of_range("the first"); };
+  probe.fit_exception = [](Trainer&) { throw std::runtime_error("the second"); };
+  run.options.callbacks.push_back(use<ProbeCallback>(probe));
+  Trainer trainer(run.options, quiet_log());
+  std::exception_ptr thrown;
+  try {
+    trainer.fit(tiny_loader("train"));
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  REQUIRE(thrown);
+  const std::string told = describe(thrown);
+  const size_t second = told.find("the second");
+  const size_t first = told.find("the first");
+  REQUIRE(second != std::string::npos);
+  REQUIRE(first != std::string::npos);
+  CHECK(second < first);
+  CHECK(told.find("ProbeCallback.on_fit_exception") < second);
+  CHECK_THROWS_AS(std::rethrow_exception(root_cause(thrown)), std::out_of_range);
+  CHECK(run.hooks.back() == "on_fit_exception");  // the recording callback comes first
 }
 
 TEST_CASE("T35: a failing validation within a fit is told to validate, then to fit") {

@@ -111,7 +111,24 @@ TEST_CASE("T54: without loaders there is a warning and nothing else") {
   std::vector<std::string> warnings;
   Trainer trainer(tiny_options(dir / "run"), quiet_log(&warnings));
   CHECK(trainer.validate_all({}).rows.empty());
-  CHECK_FALSE(warnings.empty());
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("no loader") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(trainer.state().artifact_dir / "validate_all.csv"));
+}
+
+TEST_CASE("T54: an empty list of checkpoints is a warning, and nothing is evaluated") {
+  const TempDir dir;
+  int batches = 0;
+  ProbeCallback::Options probe;
+  probe.validate_batch_start = [&](Trainer&, const Batch&) { ++batches; };
+  std::vector<std::string> warnings;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<ProbeCallback>(probe)};
+  Trainer trainer(options, quiet_log(&warnings));
+  CHECK(trainer.validate_all({tiny_loader("val")}, std::vector<std::string>{}).rows.empty());
+  CHECK(batches == 0);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("no checkpoint") != std::string::npos);
 }
 
 TEST_CASE("a stop in a validate_all leaves no row of what was evaluated in part") {

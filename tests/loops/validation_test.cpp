@@ -442,6 +442,11 @@ TEST_CASE(
     const Outputs whole = trainer.predict(tiny_loader("val", 9, 9));
     CHECK(outputs["logits"].allclose(whole["logits"]));
     CHECK(outputs["logits"].size(0) == 9);
+    CHECK(outputs["logits"].device().is_cpu());
+    // In order: each row is what the model says of that sample alone.
+    const Outputs one_by_one = trainer.predict(tiny_loader("val", 9, 1));
+    CHECK(outputs["logits"].allclose(one_by_one["logits"]));
+    CHECK_FALSE(outputs["logits"].allclose(outputs["logits"].flip(0)));
     CHECK(outputs["loss"].size(0) == 5);
     CHECK_FALSE(trainer.state().model->module().is_training());
     CHECK(std::filesystem::exists(trainer.state().artifact_dir / "predictions.pt"));

@@ -261,6 +261,39 @@ TEST_CASE("T113, C57: weights alone begin a run at update 0 with a fresh optimiz
             .empty());
 }
 
+TEST_CASE("C57: weights alone with a missing or an extra name fail, unless strictness is off") {
+  const TempDir dir;
+  train(whole_options(dir / "first"));
+
+  struct Change {
+    const char* name;  ///< that the error names
+    bool is_missing;
+  };
+
+  for (const Change& edit : {Change{"0.bias", true}, Change{"extra", false}}) {
+    CAPTURE(std::string(edit.name));
+    StateDict state = read_checkpoint(dir / "first/checkpoint_6.pt");
+    if (edit.is_missing) {
+      dict(state, "model").erase(edit.name);
+    } else {
+      dict(state, "model").set(edit.name, torch::zeros({1}));
+    }
+    write_checkpoint(*real_file_system(), dir / "edited.pt", state);
+    TrainerOptions options = whole_options(dir / "second");
+    options.checkpoint.load.path = dir / "edited.pt";
+    options.checkpoint.load.weights_only = true;
+    Trainer strict(options, quiet_log());
+    CHECK(load_error(strict, {}).find(edit.name) != std::string::npos);
+    options.checkpoint.disable_strict_checkpoint_loading = true;
+    std::vector<std::string> lines;
+    Trainer tolerant(options, quiet_log(&lines));
+    CHECK(load_error(tolerant, {}).empty());
+    CHECK(mentions(lines, edit.name));
+    CHECK(equal_bytes(bits_of(tolerant).at("model/0.weight").as_tensor(),
+                      state.at("model/0.weight").as_tensor()));
+  }
+}
+
 TEST_CASE("C62: what a run begins with is passed over once it has a checkpoint of its own") {
   const TempDir dir;
   train(whole_options(dir / "first"));
@@ -272,6 +305,13 @@ TEST_CASE("C62: what a run begins with is passed over once it has a checkpoint o
   Trainer again(options, quiet_log());
   CHECK(again.fit(tiny_loader("train")).steps_now == 2);
   CHECK(fs::exists(dir / "first/checkpoint_2.pt"));
+
+  TrainerOptions uninterrupted = options;
+  uninterrupted.model_dir = dir / "third";
+  CHECK(first_difference(bits_of(again), train(uninterrupted)).empty());
+  options.checkpoint.load = {};  // the path had a part in what came out
+  options.model_dir = dir / "fourth";
+  CHECK_FALSE(first_difference(bits_of(again), train(options)).empty());
 }
 
 TEST_CASE("C55: what is ignored stays as the run made it; a glob that matches nothing is told") {

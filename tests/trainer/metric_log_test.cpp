@@ -115,32 +115,82 @@ TEST_CASE("T28: an explicit step overrides the count") {
 TEST_CASE("T26, T27: loggers are chosen by name; a name that nobody has warns") {
   const TempDir dir;
   Entries entries;
+  Entries others;
   std::vector<std::string> warnings;
-  Trainer trainer(logged_options(dir, entries, "eager"), quiet_log(&warnings));
+  TrainerOptions run = logged_options(dir, entries, "eager");
+  MemoryLogger::Options other;
+  other.entries = &others;
+  run.loggers.push_back(use<MemoryLogger>(other).labelled("other"));
+  Trainer trainer(run, quiet_log(&warnings));
+  trainer.log_metrics({{"both", 1.0}});
   LogOptions options;
-  options.loggers = {"MemoryLogger"};
-  trainer.log_metrics({{"x", 1.0}}, options);
-  CHECK(entries.size() == 1);
+  options.loggers = {"other"};
+  trainer.log_metrics({{"named", 2.0}}, options);
+  REQUIRE(entries.size() == 1);
+  REQUIRE(others.size() == 2);
+  CHECK(entries[0].name == "both");
+  CHECK(others[1].name == "named");
+  CHECK(warnings.empty());
   options.loggers = {"MemoryLoger"};
   trainer.log_metrics({{"x", 1.0}}, options);
   CHECK(entries.size() == 1);
+  CHECK(others.size() == 2);
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("\"MemoryLoger\"") != std::string::npos);
 }
 
-TEST_CASE("T17: what a closure throws comes out as it is") {
-  struct Thrower final : Callback {
-    void on_train_batch_end(
-        Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
-      trainer.defer({}, [](const std::vector<at::Tensor>&) { throw std::out_of_range("planted"); });
-    }
+/// Queues a closure that throws in its third run, within the step or after it.
+struct Thrower final : Callback {
+  struct Options {
+    bool is_in_step = false;
+    int* runs = nullptr;
   };
 
-  const TempDir dir;
-  TrainerOptions options = tiny_options(dir / "run");
-  options.callbacks = {use<Thrower>()};
-  Trainer trainer(options, quiet_log());
-  CHECK_THROWS_WITH_AS(trainer.fit(tiny_loader("train")), "planted", std::out_of_range);
+  explicit Thrower(const Options& o) : options(o) {}
+
+  void on_after_forward(Trainer& trainer, Model&, Outputs& outputs, const Batch&) override {
+    if (options.is_in_step) {
+      trainer.defer({outputs["loss"].detach()}, work());
+    }
+  }
+
+  void on_train_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
+    if (!options.is_in_step) {
+      trainer.defer({}, work());
+    }
+  }
+
+  HostFunction work() {
+    return [runs = options.runs](const std::vector<at::Tensor>&) {
+      if (++*runs == 3) {
+        throw std::out_of_range("planted");
+      }
+    };
+  }
+
+  Options options;
+};
+
+TEST_CASE("T17: what a closure throws comes out as it is, from a replay and from after a step") {
+  for (const char* mode : {"eager", "traced"}) {
+    for (const bool is_in_step : {false, true}) {
+      CAPTURE(std::string(mode));
+      CAPTURE(is_in_step);
+      const TempDir dir;
+      int runs = 0;
+      Thrower::Options thrower;
+      thrower.is_in_step = is_in_step;
+      thrower.runs = &runs;
+      TrainerOptions options = tiny_options(dir / "run");
+      options.backend.mode = mode;
+      options.callbacks = {use<Thrower>(thrower)};
+      Trainer trainer(options, quiet_log());
+      CHECK_THROWS_WITH_AS(trainer.fit(tiny_loader("train")), "planted", std::out_of_range);
+      CHECK(runs == 3);
+      CHECK(trainer.state().global_step() == 3);  // the step was made; nothing follows
+    }
+  }
 }
 
 TEST_CASE("T68, T69: closures run in queue order, before the next batch, and see the new count") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <string>
@@ -300,6 +301,26 @@ TEST_CASE("T102: a checkpoint holds the keys of what the run has, and no others"
                                           "optimizer",
                                           "rng",
                                           "timestamp"});
+}
+
+TEST_CASE("T102: a checkpoint has schedulers and masks when the run has them") {
+  const auto has = [](const std::function<void(TrainerOptions&)>& change, const char* section) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = 2;
+    options.checkpoint.steps = 2;
+    change(options);
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    const StateDict saved = read_checkpoint(dir.path() / "run/checkpoint_2.pt");
+    return saved.find(section) != nullptr;
+  };
+  const auto nothing = [](TrainerOptions&) {};
+  CHECK_FALSE(has(nothing, "schedulers"));
+  CHECK(has([](TrainerOptions& o) { o.schedulers = {use<ConstantLR>({0.1})}; }, "schedulers"));
+  CHECK_FALSE(has(nothing, "sparsity"));
+  CHECK(has([](TrainerOptions& o) { o.sparsity.sparsity = 0.5; }, "sparsity"));
+  CHECK_FALSE(has(nothing, "callbacks"));
 }
 
 TEST_CASE(

@@ -198,15 +198,20 @@ TEST_CASE("T18: an error in a hook of a user's own names callback and hook, a gl
   }
 }
 
-TEST_CASE("T19: callback<T> finds the first one of a type, or nothing") {
+TEST_CASE("T19: callback<T> finds the first one of a type, or nothing; a global one has no name") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
-  options.callbacks = {use<KeepNCheckpoints>({3})};
+  options.callbacks = {use<Plain>(),
+                       use<KeepNCheckpoints>({3}).labelled("first"),
+                       use<KeepNCheckpoints>({2}).labelled("second")};
   const Trainer trainer(options, quiet_log());
-  CHECK(trainer.callback<KeepNCheckpoints>() != nullptr);
+  const auto* const found = trainer.callback<KeepNCheckpoints>();
+  REQUIRE(found != nullptr);
+  CHECK(trainer.callbacks().name_of(*found) == "first");
   CHECK(trainer.callback<Custom>() == nullptr);
-  const Plain stranger;
-  CHECK_THROWS_AS(trainer.callbacks().name_of(stranger), UsageError);
+  CHECK(trainer.callback<CheckpointCallback>() == &trainer.slot<CheckpointCallback>());
+  const Plain global;
+  CHECK_THROWS_AS(trainer.callbacks().name_of(global), UsageError);
 }
 
 TEST_CASE(
@@ -251,14 +256,20 @@ TEST_CASE("T90, T63, T101: options out of range are errors that name the option"
     o.precision.max_gradient_value = 1.0;
   }));
   CHECK(refuses("dtype", [](auto& o) { o.precision.dtype = "fp8"; }));
-  CHECK(refuses("max_steps", [](auto& o) { o.loop.max_steps = 0; }));
   CHECK(refuses("max_steps", [](auto& o) { o.loop.max_steps = Time::kMost + 1; }));
   CHECK(refuses("steps_per_epoch", [](auto& o) {
     o.loop.num_epochs = 9000000000000000;
     o.loop.steps_per_epoch = 100000;
   }));
-  CHECK(refuses("num_steps", [](auto& o) { o.loop.num_steps = -2; }));
-  CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = 0; }));
+  for (const int64_t none : {int64_t{0}, int64_t{-2}}) {
+    CAPTURE(none);
+    CHECK(refuses("max_steps", [&](auto& o) { o.loop.max_steps = none; }));
+    CHECK(refuses("num_steps", [&](auto& o) { o.loop.num_steps = none; }));
+    CHECK(refuses("num_epochs", [&](auto& o) { o.loop.num_epochs = none; }));
+    CHECK(refuses("steps_per_epoch", [&](auto& o) { o.loop.steps_per_epoch = none; }));
+    CHECK(refuses("eval_steps", [&](auto& o) { o.loop.eval_steps = none; }));
+    CHECK(refuses("grad_accum_steps", [&](auto& o) { o.loop.grad_accum_steps = none; }));
+  }
   CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = 1.5; }));
   CHECK(refuses("eval_steps", [](auto& o) { o.loop.eval_steps = "2ep"; }));
   CHECK(refuses("eval_frequency", [](auto& o) { o.loop.eval_frequency = -1; }));
@@ -268,6 +279,9 @@ TEST_CASE("T90, T63, T101: options out of range are errors that name the option"
     o.loop.num_epochs = 2;
   }));
   CHECK(refuses("{step}", [](auto& o) { o.checkpoint.checkpoint_name = "last.pt"; }));
+  CHECK(refuses("{loss}", [](auto& o) { o.checkpoint.checkpoint_name = "{step}_{loss}.pt"; }));
+  CHECK(refuses("checkpoint.steps", [](auto& o) { o.checkpoint.steps = -1; }));
+  CHECK(refuses("checkpoint.steps", [](auto& o) { o.checkpoint.steps = 2.5; }));
   CHECK(refuses("mode", [](auto& o) { o.backend.mode = "lazy"; }));
   CHECK(refuses("run_schedule", [](auto& o) { o.slots["run_schedule"] = use<TrainingLoop>(); }));
   CHECK(refuses("slot", [](auto& o) { o.slots["loops"] = use<TrainingLoop>(); }));
