@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/record_commands.h"
 #include "cli/signal_handlers.h"
 #include "core/error.h"
 #include "trainer/registries.h"
@@ -47,6 +48,10 @@ int run(const CommandLine& line, Registries& registries) {
       break;  // parse_command_line answers these
     case Command::Version:
       return run_version(line, registries);
+    case Command::Runs:
+    case Command::Plot:
+    case Command::Diff:
+      return *run_record_command(line);
   }
   throw UsageError("the command line names no command");
 }

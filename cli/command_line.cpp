@@ -39,6 +39,9 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"inspect", Command::Inspect},
                                      {"completion", Command::Completion},
                                      {"man", Command::Man},
+                                     {"runs", Command::Runs},
+                                     {"plot", Command::Plot},
+                                     {"diff", Command::Diff},
                                      {"version", Command::Version}};
 
 constexpr const char* kExitCodes =
@@ -261,6 +264,47 @@ void add_man(CLI::App& root, CommandLine& line) {
       ->type_name("COMMAND");
 }
 
+void add_metrics(CLI::App& app, CommandLine& line) {
+  app.add_option("--metric", line.metrics, "Metrics whose names fit this pattern (repeatable)")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+}
+
+void add_runs(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand("runs", "List the runs below a folder, with their results");
+  app.add_option("folder", line.target, "Where to look, four folders deep (default: here)")
+      ->type_name("DIR");
+  add_metrics(app, line);
+  app.add_option("--sort", line.sort, "Order: name, status, time (newest first) or a metric")
+      ->capture_default_str()
+      ->type_name("KEY");
+  app.add_option("--status", line.status, "Only runs of this status")
+      ->check(CLI::IsMember({"running", "done", "stopped", "failed", "crashed"}));
+  app.add_flag("--json", line.json, "Print one JSON object a run");
+}
+
+void add_recorded_runs(CLI::App& app, CommandLine& line, int count) {
+  app.add_option("runs", line.files, "Directories of runs")
+      ->required()
+      ->type_name("RUN_DIR")
+      ->expected(count);
+}
+
+void add_plot(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand("plot", "Draw what runs logged, over each other");
+  add_recorded_runs(app, line, -1);
+  add_metrics(app, line);
+  app.add_option("-o,--output", line.output, "Write an SVG file instead")->type_name("FILE.svg");
+}
+
+void add_diff(CLI::App& root, CommandLine& line) {
+  add_recorded_runs(
+      *root.add_subcommand("diff",
+                           "Compare two runs: configuration and results; code 1 when they differ"),
+      line,
+      2);
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
@@ -282,6 +326,9 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_inspect(root, line);
   add_completion(root, line);
   add_man(root, line);
+  add_runs(root, line);
+  add_plot(root, line);
+  add_diff(root, line);
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }
 

@@ -22,6 +22,9 @@ enum class Command {
   Inspect,
   Completion,
   Man,
+  Runs,
+  Plot,
+  Diff,
   Version
 };
 
@@ -46,17 +49,20 @@ struct CommandLine {
   int64_t kills = 5;                   ///< verify-resume: how often the run is killed, >= 1
   int64_t seed = 1;                    ///< verify-resume: of kills and a seedless run, >= 0
   std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
-  std::vector<std::string> files;      ///< checkpoint: what it works on
-  std::string output;                  ///< checkpoint average, export-step: the file to write
+  std::vector<std::string> files;      ///< checkpoint, plot, diff: what it works on
+  std::string output;                  ///< checkpoint average, export-step, plot: the file
   std::string name;                    ///< describe: a component; empty lists all
   std::string shell;                   ///< completion: bash, zsh or fish
   std::string page;                    ///< man: a command; empty: rondo itself
-  std::string target;                  ///< inspect, debug: a run directory (or a checkpoint)
+  std::string target;                  ///< inspect, debug, runs: a directory (or a file)
   bool nan = false;                    ///< debug: find what made the first NaN
   bool timeline = false;               ///< inspect: where the time of a replay goes
   int64_t replays = 50;                ///< inspect: of each step that a timeline measures, >= 1
   std::string memory_limit;            ///< plan: such as 512MB; empty: none
   std::string svg;                     ///< plot-schedule: the picture to write; empty: none
+  std::vector<std::string> metrics;    ///< runs, plot: globs of names; empty: a few
+  std::string sort = "name";           ///< runs: "name", "status", "time" or a metric
+  std::string status;                  ///< runs: only of this status; empty: all
   std::string graph;                   ///< inspect: the step whose graph to print; empty: none
 };
 

@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "cli/command_line.h"
+#include "cli/record_commands.h"
 #include "core/openblas_core.h"
 
 namespace fs = std::filesystem;
@@ -101,6 +102,9 @@ int main(int argc, char** argv) {
   if (const auto* exit = std::get_if<rondo::Exit>(&parsed)) {
     (exit->to_stderr ? std::cerr : std::cout) << exit->text;
     return exit->code;
+  }
+  if (const auto code = rondo::run_record_command(std::get<rondo::CommandLine>(parsed))) {
+    return *code;
   }
   const fs::path engine = find_engine();
   if (engine.empty()) {

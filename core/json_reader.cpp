@@ -173,6 +173,37 @@ std::optional<double> JsonReader::number() {
   return value;
 }
 
+bool JsonReader::is_at_string() {
+  skip_space();
+  return position_ < text_.size() && text_[position_] == '"';
+}
+
+void JsonReader::skip() {
+  skip(0);
+}
+
+void JsonReader::skip(int depth) {
+  constexpr int kDeepest = 64;
+  if (depth > kDeepest) {
+    fail("fewer values inside each other");
+  }
+  skip_space();
+  const char next = position_ < text_.size() ? text_[position_] : '\0';
+  if (next == '{') {
+    object([&](const std::string&) { skip(depth + 1); });
+  } else if (next == '[') {
+    array([&] { skip(depth + 1); });
+  } else if (next == '"') {
+    string();
+  } else if (text_.substr(position_, 4) == "true") {
+    position_ += 4;
+  } else if (text_.substr(position_, 5) == "false") {
+    position_ += 5;
+  } else {
+    number();
+  }
+}
+
 void JsonReader::end() {
   skip_space();
   if (position_ != text_.size()) {

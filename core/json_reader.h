@@ -32,6 +32,12 @@ class JsonReader {
   /// A number; nothing for null.
   std::optional<double> number();
 
+  /// Whether the next value is a string.
+  bool is_at_string();
+
+  /// Any value, of at most 64 objects and arrays inside each other.
+  void skip();
+
   /// Nothing but white space may follow.
   void end();
 
@@ -42,6 +48,7 @@ class JsonReader {
   void expect(char c);
   uint32_t hex4();
   void add_escape(std::string& to);
+  void skip(int depth);
 
   std::string_view text_;
   size_t position_ = 0;

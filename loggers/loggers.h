@@ -5,4 +5,5 @@
 #include "loggers/csv_logger.h"
 #include "loggers/jsonl_logger.h"
 #include "loggers/progress_logger.h"
+#include "loggers/record_logger.h"
 #include "loggers/tensorboard_logger.h"

@@ -8,6 +8,7 @@ namespace rondo {
 void register_csv_logger(Registry<Logger>& registry);
 void register_jsonl_logger(Registry<Logger>& registry);
 void register_progress_logger(Registry<Logger>& registry);
+void register_record_logger(Registry<Logger>& registry);
 void register_tensorboard_logger(Registry<Logger>& registry);
 
 /// Adds every logger that a config can name.
@@ -15,6 +16,7 @@ inline void register_builtin_loggers(Registry<Logger>& registry) {
   register_csv_logger(registry);
   register_jsonl_logger(registry);
   register_progress_logger(registry);
+  register_record_logger(registry);
   register_tensorboard_logger(registry);
 }
 

@@ -338,7 +338,8 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
               "callbacks, in the order in which they are called")
       .key_of("loggers",
               &TrainerOptions::loggers,
-              ListWithDefaults<Logger>(registries.loggers, {"ProgressLogger", "JsonlLogger"}),
+              ListWithDefaults<Logger>(registries.loggers,
+                                       {"ProgressLogger", "JsonlLogger", "RecordLogger"}),
               "loggers that get the metrics")
       .key("seed", &TrainerOptions::seed, at_least(0), "seed of every random number of the run")
       .table("autorestart",

@@ -103,7 +103,7 @@ MetricDirection::MetricDirection(std::string callback, std::string metric, std::
 
 void MetricDirection::guess(Trainer& trainer) {
   if (direction_ == "auto") {
-    better_ = better_of(trainer, metric_, [](const std::string&) { return true; });
+    better_ = better_of(trainer, metric_);
   }
 }
 
@@ -124,6 +124,10 @@ void MetricDirection::resolve(Trainer& trainer, const Loaders& val) {
                     metric_,
                     suggestion(metric_, known_names(trainer, labels))));
   }
+}
+
+std::optional<Better> better_of(const Trainer& trainer, const std::string& metric) {
+  return better_of(trainer, metric, [](const std::string&) { return true; });
 }
 
 std::string MetricDirection::subject() const {

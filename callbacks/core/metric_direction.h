@@ -48,6 +48,10 @@ class MetricDirection {
   std::optional<Better> better_;
 };
 
+/// Which values of a metric are better, as the metrics of the Trainer's model say, whatever the
+/// labels of its loaders; none when no metric answers for the name.
+std::optional<Better> better_of(const Trainer& trainer, const std::string& metric);
+
 /// True at the end of a batch after which a metric is looked at that is followed "update" by update
 /// (on log steps) or "epoch" by epoch. What the step logs is known after its closures.
 bool is_followed_now(const Trainer& trainer, const std::string& when);

@@ -1,0 +1,433 @@
+// `rondo runs`, `rondo plot`, `rondo diff`
+
+#include "cli/record_commands.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/text_table.h"
+#include "core/error.h"
+#include "core/glob.h"
+#include "record/chart.h"
+#include "record/run_record.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string number(double value) {
+  return fmt::format("{:.5g}", value);
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<int64_t>(std::llround(std::max(seconds, 0.0)));
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+/// Keys of a configuration that are not the same in all runs; those of places are left out, which
+/// always differ.
+std::vector<std::string> differing_keys(const std::vector<RunRecord>& runs) {
+  std::set<std::string> all;
+  for (const RunRecord& run : runs) {
+    for (const auto& [key, value] : run.config) {
+      all.insert(key);
+    }
+  }
+  std::vector<std::string> differing;
+  for (const std::string& key : all) {
+    const bool is_place = key == "trainer.init.model_dir";
+    std::set<std::string> values;
+    for (const RunRecord& run : runs) {
+      const auto value = run.config.find(key);
+      values.insert(value == run.config.end() ? "" : value->second);
+    }
+    if (values.size() > 1 && !is_place) {
+      differing.push_back(key);
+    }
+  }
+  return differing;
+}
+
+std::string value_or(const std::map<std::string, std::string>& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? "-" : found->second;
+}
+
+/// "lr" for "trainer.init.optimizer.AdamW.lr"; the whole path where several end alike.
+std::string short_key(const std::string& key, const std::vector<std::string>& keys) {
+  const std::string last = key.substr(key.rfind('.') + 1);
+  const auto ends_alike = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
+    return other.substr(other.rfind('.') + 1) == last;
+  });
+  return ends_alike > 1 ? key : last;
+}
+
+std::vector<std::string> matching_metrics(const std::vector<RunRecord>& runs,
+                                          const std::vector<std::string>& globs) {
+  std::set<std::string> names;
+  for (const RunRecord& run : runs) {
+    for (const auto& [name, points] : run.metrics) {
+      const bool is_wanted = std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
+        return glob_match(glob, name);
+      });
+      if (is_wanted) {
+        names.insert(name);
+      }
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+/// The best value where the metric has a direction, else the newest.
+std::string result_of(const RunRecord& run, const std::string& metric) {
+  if (const RecordPoint* best = run.best(metric)) {
+    return fmt::format("{} @{}", number(best->value), best->step);
+  }
+  const auto points = run.metrics.find(metric);
+  return points == run.metrics.end() ? "-" : number(points->second.back().value);
+}
+
+std::string name_below(const fs::path& directory, const fs::path& root) {
+  const fs::path below = fs::absolute(directory).lexically_normal().lexically_relative(
+      fs::absolute(root).lexically_normal());
+  return below == "." || below.empty() ? directory.filename().string() : below.string();
+}
+
+std::string updates_of(const RunRecord& run) {
+  return run.updates ? fmt::format("{}/{}", run.step, *run.updates) : std::to_string(run.step);
+}
+
+void sort_runs(std::vector<RunRecord>& runs, const std::string& key) {
+  const auto is_before = [&](const RunRecord& a, const RunRecord& b) {
+    if (key == "time") {
+      return a.begin > b.begin;
+    }
+    if (key == "status") {
+      return std::string(to_string(a.status)) < to_string(b.status);
+    }
+    if (key == "name") {
+      return a.directory < b.directory;
+    }
+    const auto value = [&](const RunRecord& run) {
+      const auto direction = run.higher_is_better.find(key);
+      const bool is_higher = direction != run.higher_is_better.end() && direction->second;
+      const auto points = run.metrics.find(key);
+      const RecordPoint* best = run.best(key);
+      const double newest =
+          points == run.metrics.end() ? std::nan("") : points->second.back().value;
+      const double chosen = best != nullptr ? best->value : newest;
+      return std::isnan(chosen) ? HUGE_VAL : is_higher ? -chosen : chosen;
+    };
+    return value(a) < value(b);
+  };
+  std::stable_sort(runs.begin(), runs.end(), is_before);
+}
+
+std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
+  std::vector<RunRecord> runs;
+  for (const fs::path& directory : directories) {
+    try {
+      runs.push_back(read_record(directory));
+      if (runs.back().damaged_lines > 0) {
+        std::cerr << fmt::format("{}: {} damaged lines are left out, the first is line {}\n",
+                                 (directory / kRecordFile).string(),
+                                 runs.back().damaged_lines,
+                                 runs.back().damaged_line);
+      }
+    } catch (const DataError& error) {
+      std::cerr << error.what() << "\n";  // the others are shown
+    }
+  }
+  return runs;
+}
+
+std::string json_text(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      quoted += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string json_of(const RunRecord& run, const std::string& name) {
+  const auto json_number = [](double value) {
+    return std::isfinite(value) ? fmt::format("{}", value) : std::string("null");
+  };
+  std::string metrics;
+  for (const auto& [metric, points] : run.metrics) {
+    const RecordPoint* best = run.best(metric);
+    metrics += fmt::format(
+        "{}{}:{{\"last\":{},\"step\":{}{}}}",
+        metrics.empty() ? "" : ",",
+        json_text(metric),
+        json_number(points.back().value),
+        points.back().step,
+        best == nullptr
+            ? ""
+            : fmt::format(",\"best\":{},\"best_step\":{}", json_number(best->value), best->step));
+  }
+  std::string config;
+  for (const auto& [key, value] : run.config) {
+    config += fmt::format("{}{}:{}", config.empty() ? "" : ",", json_text(key), json_text(value));
+  }
+  return fmt::format(
+      "{{\"name\":{},\"directory\":{},\"status\":\"{}\",\"reason\":{},\"step\":{},\"updates\":{},"
+      "\"sessions\":{},\"begin\":{:.3f},\"end\":{:.3f},\"version\":{},\"metrics\":{{{}}},"
+      "\"config\":{{{}}}}}\n",
+      json_text(name),
+      json_text(run.directory.string()),
+      to_string(run.status),
+      json_text(run.reason),
+      run.step,
+      run.updates ? std::to_string(*run.updates) : "null",
+      run.sessions,
+      run.begin,
+      run.end,
+      json_text(run.version),
+      metrics,
+      config);
+}
+
+/// Metrics that a table shows when none is asked for: few, of validations where there are any.
+std::vector<std::string> usual_metrics(const std::vector<RunRecord>& runs) {
+  constexpr size_t kMost = 3;
+  std::vector<std::string> names = matching_metrics(runs, {"loss"});
+  std::vector<std::string> with_direction;
+  for (const std::string& name : matching_metrics(runs, {"*/*"})) {
+    const bool says = std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+      return run.higher_is_better.count(name) > 0;
+    });
+    if (says && with_direction.size() < kMost) {
+      with_direction.push_back(name);
+    }
+  }
+  names.insert(names.end(), with_direction.begin(), with_direction.end());
+  return names;
+}
+
+int list_runs(const CommandLine& line) {
+  const fs::path root = line.target.empty() ? "." : line.target;
+  std::error_code error;
+  if (!fs::is_directory(root, error)) {
+    throw UsageError(fmt::format("{}: there is no such folder", root.string()));
+  }
+  std::vector<RunRecord> runs = read_runs(find_runs(root));
+  runs.erase(std::remove_if(runs.begin(),
+                            runs.end(),
+                            [&](const RunRecord& run) {
+                              return !line.status.empty() && line.status != to_string(run.status);
+                            }),
+             runs.end());
+  sort_runs(runs, line.sort);
+  if (line.json) {
+    for (const RunRecord& run : runs) {
+      std::cout << json_of(run, name_below(run.directory, root));
+    }
+    return 0;
+  }
+  if (runs.empty()) {
+    std::cerr << fmt::format(
+        "{}: no runs; a fit writes {} into its model_dir\n", root.string(), kRecordFile);
+    return 0;
+  }
+  const std::vector<std::string> metrics =
+      line.metrics.empty() ? usual_metrics(runs) : matching_metrics(runs, line.metrics);
+  const std::vector<std::string> keys = differing_keys(runs);
+  std::vector<std::string> heading = {"run", "status", "updates", "time"};
+  heading.insert(heading.end(), metrics.begin(), metrics.end());
+  for (const std::string& key : keys) {
+    heading.push_back(short_key(key, keys));
+  }
+  std::vector<std::vector<std::string>> rows = {heading};
+  for (const RunRecord& run : runs) {
+    std::vector<std::string> row = {name_below(run.directory, root),
+                                    to_string(run.status),
+                                    updates_of(run),
+                                    duration(run.end - run.begin)};
+    for (const std::string& metric : metrics) {
+      row.push_back(result_of(run, metric));
+    }
+    for (const std::string& key : keys) {
+      row.push_back(value_or(run.config, key));
+    }
+    rows.push_back(std::move(row));
+  }
+  std::cout << text_table(rows);
+  return 0;
+}
+
+constexpr size_t kMostPoints = 4000;  // of a line that is drawn
+
+/// Of a long line the least and the greatest value of each piece.
+ChartLine line_of(const std::string& name, const std::vector<RecordPoint>& points) {
+  ChartLine line{name, {}, {}};
+  const size_t piece = points.size() > kMostPoints ? points.size() / (kMostPoints / 2) : 1;
+  for (size_t begin = 0; begin < points.size(); begin += piece) {
+    const auto first = points.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last =
+        points.begin() + static_cast<std::ptrdiff_t>(std::min(begin + piece, points.size()));
+    auto [least, most] = std::minmax_element(
+        first, last, [](const auto& a, const auto& b) { return a.value < b.value; });
+    if (most < least) {
+      std::swap(least, most);
+    }
+    for (const auto& point : piece == 1 ? std::vector{*least} : std::vector{*least, *most}) {
+      line.x.push_back(static_cast<double>(point.step));
+      line.y.push_back(point.value);
+    }
+  }
+  return line;
+}
+
+int terminal_columns() {
+  winsize size = {};
+  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
+  return is_known ? std::min<int>(size.ws_col, 160) : 80;
+}
+
+bool has_color() {
+  return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+}
+
+std::vector<RunRecord> named_runs(const std::vector<std::string>& paths) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) {
+    runs.push_back(read_record(path));
+  }
+  return runs;
+}
+
+std::string known_metrics(const std::vector<RunRecord>& runs) {
+  std::string names;
+  for (const std::string& name : matching_metrics(runs, {"*"})) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+int plot(const CommandLine& line) {
+  const std::vector<RunRecord> runs = named_runs(line.files);
+  std::vector<std::string> metrics =
+      line.metrics.empty() ? usual_metrics(runs) : matching_metrics(runs, line.metrics);
+  if (metrics.empty()) {
+    throw UsageError(fmt::format("no metric fits {}; recorded: {}",
+                                 line.metrics.empty() ? "\"loss\"" : line.metrics.front(),
+                                 known_metrics(runs)));
+  }
+  std::vector<Chart> charts;
+  for (const std::string& metric : metrics) {
+    Chart chart{metric, {}};
+    for (const RunRecord& run : runs) {
+      if (const auto points = run.metrics.find(metric); points != run.metrics.end()) {
+        chart.lines.push_back(line_of(run.name, points->second));
+      }
+    }
+    charts.push_back(std::move(chart));
+  }
+  if (!line.output.empty()) {
+    std::ofstream file(line.output, std::ios::binary);
+    file << svg_charts(charts);
+    file.close();
+    if (!file) {
+      throw UsageError(fmt::format("{}: cannot be written", line.output));
+    }
+    std::cerr << line.output << ": written\n";
+    return 0;
+  }
+  for (const Chart& chart : charts) {
+    std::cout << braille_chart(chart.title, chart.lines, {terminal_columns(), 12}, has_color());
+  }
+  return 0;
+}
+
+/// The first update at which both logged the metric and the values differ.
+std::optional<int64_t> first_difference(const std::vector<RecordPoint>& a,
+                                        const std::vector<RecordPoint>& b) {
+  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
+    if (i->step != j->step) {
+      ++(i->step < j->step ? i : j);
+      continue;
+    }
+    const bool are_nan = std::isnan(i->value) && std::isnan(j->value);
+    if (i->value != j->value && !are_nan) {
+      return i->step;
+    }
+    ++i;
+    ++j;
+  }
+  return std::nullopt;
+}
+
+int diff(const CommandLine& line) {
+  const std::vector<RunRecord> runs = named_runs(line.files);
+  const RunRecord& a = runs[0];
+  const RunRecord& b = runs[1];
+  std::vector<std::vector<std::string>> rows = {
+      {"", a.name, b.name},
+      {"status", to_string(a.status), to_string(b.status)},
+      {"updates", updates_of(a), updates_of(b)},
+      {"time", duration(a.end - a.begin), duration(b.end - b.begin)},
+      {"version", a.version, b.version}};
+  for (const std::string& key : differing_keys(runs)) {
+    rows.push_back({key, value_or(a.config, key), value_or(b.config, key)});
+  }
+  bool differs = rows.size() > 5;
+  for (const std::string& metric : matching_metrics(runs, {"*"})) {
+    const auto in_a = a.metrics.find(metric);
+    const auto in_b = b.metrics.find(metric);
+    std::string note = "only one has it";
+    if (in_a != a.metrics.end() && in_b != b.metrics.end()) {
+      const auto step = first_difference(in_a->second, in_b->second);
+      note = step ? fmt::format("differs from update {} on", *step) : "the same";
+    }
+    differs = differs || note != "the same";
+    rows.push_back({metric, result_of(a, metric), result_of(b, metric), note});
+  }
+  std::cout << text_table(rows);
+  return differs ? 1 : 0;
+}
+
+}  // namespace
+
+std::optional<int> run_record_command(const CommandLine& line) {
+  try {
+    switch (line.command) {
+      case Command::Runs:
+        return list_runs(line);
+      case Command::Plot:
+        return plot(line);
+      case Command::Diff:
+        return diff(line);
+      default:
+        return std::nullopt;
+    }
+  } catch (const UsageError& error) {
+    std::cerr << "rondo: " << error.what() << "\n";
+    return 2;
+  } catch (const Error& error) {
+    std::cerr << "rondo: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,53 @@
+#include "cli/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rondo {
+
+namespace {
+
+/// In characters: bytes of UTF-8 that continue one are not counted.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.+-e/@: naif") == std::string::npos;
+}
+
+}  // namespace
+
+std::string text_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  std::vector<bool> are_numbers;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (size_t column = 0; column < rows[row].size(); ++column) {
+      if (column == widths.size()) {
+        widths.push_back(0);
+        are_numbers.push_back(true);
+      }
+      widths[column] = std::max(widths[column], width_of(rows[row][column]));
+      if (row > 0 && !is_number(rows[row][column])) {
+        are_numbers[column] = false;
+      }
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    std::string line;
+    for (size_t column = 0; column < row.size(); ++column) {
+      const std::string space(widths[column] - width_of(row[column]), ' ');
+      line += (column == 0 ? "" : "  ") +
+              (are_numbers[column] ? space + row[column] : row[column] + space);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace rondo

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "core/file_descriptor.h"
+#include "loggers/logger.h"
+#include "loggers/text_file.h"
+
+namespace rondo {
+
+/// Writes the record of a fit, `<model_dir>/record.jsonl`, which `rondo runs`, `plot` and `diff`
+/// read: `docs/record_format.md`. Nothing is cut from it. A fit that resumes says at which update,
+/// and readers pass over what it does again. While it goes on, the file is locked (`flock`), which
+/// tells readers that the run is alive. Validations and predictions outside of a fit write nothing.
+class RecordLogger final : public Logger {
+ public:
+  /// \throws IoError  when the file cannot be written
+  void pre_setup(Trainer& trainer) override;
+  void go_back(const LogPosition& position) override;
+  void on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_fit_end(Trainer&, Loop&) override;
+  void on_fit_exception(Trainer&, std::exception_ptr error) override;
+  void on_after_save_checkpoint(Trainer&, const std::filesystem::path& path) override;
+  void log(const Metrics& values, int64_t update) override;
+
+  void flush() override { file_.flush(); }
+
+ private:
+  void begin_session(int64_t update);
+  void end_session(const char* status, const std::string& reason);
+  void write(const char* kind, int64_t update, const std::string& members);
+  void tell_direction(const std::string& metric, int64_t update);
+  void lock();
+
+  Trainer* trainer_ = nullptr;
+  TextFile file_;
+  detail::FileDescriptor lock_{-1};
+  bool is_open_ = false;  // a session goes on
+  double flushed_ = 0.0;
+  std::set<std::string> told_;  // metrics whose direction was looked for in this session
+};
+
+}  // namespace rondo

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace rondo {
+
+/// The values of a TOML text by key path, such as "trainer.init.optimizer.AdamW.lr" -> "0.001";
+/// elements of arrays by number. Empty for a text that is no TOML.
+std::map<std::string, std::string> config_keys(const std::string& toml);
+
+}  // namespace rondo

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rondo {
+
+/// What became of a run. `Crashed`: its process is gone and wrote no end.
+enum class RunStatus { Running, Done, Stopped, Failed, Crashed };
+
+/// "running", "done", …
+const char* to_string(RunStatus status);
+
+/// A number that was logged.
+struct RecordPoint {
+  int64_t step = 0;   ///< the update that it belongs to
+  double time = 0.0;  ///< seconds since 1970
+  double value = 0.0;
+};
+
+/// A checkpoint that was written.
+struct RecordSave {
+  int64_t step = 0;
+  double time = 0.0;
+  std::string path;  ///< as the run wrote it: relative to the run's directory when it lies there
+};
+
+/// What a run wrote into its `record.jsonl`: `docs/record_format.md` describes the lines. Of lines
+/// that a later session repeats only the later ones are here.
+struct RunRecord {
+  std::filesystem::path directory;  ///< of the run
+  std::string name;
+  std::string version;             ///< of the rondo that wrote the newest session
+  double begin = 0.0;              ///< time of the first session
+  double end = 0.0;                ///< of the newest line
+  int64_t step = 0;                ///< the newest update that a line belongs to
+  std::optional<int64_t> updates;  ///< of the whole run, where known at its start
+  int sessions = 0;                ///< how often it was started
+  RunStatus status = RunStatus::Crashed;
+  std::string reason;                         ///< of a stop, or the error that ended the run
+  std::map<std::string, std::string> config;  ///< values of the resolved config by key path
+  std::map<std::string, std::vector<RecordPoint>> metrics;  ///< by update
+  std::map<std::string, bool> higher_is_better;             ///< of metrics that say so
+  std::vector<RecordSave> saves;
+  int64_t damaged_lines = 0;
+  int64_t damaged_line = 0;  ///< number of the first of them, from 1
+
+  /// The best value of a metric that says which direction is better; null for others.
+  const RecordPoint* best(const std::string& metric) const;
+};
+
+inline constexpr const char* kRecordFile = "record.jsonl";
+
+/// Reads the record of a run.
+/// \param path  the run's directory, or the file
+/// \throws DataError  when there is no record, or it cannot be read. Lines that are damaged are
+///                    counted; a last one without its end and lines of unknown kinds are passed
+///                    over
+RunRecord read_record(const std::filesystem::path& path);
+
+/// Directories of runs below `root` and `root` itself, at most four folders deep, in order. Does
+/// not look into runs, links and folders that begin with a dot.
+std::vector<std::filesystem::path> find_runs(const std::filesystem::path& root);
+
+}  // namespace rondo

@@ -1,0 +1,128 @@
+// `rondo runs`, `plot` and `diff` on records of two runs.
+
+#include "cli/record_commands.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "cli/run_here.h"
+#include "cli/text_table.h"
+#include "record/run_record.h"
+#include "support/temp_dir.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace fs = std::filesystem;
+
+TEST_SUITE_BEGIN("cli/record_commands");
+
+namespace {
+
+void write_run(const fs::path& directory, const char* lr, double loss, const char* end) {
+  fs::create_directories(directory);
+  std::ofstream record(directory / kRecordFile);
+  record << R"({"kind":"session","step":0,"time":10,"run":")" << directory.filename().string()
+         << R"(","version":"0.2.0","updates":20})"
+         << "\n"
+         << R"({"kind":"config","step":0,"time":10,"text":"[optimizer]\nlr = )" << lr << R"("})"
+         << "\n"
+         << R"({"kind":"metric","step":10,"time":20,"text":"val/accuracy","better":"higher"})"
+         << "\n"
+         << R"({"kind":"numbers","step":10,"time":20,"values":{"loss":2,"val/accuracy":0.9}})"
+         << "\n"
+         << R"({"kind":"numbers","step":20,"time":75,"values":{"loss":)" << loss
+         << R"(,"val/accuracy":0.8}})"
+         << "\n"
+         << end;
+}
+
+constexpr const char* kDone = "{\"kind\":\"end\",\"step\":20,\"time\":75,\"status\":\"done\"}\n";
+
+/// Two runs, a and group/b.
+void write_runs(const TempDir& dir) {
+  write_run(dir / "a", "0.1", 1.5, kDone);
+  write_run(dir / "group/b", "0.01", 1.25, "");
+}
+
+}  // namespace
+
+TEST_CASE("runs are listed with status, results and the keys in which they differ") {
+  const TempDir dir;
+  write_runs(dir);
+  const Answer answer = run_here({"runs", dir.path().string()});
+  CHECK(answer.code == 0);
+  CHECK(answer.out ==
+        "run      status   updates     time  loss  val/accuracy    lr\n"
+        "a        done       20/20  0:01:05   1.5       0.9 @10   0.1\n"
+        "group/b  crashed    20/20  0:01:05  1.25       0.9 @10  0.01\n");
+}
+
+TEST_CASE("runs are sorted by a metric and chosen by status") {
+  const TempDir dir;
+  write_runs(dir);
+  const std::string by_loss =
+      run_here({"runs", dir.path().string(), "--sort", "loss", "--metric", "loss"}).out;
+  CHECK(by_loss.find("group/b") < by_loss.find("\na "));
+  const std::string done = run_here({"runs", dir.path().string(), "--status", "done"}).out;
+  CHECK(done.find("group/b") == std::string::npos);
+  CHECK(run_here({"runs", dir.path().string(), "--status", "dead"}).code == 2);
+  CHECK(run_here({"runs", (dir / "missing").string()}).code == 2);
+}
+
+TEST_CASE("runs --json prints an object a run") {
+  const TempDir dir;
+  write_run(dir / "a\"b", "1", 1, kDone);
+  const Answer answer = run_here({"runs", dir.path().string(), "--json"});
+  CHECK(answer.out.find(R"({"name":"a\"b",)") == 0);
+  CHECK(answer.out.find(R"("val/accuracy":{"last":0.8,"step":20,"best":0.9,"best_step":10})") !=
+        std::string::npos);
+  CHECK(answer.out.back() == '\n');
+}
+
+TEST_CASE("plot draws the runs over each other, in the terminal or into a file") {
+  const TempDir dir;
+  write_runs(dir);
+  const std::string a = (dir / "a").string();
+  const std::string b = (dir / "group/b").string();
+  const Answer drawn = run_here({"plot", a, b, "--metric", "val/*"});
+  CHECK(drawn.code == 0);
+  CHECK(drawn.out.rfind("val/accuracy\n", 0) == 0);
+  CHECK(drawn.out.find("- a 0.8") != std::string::npos);
+  CHECK(drawn.out.find("- b 0.8") != std::string::npos);
+  CHECK(drawn.out.find("loss") == std::string::npos);
+
+  const std::string file = (dir / "loss.svg").string();
+  CHECK(run_here({"plot", a, b, "-o", file}).code == 0);
+  std::ifstream stream(file);
+  const std::string svg{std::istreambuf_iterator<char>(stream), {}};
+  CHECK(svg.find("</svg>") != std::string::npos);
+  CHECK(run_here({"plot", a, "--metric", "nothing"}).code == 2);
+  CHECK(run_here({"plot", (dir / "missing").string()}).code == 1);
+}
+
+TEST_CASE("diff tells keys, results and the first update at which a metric differs") {
+  const TempDir dir;
+  write_runs(dir);
+  const std::string a = (dir / "a").string();
+  const Answer answer = run_here({"diff", a, (dir / "group/b").string()});
+  CHECK(answer.code == 1);
+  CHECK(answer.out.find("optimizer.lr  0.1      0.01\n") != std::string::npos);
+  CHECK(answer.out.find("differs from update 20 on") != std::string::npos);
+  CHECK(answer.out.find("the same") != std::string::npos);
+  CHECK(run_here({"diff", a, a}).code == 0);
+  CHECK(run_here({"diff", a}).code == 2);
+}
+
+TEST_CASE("columns of a table are as wide as their widest cell, counted in characters") {
+  CHECK(text_table({{"name", "n"}, {"é", "10"}, {"plain", "9"}}) ==
+        "name    n\n"
+        "é      10\n"
+        "plain   9\n");
+}
+
+TEST_SUITE_END();

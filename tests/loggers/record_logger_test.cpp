@@ -1,0 +1,171 @@
+// What a fit writes into its record, as its readers see it.
+
+#include "loggers/record_logger.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "record/run_record.h"
+#include "support/probe_callback.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+TEST_SUITE_BEGIN("loggers/record_logger");
+
+namespace {
+
+/// 12 updates that validate after each third and save after each sixth.
+TrainerOptions run_options(const std::filesystem::path& run) {
+  TrainerOptions options = tiny_options(run);
+  options.loop.max_steps = 12;
+  options.loop.eval_frequency = 3;
+  options.checkpoint.steps = 6;
+  options.loggers = {use<RecordLogger>()};
+  options.config_text = "[trainer.init]\nseed = 7\n";
+  return options;
+}
+
+void fit(const TrainerOptions& options, const LoadFrom& from = {}) {
+  Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")}, from);
+}
+
+/// Calls `act` before the first batch after `update`.
+TrainerOptions with_act_at(TrainerOptions options,
+                           int64_t update,
+                           const std::function<void(Trainer&)>& act) {
+  ProbeCallback::Options probe;
+  probe.train_batch_start = [=](Trainer& trainer, const Batch&) {
+    if (trainer.state().global_step() == update) {
+      act(trainer);
+    }
+  };
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  return options;
+}
+
+[[noreturn]] void die(Trainer&) {
+  throw std::runtime_error("dies of \"quotes\"");
+}
+
+/// Update and value.
+std::vector<std::pair<int64_t, double>> values_of(const RunRecord& run, const std::string& metric) {
+  std::vector<std::pair<int64_t, double>> values;
+  for (const RecordPoint& point : run.metrics.at(metric)) {
+    values.emplace_back(point.step, point.value);
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("a fit records its config, values, directions, saves and end") {
+  const TempDir dir;
+  fit(run_options(dir / "run"));
+  const RunRecord run = read_record(dir / "run");
+  CHECK(run.name == "run");
+  CHECK(run.status == RunStatus::Done);
+  CHECK(run.sessions == 1);
+  CHECK(run.step == 12);
+  CHECK(run.updates == 12);
+  CHECK(run.config.at("trainer.init.seed") == "7");
+  CHECK(run.metrics.at("loss").size() == 12);
+  CHECK(run.metrics.at("val/loss").size() == 4);
+  CHECK_FALSE(run.higher_is_better.at("val/loss"));
+  CHECK(run.higher_is_better.at("val/accuracy"));
+  REQUIRE(run.saves.size() == 2);
+  CHECK(run.saves[1].path == "checkpoint_12.pt");
+  CHECK(run.saves[1].step == 12);
+  CHECK(run.damaged_lines == 0);
+}
+
+TEST_CASE("a run that died and went on reads as one that was not interrupted") {
+  const TempDir dir;
+  fit(run_options(dir / "whole"));
+  CHECK_THROWS(fit(with_act_at(run_options(dir / "run"), 10, die)));
+  const RunRecord failed = read_record(dir / "run");
+  CHECK(failed.status == RunStatus::Failed);
+  CHECK(failed.reason.find("dies of \"quotes\"") != std::string::npos);
+  CHECK(failed.step == 10);
+
+  fit(run_options(dir / "run"));
+  const RunRecord run = read_record(dir / "run");
+  const RunRecord whole = read_record(dir / "whole");
+  CHECK(run.status == RunStatus::Done);
+  CHECK(run.sessions == 2);
+  REQUIRE(run.metrics.size() == whole.metrics.size());
+  for (const auto& [metric, points] : whole.metrics) {
+    CAPTURE(metric);
+    CHECK(values_of(run, metric) == values_of(whole, metric));
+  }
+  CHECK(run.saves.size() == 2);
+}
+
+TEST_CASE("a fit that begins anew in the same directory replaces the record of the one before") {
+  const TempDir dir;
+  fit(run_options(dir / "run"));
+  TrainerOptions shorter = run_options(dir / "run");
+  shorter.loop.max_steps = 3;
+  fit(shorter, LoadFrom::nothing());
+  const RunRecord run = read_record(dir / "run");
+  CHECK(run.step == 3);
+  CHECK(run.updates == 3);
+  CHECK(run.metrics.at("loss").size() == 3);
+}
+
+TEST_CASE("a run that is stopped says by whom, and while it goes on it is running") {
+  const TempDir dir;
+  RunStatus seen = RunStatus::Crashed;
+  fit(with_act_at(run_options(dir / "run"), 4, [&](Trainer& trainer) {
+    seen = read_record(dir / "run").status;
+    trainer.request_stop("a test");
+  }));
+  CHECK(seen == RunStatus::Running);
+  const RunRecord run = read_record(dir / "run");
+  CHECK(run.status == RunStatus::Stopped);
+  CHECK(run.reason == "a test");
+}
+
+TEST_CASE("a further fit of one Trainer is a session, a validation alone is none") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  options.loop.max_steps = 3;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"), {});
+  trainer.validate(tiny_loader("val"));
+  const RunRecord once = read_record(dir / "run");
+  CHECK(once.sessions == 1);
+  CHECK(once.metrics.count("val/loss") == 0);
+  trainer.fit(tiny_loader("train"), {});
+  const RunRecord twice = read_record(dir / "run");
+  CHECK(twice.sessions == 2);
+  CHECK(twice.status == RunStatus::Done);
+  CHECK(twice.metrics.at("loss").size() == once.metrics.at("loss").size());
+}
+
+TEST_CASE("a value that is not finite is recorded as it is") {
+  const TempDir dir;
+  const double infinite = std::numeric_limits<double>::infinity();
+  TrainerOptions options = run_options(dir / "run");
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [&](Trainer& trainer) {
+    trainer.log_metrics({{"a", -infinite}, {"b", std::nan("")}, {"c", int64_t{3}}, {"d", "text"}});
+  };
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  fit(options);
+  const RunRecord run = read_record(dir / "run");
+  CHECK(run.metrics.at("a")[0].value == -infinite);
+  CHECK(std::isnan(run.metrics.at("b")[0].value));
+  CHECK(run.metrics.at("c")[0].value == 3);
+  CHECK(run.metrics.count("d") == 0);
+  CHECK(run.damaged_lines == 0);
+}
+
+TEST_SUITE_END();

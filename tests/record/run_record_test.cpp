@@ -1,0 +1,162 @@
+#include "record/run_record.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/error.h"
+#include "support/temp_dir.h"
+
+TEST_SUITE_BEGIN("record/run_record");
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kSession =
+    R"({"kind":"session","step":0,"time":100,"format":1,"run":"a","version":"0.2.0","updates":40})"
+    "\n";
+
+fs::path write(const fs::path& directory, const std::string& text) {
+  fs::create_directories(directory);
+  std::ofstream(directory / kRecordFile, std::ios::binary) << text;
+  return directory;
+}
+
+std::string numbers(int step, const std::string& values) {
+  return R"({"kind":"numbers","step":)" + std::to_string(step) + R"(,"time":)" +
+         std::to_string(100 + step) + R"(,"values":{)" + values + "}}\n";
+}
+
+}  // namespace
+
+TEST_CASE("a record says what the run is, logged, saved, and how it ended") {
+  const TempDir dir;
+  const RunRecord run = read_record(write(
+      dir.path(),
+      std::string(kSession) +
+          R"({"kind":"config","step":0,"time":100,"text":"[trainer.init]\nseed = 1\nl = [2, {a = \"b\"}]\n"})"
+          "\n"
+          R"({"kind":"metric","step":10,"time":110,"text":"val/accuracy","better":"higher"})"
+          "\n" +
+          numbers(10, R"("loss":0.5,"val/accuracy":0.9)") +
+          numbers(20, R"("loss":"nan","val/accuracy":0.8)") +
+          R"({"kind":"save","step":20,"time":121,"text":"checkpoint_20.pt"})"
+          "\n"
+          R"({"kind":"end","step":20,"time":122,"status":"stopped","text":"Ctrl-C"})"
+          "\n"));
+  CHECK(run.name == "a");
+  CHECK(run.version == "0.2.0");
+  CHECK(run.updates == 40);
+  CHECK(run.step == 20);
+  CHECK(run.end - run.begin == 22);
+  CHECK(run.status == RunStatus::Stopped);
+  CHECK(run.reason == "Ctrl-C");
+  CHECK(run.config.at("trainer.init.seed") == "1");
+  CHECK(run.config.at("trainer.init.l.1.a") == "b");
+  REQUIRE(run.metrics.at("loss").size() == 2);
+  CHECK(run.metrics.at("loss")[0].value == 0.5);
+  CHECK(std::isnan(run.metrics.at("loss")[1].value));
+  REQUIRE(run.saves.size() == 1);
+  CHECK(run.saves[0].path == "checkpoint_20.pt");
+  REQUIRE(run.best("val/accuracy") != nullptr);
+  CHECK(run.best("val/accuracy")->step == 10);
+  CHECK(run.best("loss") == nullptr);  // nobody said which values are better
+  CHECK(run.damaged_lines == 0);
+}
+
+TEST_CASE("a session that continues replaces what it does again") {
+  const TempDir dir;
+  const RunRecord run =
+      read_record(write(dir.path(),
+                        std::string(kSession) + numbers(10, R"("loss":5)") +
+                            numbers(20, R"("loss":4)") + numbers(30, R"("loss":3,"only/here":1)") +
+                            R"({"kind":"session","step":20,"time":200,"run":"a","version":"0.2.0"})"
+                            "\n" +
+                            numbers(20, R"("val/loss":9)") + numbers(20, R"("val/loss":8)") +
+                            numbers(30, R"("loss":2)")));
+  CHECK(run.sessions == 2);
+  CHECK(run.begin == 100);
+  REQUIRE(run.metrics.at("loss").size() == 3);
+  CHECK(run.metrics.at("loss")[2].value == 2);
+  REQUIRE(run.metrics.at("val/loss").size() == 1);
+  CHECK(run.metrics.at("val/loss")[0].value == 8);
+  CHECK(run.metrics.count("only/here") == 0);
+  CHECK(run.status == RunStatus::Crashed);
+}
+
+TEST_CASE("damaged lines are counted, a torn end and unknown kinds are passed over") {
+  const TempDir dir;
+  const RunRecord run = read_record(
+      write(dir.path(),
+            std::string(kSession) + "{\"kind\":\"numbers\",\n" +
+                R"({"kind":"hologram","step":7,"time":1,"depth":[{"x":[1,2]},null,true]})"
+                "\n\x01\xff\n" +
+                numbers(10, R"("loss":1)") + R"({"kind":"numbers","step":20,"ti)"));
+  CHECK(run.damaged_lines == 2);
+  CHECK(run.damaged_line == 2);
+  CHECK(run.step == 10);
+  CHECK(run.metrics.at("loss").size() == 1);
+}
+
+TEST_CASE("every cut and every changed byte of a record is read") {
+  const TempDir dir;
+  const std::string text = std::string(kSession) + numbers(10, R"("loss":0.5)") +
+                           R"({"kind":"end","step":10,"time":122,"status":"done"})"
+                           "\n";
+  for (size_t i = 0; i < text.size(); ++i) {
+    read_record(write(dir.path(), text.substr(0, i)));
+    std::string changed = text;
+    changed[i] = static_cast<char>(changed[i] ^ 0x11);
+    read_record(write(dir.path(), changed));
+  }
+}
+
+TEST_CASE("objects inside each other without end are a damaged line") {
+  const TempDir dir;
+  const std::string deep(100000, '[');
+  CHECK(read_record(write(dir.path(), "{\"kind\":\"x\",\"y\":" + deep + "\n")).damaged_lines == 1);
+}
+
+TEST_CASE("a run whose file is locked is running") {
+  const TempDir dir;
+  const fs::path directory = write(dir.path(), kSession);
+  const int file = ::open((directory / kRecordFile).c_str(), O_RDONLY);
+  REQUIRE(::flock(file, LOCK_EX | LOCK_NB) == 0);
+  CHECK(read_record(directory).status == RunStatus::Running);
+  ::close(file);
+  CHECK(read_record(directory).status == RunStatus::Crashed);
+}
+
+TEST_CASE("a directory without a record is refused with what to do") {
+  const TempDir dir;
+  CHECK_THROWS_WITH_AS(
+      read_record(dir.path()), doctest::Contains("there is no record.jsonl"), DataError);
+  CHECK_THROWS_AS(read_record(dir.path() / "missing"), DataError);
+}
+
+TEST_CASE("runs are found four folders deep, in order, and not inside of runs or behind links") {
+  const TempDir dir;
+  write(dir.path() / "b", kSession);
+  write(dir.path() / "a/x", kSession);
+  write(dir.path() / "a/x/inside", kSession);
+  write(dir.path() / "1/2/3/4", kSession);
+  write(dir.path() / "1/2/3/deep/er", kSession);
+  write(dir.path() / ".hidden", kSession);
+  fs::create_directory_symlink(dir.path() / "b", dir.path() / "link");
+  CHECK(find_runs(dir.path()) ==
+        std::vector<fs::path>{dir.path() / "1/2/3/4", dir.path() / "a/x", dir.path() / "b"});
+  CHECK(find_runs(dir.path() / "b") == std::vector<fs::path>{dir.path() / "b"});
+  CHECK(find_runs(dir.path() / "missing").empty());
+}
+
+TEST_SUITE_END();
