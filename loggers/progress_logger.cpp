@@ -1,9 +1,6 @@
 #include "loggers/progress_logger.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cmath>
 
 #include "callbacks/core/run_plan.h"
 #include "core/registry.h"
@@ -19,9 +16,8 @@ std::string rate_text(double rate) {
   return rate >= 1.0 ? fmt::format("{:.2f}", rate) : fmt::format("{:.3g}", rate);
 }
 
-std::string time_text(double seconds) {
-  const int64_t whole = std::llround(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+void print(const std::string& line) {
+  write_to_stderr(line + "\n");
 }
 
 double seconds_between(std::chrono::steady_clock::time_point from,
@@ -31,8 +27,8 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 
 }  // namespace
 
-void ProgressLogger::on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) {
-  is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+void ProgressLogger::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  live_ = LiveProgress::is_possible() ? std::make_unique<LiveProgress>(trainer) : nullptr;
   total_samples_ = 0;
   train_seconds_ = 0.0;
 }
@@ -40,11 +36,17 @@ void ProgressLogger::on_fit_start(Trainer&, const DataLoader&, const Loaders&, L
 void ProgressLogger::on_train_start(Trainer&, Model&, const DataLoader&, Loop&, int64_t) {
   samples_ = 0;
   since_ = Clock::now();
+  if (live_) {
+    live_->start_training();
+  }
 }
 
 void ProgressLogger::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t) {
   samples_ += batch.size();
+  if (live_) {
+    live_->add_batch(batch.size());
+  }
   if (trainer.state().phase.is_last && trainer.is_log_step()) {
     trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { print_train(trainer); });
   }
@@ -67,7 +69,9 @@ void ProgressLogger::print_train(Trainer& trainer) {
   if (const double share = state.plan->elapsed_share(state.timestamp); share > 0.0) {
     line += ", TimeRemaining=" + time_text(state.timestamp.total_seconds * (1.0 - share) / share);
   }
-  print(line, /*may_be_rewritten=*/true);
+  if (!live_) {
+    print(line);
+  }
   samples_ = 0;
   since_ = now;
 }
@@ -80,7 +84,9 @@ void ProgressLogger::on_validate_start(Trainer&, Model&, const DataLoader&, Loop
 void ProgressLogger::on_validate_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t batch_idx) {
   samples_ += batch.size();
-  if (trainer.is_log_step()) {
+  if (live_) {
+    live_->add_batch(batch.size());
+  } else if (trainer.is_log_step()) {
     const int64_t number = batch_idx + 1;
     trainer.defer({}, [this, &trainer, number](const std::vector<at::Tensor>&) {
       const double rate = static_cast<double>(samples_) / seconds_between(since_, Clock::now());
@@ -89,8 +95,7 @@ void ProgressLogger::on_validate_batch_end(
                         trainer.state().global_step(),
                         number,
                         loss_ ? fmt::format(", Loss={:.5f}", *loss_) : std::string(),
-                        rate_text(rate)),
-            /*may_be_rewritten=*/true);
+                        rate_text(rate)));
     });
   }
 }
@@ -99,7 +104,7 @@ void ProgressLogger::on_validate_end(Trainer& trainer, Model&, Loop&) {
   std::string line = "| " + trainer.metric_log().scope_path();
   line.back() = ':';
   if (samples_ == 0 || !trainer.is_log_step()) {  // older values may be there
-    print(line + " no result", /*may_be_rewritten=*/false);
+    print(line + " no result");
     return;
   }
   for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
@@ -111,15 +116,22 @@ void ProgressLogger::on_validate_end(Trainer& trainer, Model&, Loop&) {
                           trainer.state().last_metrics.number(item.first).value_or(0.0));
     }
   }
-  print(line, /*may_be_rewritten=*/false);
+  print(line);
+}
+
+void ProgressLogger::on_fit_exception(Trainer&, std::exception_ptr) {
+  live_.reset();
 }
 
 void ProgressLogger::on_fit_end(Trainer&, Loop&) {
-  print(fmt::format("| Trained {} samples in {:.2f} s", total_samples_, train_seconds_),
-        /*may_be_rewritten=*/false);
+  live_.reset();
+  print(fmt::format("| Trained {} samples in {:.2f} s", total_samples_, train_seconds_));
 }
 
-void ProgressLogger::log(const Metrics& values, int64_t) {
+void ProgressLogger::log(const Metrics& values, int64_t update) {
+  if (live_) {
+    live_->take(values, update);
+  }
   for (const Metrics::Item& item : values.items()) {
     const size_t slash = item.first.rfind('/');
     const std::string name = slash == std::string::npos ? item.first : item.first.substr(slash + 1);
@@ -129,15 +141,10 @@ void ProgressLogger::log(const Metrics& values, int64_t) {
   }
 }
 
-void ProgressLogger::print(const std::string& line, bool may_be_rewritten) {
-  const bool rewrites = is_terminal_ && line_is_open_;
-  line_is_open_ = may_be_rewritten && is_terminal_;
-  write_to_stderr((rewrites ? "\r\x1b[K" : "") + line + (line_is_open_ ? "" : "\n"));
-}
-
 void register_progress_logger(Registry<Logger>& registry) {
-  registry.add<ProgressLogger>("ProgressLogger",
-                               "Prints a line with loss and rates on each log step.");
+  registry.add<ProgressLogger>(
+      "ProgressLogger",
+      "Shows progress: a live block on a terminal, else a line with loss and rates on log steps.");
 }
 
 }  // namespace rondo

@@ -2,19 +2,23 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "loggers/live_progress.h"
 #include "loggers/logger.h"
 
 namespace rondo {
 
-/// One line a log step on standard error: loss, rates and the time that remains. On a terminal the
-/// line of training is rewritten in place.
+/// Shows on standard error how a run goes: on a terminal, while it trains, a block of lines that is
+/// drawn in place (`live_progress.h`); elsewhere a line a log step, with loss, rates and the time
+/// that remains. Validations leave a line with their results.
 class ProgressLogger final : public Logger {
  public:
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_fit_end(Trainer& trainer, Loop&) override;
+  void on_fit_exception(Trainer&, std::exception_ptr) override;
   void on_train_start(Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) override;
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t) override;
@@ -28,10 +32,8 @@ class ProgressLogger final : public Logger {
   using Clock = std::chrono::steady_clock;
 
   void print_train(Trainer& trainer);
-  void print(const std::string& line, bool may_be_rewritten);
 
-  bool is_terminal_ = false;
-  bool line_is_open_ = false;  // the last line may be rewritten
+  std::unique_ptr<LiveProgress> live_;  // null: lines instead
   std::optional<double> loss_;
   int64_t samples_ = 0;        // since the last line
   int64_t total_samples_ = 0;  // of this fit

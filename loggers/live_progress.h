@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/metric_values.h"
+#include "loggers/progress_block.h"
+
+namespace rondo {
+
+class Trainer;
+
+/// The block at the end of a terminal that shows how a fit goes (`progress_block.h`), drawn at most
+/// ten times a second. It is there from construction to destruction.
+class LiveProgress {
+ public:
+  /// Whether standard error is a terminal that a block can be drawn on: not one with `TERM=dumb`.
+  static bool is_possible();
+
+  /// \param trainer  outlives it
+  explicit LiveProgress(const Trainer& trainer);
+  LiveProgress(const LiveProgress&) = delete;
+  LiveProgress& operator=(const LiveProgress&) = delete;
+  ~LiveProgress();
+
+  /// Training begins or goes on after something else: its speed is measured from here.
+  void start_training();
+
+  /// After a batch of training, or of a validation.
+  void add_batch(int64_t samples);
+
+  void take(const Metrics& values, int64_t update);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void start_measuring(Clock::time_point now);
+  void measure_speed(Clock::time_point now);
+  void take(const std::string& metric, double value, int64_t update);
+  void draw();
+
+  const Trainer& trainer_;
+  ProgressFacts facts_;
+  Clock::time_point drawn_;
+  Clock::time_point since_;  // when what follows began
+  int64_t updates_before_ = 0;
+  int64_t stretch_begin_ = 0;  // update at which this stretch of training began
+  std::optional<int64_t> stretch_updates_;
+  int64_t samples_ = 0;
+};
+
+}  // namespace rondo
