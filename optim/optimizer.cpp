@@ -2,7 +2,9 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/where.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -94,6 +96,30 @@ void lay_out(const NamedTensors& parameters) {
     }
   }
   memory.allocate();
+}
+
+bool is_half(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
+}
+
+/// Float32 copies of the parameters in half precision, in one allocation.
+std::vector<at::Tensor> make_masters(const NamedTensors& parameters) {
+  FlatMemory memory;
+  for (const NamedTensor& parameter : parameters) {
+    if (is_half(parameter.second)) {
+      memory.add_like(at::empty_like(parameter.second.detach(), at::kFloat));
+    }
+  }
+  const std::vector<at::Tensor> made = memory.allocate();
+  std::vector<at::Tensor> masters(parameters.size());
+  auto next = made.begin();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (is_half(parameters[i].second)) {
+      masters[i] = *next++;
+      masters[i].copy_(parameters[i].second.detach());
+    }
+  }
+  return masters;
 }
 
 bool matches(const ParamGroupOptions& group, const NamedTensor& parameter) {
@@ -252,7 +278,7 @@ std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters)
   return states;
 }
 
-void Optimizer::attach(const NamedTensors& parameters) {
+void Optimizer::attach(const NamedTensors& parameters, Masters masters) {
   if (!groups_.empty()) {
     throw UsageError("the optimizer is attached to a model already");
   }
@@ -262,11 +288,22 @@ void Optimizer::attach(const NamedTensors& parameters) {
   for (const ParamGroupOptions& options : group_options_) {
     groups.push_back(make_group(options));
   }
-  std::vector<NamedTensors> states = make_states(chosen);
+  masters_ =
+      masters == Masters::Float32 ? make_masters(chosen) : std::vector<at::Tensor>(chosen.size());
+  NamedTensors updated = chosen;
+  for (size_t i = 0; i < updated.size(); ++i) {
+    if (masters_[i].defined()) {
+      updated[i].second = masters_[i];
+    }
+  }
+  std::vector<NamedTensors> states = make_states(updated);
   lay_out(chosen);
-  for (size_t i = 0; i < chosen.size(); ++i) {
+  for (size_t i = 0; i < updated.size(); ++i) {
+    if (masters_[i].defined()) {
+      states[i].emplace_back("master", masters_[i]);
+    }
     groups[groups_of_chosen[i]].params.emplace_back(
-        chosen[i].first, chosen[i].second, std::move(states[i]));
+        updated[i].first, updated[i].second, std::move(states[i]));
   }
   const auto is_empty = [](const ParamGroup& group) { return group.params.empty(); };
   groups.erase(std::remove_if(groups.begin(), groups.end(), is_empty), groups.end());
@@ -275,7 +312,7 @@ void Optimizer::attach(const NamedTensors& parameters) {
   on_attached();
 }
 
-void Optimizer::step(const Evaluate& evaluate) {
+void Optimizer::step(const Evaluate& evaluate, const at::Tensor& skip) {
   if (groups_.empty()) {
     throw UsageError("the optimizer has no parameters yet: attach it to a model first");
   }
@@ -283,16 +320,77 @@ void Optimizer::step(const Evaluate& evaluate) {
     check_dense(parameter);
   }
   evaluate_ = &evaluate;
+  skip_ = &skip;
   const at::NoGradGuard no_grad;
+  if (!skip.defined() || skips_itself()) {
+    update_groups();
+  } else if (eager_only().empty()) {
+    update_unless(skip);
+  } else if (!skip.item<bool>()) {
+    update_groups();
+  }
+  round_masters();
+}
+
+void Optimizer::update_groups() {
   for (ParamGroup& group : groups_) {
     update(group);
   }
 }
 
-void Optimizer::zero_grad() {
-  for (NamedTensor& parameter : parameters_) {
-    parameter.second.mutable_grad().reset();
+void Optimizer::update_unless(const at::Tensor& skip) {
+  std::vector<at::Tensor> written;
+  for (const ParamGroup& group : groups_) {
+    for (const Parameter& parameter : group.params) {
+      written.push_back(parameter.value);
+      for (const NamedTensor& state : parameter.states()) {
+        if (!state.second.is_same(parameter.value)) {
+          written.push_back(state.second);
+        }
+      }
+    }
   }
+  std::vector<at::Tensor> before;
+  before.reserve(written.size());
+  for (const at::Tensor& tensor : written) {
+    before.push_back(tensor.clone());
+  }
+  update_groups();
+  for (size_t i = 0; i < written.size(); ++i) {
+    written[i].copy_(at::where(skip.to(written[i].device()), before[i], written[i]));
+  }
+}
+
+void Optimizer::round_masters() {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (masters_[i].defined()) {
+      parameters_[i].second.copy_(masters_[i]);
+    }
+  }
+}
+
+void Optimizer::gather_grads() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (masters_[i].defined()) {
+      check_dense(parameters_[i]);
+      const at::Tensor& grad = parameters_[i].second.grad();
+      masters_[i].mutable_grad() = grad.defined() ? grad.to(at::kFloat) : at::Tensor();
+    }
+  }
+}
+
+void Optimizer::follow_parameters() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (masters_[i].defined()) {
+      masters_[i].copy_(parameters_[i].second);
+    }
+  }
+}
+
+void Optimizer::zero_grad() {
+  bind_grads(false);
 }
 
 void Optimizer::keep_grads() {
@@ -320,14 +418,18 @@ void Optimizer::bind_grads(bool bound) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const bool is_kept = bound && i < kept_grads_.size() && parameters_[i].second.requires_grad();
     parameters_[i].second.mutable_grad() = is_kept ? kept_grads_[i] : at::Tensor();
+    if (masters_[i].defined()) {
+      masters_[i].mutable_grad().reset();
+    }
   }
 }
 
 std::vector<at::Tensor> Optimizer::grads() const {
   std::vector<at::Tensor> grads;
-  for (const NamedTensor& parameter : parameters_) {
-    if (parameter.second.grad().defined()) {
-      grads.push_back(parameter.second.grad());
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor& updated = masters_[i].defined() ? masters_[i] : parameters_[i].second;
+    if (updated.grad().defined()) {
+      grads.push_back(updated.grad());
     }
   }
   return grads;

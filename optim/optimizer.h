@@ -20,7 +20,7 @@ class Parameter {
   Parameter(std::string name, at::Tensor value, NamedTensors state);
 
   std::string name;  ///< as in the model's state, such as "layers.0.weight"
-  at::Tensor value;  ///< the module's own parameter
+  at::Tensor value;  ///< the module's own parameter, or its float32 master
 
   /// Undefined when the last backward did not reach the parameter.
   const at::Tensor& grad() const { return value.grad(); }
@@ -62,6 +62,9 @@ struct ParamGroupOptions {
   std::vector<std::pair<std::string, double>> numbers = {};
 };
 
+/// Whether weights in half precision are updated in float32.
+enum class Masters { None, Float32 };
+
 /// A tensor that an optimizer keeps for a parameter, of the parameter's dtype, zero at first.
 struct StateShape {
   std::string name;
@@ -100,16 +103,31 @@ class Optimizer {
   /// (docs/decisions/008): same elements, same tensors, also for views and detached aliases of
   /// them; at an address taken before there is nothing any more. What LibTorch's CPU allocator did
   /// not give stays: memory that is lent, mapped or shared with another process.
+  /// \param masters  Float32: each parameter in half precision gets a state "master", which groups
+  ///     show as the parameter's value. Updates change masters and round them into the model
   /// \throws UsageError  when a group gets no parameter, or there is nothing to train
   /// \throws NotSupportedError  when they are on several devices, or one is sparse
-  void attach(const NamedTensors& parameters);
+  void attach(const NamedTensors& parameters, Masters masters = Masters::None);
 
   /// Updates every group from the gradients; parameters without one are skipped.
   /// \param evaluate  where `needs_evaluate`; empty when the loss cannot be computed again, as at
   ///     the end of a group of batches
+  /// \param skip  0-dim bool: true leaves parameters and states as they are. The host does not
+  ///     read it, unless the optimizer is `eager_only`. Undefined: false
   /// \throws NotSupportedError  for a sparse gradient
   /// \capture safe
-  void step(const Evaluate& evaluate = {});
+  void step(const Evaluate& evaluate = {}, const at::Tensor& skip = {});
+
+  /// Gives masters the gradients of their parameters, in float32; called before an update.
+  /// \capture safe
+  void gather_grads();
+
+  /// Sets masters to their parameters: called when something else has written the model.
+  /// \capture safe
+  void follow_parameters();
+
+  /// The model's tensors that it trains.
+  const NamedTensors& trained() const { return parameters_; }
 
   /// Whether an update tries several points, as LBFGS does.
   virtual bool needs_evaluate() const { return false; }
@@ -135,7 +153,8 @@ class Optimizer {
   /// \capture host only
   void bind_grads(bool bound);
 
-  /// Defined gradients, in the order in which the parameters were attached.
+  /// Defined gradients, in the order in which the parameters were attached; of a parameter with a
+  /// master that of the master.
   std::vector<at::Tensor> grads() const;
 
   std::vector<ParamGroup>& groups() { return groups_; }
@@ -170,10 +189,19 @@ class Optimizer {
   /// Called at the end of `attach`.
   virtual void on_attached() {}
 
+  /// Whether `update` itself leaves everything as it is where `skip` says so. Else the base keeps
+  /// copies and puts them back.
+  virtual bool skips_itself() const { return false; }
+
   /// What the `step` that is running was given.
   const Evaluate& evaluate() const { return *evaluate_; }
 
+  const at::Tensor& skip() const { return *skip_; }
+
  private:
+  void update_groups();
+  void update_unless(const at::Tensor& skip);
+  void round_masters();
   ParamGroup make_group(const ParamGroupOptions& options) const;
   std::vector<size_t> groups_of(const NamedTensors& parameters) const;
   std::vector<NamedTensors> make_states(const NamedTensors& parameters) const;
@@ -186,7 +214,9 @@ class Optimizer {
   NamedTensors parameters_;              // of all groups, in the order of attach
   std::vector<at::Tensor> grad_memory_;  // one a parameter, or none yet: in one allocation
   std::vector<at::Tensor> kept_grads_;   // one a parameter; undefined where none was kept
+  std::vector<at::Tensor> masters_;      // one a parameter; undefined where it has none
   const Evaluate* evaluate_ = nullptr;   // during a step
+  const at::Tensor* skip_ = nullptr;     // during a step
 };
 
 }  // namespace rondo

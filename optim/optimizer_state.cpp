@@ -115,7 +115,9 @@ StateDict parameter_from_python(const Parameter& parameter, const StateDict* sav
     const bool is_counter = own.second.dim() == 0 && own.second.scalar_type() == at::kDouble;
     const StateValue* found = saved != nullptr ? saved->find(own.first) : nullptr;
     const bool is_number = found != nullptr && (!found->is_tensor() || is_counter);
-    if (saved == nullptr || saved->empty()) {
+    if (own.first == "master" && (saved == nullptr || saved->find(own.first) == nullptr)) {
+      made.set(own.first, own.second);
+    } else if (saved == nullptr || saved->empty()) {
       made.set(own.first, at::zeros_like(own.second));
     } else if (found == nullptr && is_counter) {
       made.set(own.first, number(1.0));

@@ -66,7 +66,8 @@ void RuleOptimizer::update(ParamGroup& group) {
                    std::move(states),
                    std::move(counters),
                    std::move(numbers),
-                   variant_);
+                   variant_,
+                   skip().defined() ? c10::IValue(skip()) : c10::IValue());
   update_->callBoxed(&stack);
 }
 

@@ -38,6 +38,8 @@ class RuleOptimizer : public Optimizer {
 
   void update(ParamGroup& group) final;
 
+  bool skips_itself() const final { return true; }
+
  private:
   const detail::UpdateOperator& op_;
   int64_t variant_;

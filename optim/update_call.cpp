@@ -1,6 +1,7 @@
 #include "optim/internal/update_call.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <utility>
@@ -81,12 +82,26 @@ void UpdateCall::operator()() {
     update_on_devices();
     return;
   }
+  if (is_skipped()) {
+    return;
+  }
   derive();
   update_elements<float>(kinds_.floats, rule_.update_floats);
   update_elements<double>(kinds_.doubles, rule_.update_doubles);
   for (const size_t i : kinds_.others) {
     update_tensors(i);
   }
+}
+
+bool UpdateCall::is_skipped() const {
+  if (!all_.skip.defined()) {
+    return false;
+  }
+  return all_.skip.is_cpu() ? *all_.skip.data_ptr<bool>() : all_.skip.item<bool>();
+}
+
+at::Tensor UpdateCall::unless_skipped(const at::Tensor& fresh, const at::Tensor& old) const {
+  return all_.skip.defined() ? at::where(all_.skip.to(old.device()), old, fresh) : fresh;
 }
 
 // Parameters that were always updated together have the same counts: the numbers of the one before
@@ -156,9 +171,15 @@ void UpdateCall::update_on_devices() {
     }
     const auto first = all_.counters.begin() + static_cast<std::ptrdiff_t>(i * counters);
     std::vector<at::Tensor> counts(first, first + static_cast<std::ptrdiff_t>(counters));
-    put(i, rule_.update_on_device(all_.numbers, counts, tensors_of(i)));
+    const std::vector<at::Tensor> old = tensors_of(i);
+    std::vector<at::Tensor> fresh = rule_.update_on_device(all_.numbers, counts, old);
+    for (size_t v = 0; v < fresh.size(); ++v) {
+      fresh[v] = unless_skipped(fresh[v], old[v == 0 ? 0 : v + 1]);  // between them is the gradient
+    }
+    put(i, fresh);
     for (size_t c = 0; c < counters; ++c) {
-      all_.counters[i * counters + c].copy_(counts[c]);
+      at::Tensor& counter = all_.counters[i * counters + c];
+      counter.copy_(unless_skipped(counts[c], counter));
     }
   }
 }

@@ -40,7 +40,8 @@ PreparedCall prepare(const UpdateOperator& op, const std::vector<c10::IValue>& a
                      arguments[2].toTensorVector(),
                      arguments[3].toTensorVector(),
                      arguments[4].toTensorVector(),
-                     arguments.size() > 6 ? arguments[6].toTensor() : at::Tensor()});
+                     arguments[6].isNone() ? at::Tensor() : arguments[6].toTensor(),
+                     arguments.size() > 7 ? arguments[7].toTensor() : at::Tensor()});
 }
 
 // Both overloads of every operator.
@@ -58,7 +59,7 @@ std::string schema(const std::string& name, bool is_scaled) {
   return fmt::format(
       "rondo::{}{}(Tensor(a!)[] params, Tensor{}[] grads, Tensor(b!)[] states, Tensor(c!)[] "
       "counters, "
-      "Tensor[] numbers, int variant{}) -> ()",
+      "Tensor[] numbers, int variant, Tensor? skip{}) -> ()",
       name,
       is_scaled ? std::string(".") + kScaled : "",
       is_scaled ? "(d!)" : "",

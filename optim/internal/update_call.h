@@ -18,6 +18,7 @@ struct UpdateArguments {
   std::vector<at::Tensor> states;
   std::vector<at::Tensor> counters;
   std::vector<at::Tensor> numbers;  ///< of the group, 0-dim float64
+  at::Tensor skip;                  ///< 0-dim bool: true changes nothing; undefined: false
   at::Tensor grad_scale;            ///< what gradients are multiplied by first; undefined: nothing
 };
 
@@ -34,6 +35,8 @@ class UpdateCall {
   void update_tensors(size_t i);
   void update_on_devices();
   std::vector<at::Tensor> tensors_of(size_t i) const;
+  bool is_skipped() const;
+  at::Tensor unless_skipped(const at::Tensor& fresh, const at::Tensor& old) const;
   void put(size_t i, const std::vector<at::Tensor>& values);
   template <class T>
   void update_elements(const UpdateParts& parts,

@@ -11,10 +11,11 @@ namespace rondo::detail {
 /// A dispatcher operator that updates parameters by a rule:
 ///
 ///   rondo::NAME_(Tensor(a!)[] params, Tensor[] grads, Tensor(b!)[] states, Tensor(c!)[] counters,
-///                Tensor[] numbers, int variant) -> ()
+///                Tensor[] numbers, int variant, Tensor? skip) -> ()
 ///
-/// and its overload `scaled`, which multiplies the gradients by a number first. Eager steps do not
-/// call that one: a pass of the traced backend makes it of a clipping and an update.
+/// which changes nothing where `skip` holds true, and its overload `scaled`, which multiplies the
+/// gradients by a number first. Eager steps do not call that one: a pass of the traced backend
+/// makes it of a clipping and an update.
 struct UpdateOperator {
   std::string name;                    ///< "adam_"
   std::vector<CompiledRule> variants;  ///< such as with and without momentum

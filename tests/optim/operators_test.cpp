@@ -43,7 +43,7 @@ void run_sgd(std::vector<at::Tensor> params,
   torch::jit::Stack stack;
   const c10::List<at::Tensor> none;
   const std::vector<at::Tensor> numbers = {lr, number(0), number(0), number(0)};
-  torch::jit::push(stack, params, grads, none, none, numbers, 0);
+  torch::jit::push(stack, params, grads, none, none, numbers, 0, c10::IValue());
   if (grad_scale.defined()) {
     torch::jit::push(stack, grad_scale);
   }

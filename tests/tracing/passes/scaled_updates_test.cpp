@@ -59,7 +59,8 @@ void update(const std::string& name,
                    states,
                    counters,
                    numbers,
-                   static_cast<int64_t>((*op)->variants.size()) - 1);
+                   static_cast<int64_t>((*op)->variants.size()) - 1,
+                   c10::IValue());
   c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), "").callBoxed(&stack);
 }
 
