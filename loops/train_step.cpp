@@ -50,9 +50,9 @@ Outputs forward(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
   LoggedSummaries summaries(trainer);
   const SummaryScope summary_scope(summaries);
-  const auto autocast =
-      trainer.step_slots().precision->autocast(trainer.state().backend->device().type());
-  Batch input = batch;
+  const PrecisionCallback& precision = *trainer.step_slots().precision;
+  const PrecisionScope scope = precision.scope();
+  Batch input = precision.cast(batch);
   trainer.call(hooks::on_before_forward, model, batch, input);
   Outputs outputs = run_forward(trainer, model, input);
   trainer.call(hooks::on_after_forward, model, outputs, batch);
@@ -86,7 +86,9 @@ const at::Tensor& loss_of(const Outputs& outputs, const Batch& batch) {
 void backward(Trainer& trainer, Outputs& outputs, const Batch& batch) {
   Model& model = *trainer.state().model;
   trainer.call(hooks::on_before_backward, model, outputs);
-  run_backward(trainer.options().model.name(), model.module(), loss_of(outputs, batch));
+  run_backward(trainer.options().model.name(),
+               model.module(),
+               trainer.step_slots().precision->scaled(loss_of(outputs, batch)));
   const GroupPhase& phase = trainer.state().phase;
   if (Optimizer* optimizer = trainer.state().optimizer.get();
       optimizer != nullptr && !phase.is_last) {
@@ -117,7 +119,7 @@ void update(Trainer& trainer, Optimizer& optimizer, const Optimizer::Evaluate& e
   SparsityCallback& sparsity = *trainer.step_slots().sparsity;
   sparsity.before_update();
   trainer.step_slots().precision->clip_gradients(optimizer);
-  optimizer.step(evaluate);
+  trainer.step_slots().precision->step(optimizer, evaluate);
   sparsity.after_update();
   trainer.call(hooks::on_after_optimizer_step, model, optimizer);
   trainer.call(hooks::on_before_optimizer_zero_grad, model, optimizer);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "callbacks/core/precision_callback.h"
 #include "core/error.h"
 #include "core/nan_sign.h"
 #include "trainer/trainer.h"
@@ -42,7 +43,9 @@ void require_finite(const at::Tensor& loss, Trainer& trainer) {
 
 void LossAccumCallback::setup(Trainer& trainer) {
   const c10::Device device = trainer.state().backend->device();
-  group_loss_ = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
+  const bool is_double = trainer.step_slots().precision->dtype_of_weights() == at::kDouble;
+  group_loss_ =
+      at::zeros({}, at::TensorOptions().dtype(is_double ? at::kDouble : at::kFloat).device(device));
 }
 
 void LossAccumCallback::on_train_step_end(Trainer& trainer,

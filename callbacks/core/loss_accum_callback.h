@@ -24,7 +24,8 @@ class LossAccumCallback : public CoreCallback {
   NamedTensors captured_state() override;
 
  private:
-  at::Tensor group_loss_;  // float32, 0-dim: sum over the batches of the running group
+  at::Tensor group_loss_;  // 0-dim, float64 with fp64, else float32: sum over the batches of the
+                           // running group
 };
 
 }  // namespace rondo

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "callbacks/core/precision_callback.h"
 #include "models/model_state.h"
+#include "models/module_dtype.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -40,6 +42,10 @@ std::function<void()> giving_back_modes(torch::nn::Module& module) {
 void ModelCallback::setup(Trainer& trainer) {
   State& state = trainer.state();
   state.model = trainer.options().model.make();
+  const at::ScalarType dtype = trainer.step_slots().precision->dtype_of_weights();
+  if (dtype != at::kFloat) {
+    set_floating_dtype(state.model->module(), dtype);
+  }
   state.model->module().to(state.backend->device());
 }
 

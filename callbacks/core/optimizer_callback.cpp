@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "callbacks/core/precision_callback.h"
 #include "checkpoint/state_layout.h"
 #include "core/error.h"
 #include "models/model_state.h"
@@ -22,11 +23,9 @@ bool is_scheduled(const State& state, const ParamGroup& group, const std::string
 }
 
 bool trains(const Optimizer& optimizer, const at::Tensor& parameter) {
-  const std::vector<ParamGroup>& groups = optimizer.groups();
-  return std::any_of(groups.begin(), groups.end(), [&](const ParamGroup& group) {
-    return std::any_of(group.params.begin(), group.params.end(), [&](const Parameter& own) {
-      return own.value.is_same(parameter);
-    });
+  const NamedTensors& trained = optimizer.trained();
+  return std::any_of(trained.begin(), trained.end(), [&](const NamedTensor& own) {
+    return own.second.is_same(parameter);
   });
 }
 
@@ -60,7 +59,10 @@ void OptimizerCallback::setup(Trainer& trainer) {
     return;
   }
   trainer.state().optimizer = trainer.options().optimizer.make();
-  trainer.state().optimizer->attach(named_parameters(trainer.state().model->module()));
+  const PrecisionCallback& precision = *trainer.step_slots().precision;
+  trainer.state().optimizer->attach(named_parameters(trainer.state().model->module()),
+                                    precision.masters());
+  precision.check_optimizer(*trainer.state().optimizer);
   const std::string eager_only = trainer.state().optimizer->eager_only();
   if (!eager_only.empty() && trainer.options().backend.mode != "eager") {
     throw UsageError(eager_only);
@@ -77,6 +79,9 @@ void OptimizerCallback::on_fit_start(Trainer& trainer, const DataLoader&, const 
   if (!trainer.state().optimizer) {
     throw UsageError(
         "fit needs an optimizer: set TrainerOptions::optimizer ([trainer.init.optimizer.AdamW])");
+  }
+  if (trainer.state().global_step() == 0) {
+    trainer.state().optimizer->follow_parameters();  // a program may have set weights
   }
   log_weight_decay(trainer);
 }
@@ -135,6 +140,7 @@ void OptimizerCallback::on_load_checkpoint(Trainer& trainer, const StateDict& st
     trainer.state().optimizer->load(saved->as_dict());
     warn_of_other_numbers(trainer);
   } else {
+    trainer.state().optimizer->follow_parameters();
     trainer.log().info("the checkpoint holds no optimizer state: the optimizer starts afresh");
   }
 }

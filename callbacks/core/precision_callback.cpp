@@ -1,7 +1,10 @@
 #include "callbacks/core/precision_callback.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/logical_or.h>
+#include <fmt/format.h>
 
+#include "callbacks/core/precision_speed.h"
 #include "core/error.h"
 #include "core/require.h"
 #include "core/torch_compat.h"
@@ -10,18 +13,122 @@
 
 namespace rondo {
 
-PrecisionCallback::AutocastScope::AutocastScope(bool is_on, c10::DeviceType device)
-    : is_on_(is_on), device_(device) {
-  if (is_on_) {
+namespace {
+
+void check(const PrecisionOptions& o) {
+  const auto positive = [](const char* name, const std::optional<double>& value) {
+    detail::require(value.value_or(1.0) > 0.0, name, "> 0", value.value_or(1.0));
+  };
+  const bool is_known = o.dtype == "fp32" || o.dtype == "fp64" || o.dtype == "bf16" ||
+                        o.dtype == "fp16" || o.dtype == "bf16_pure";
+  detail::require(is_known,
+                  "precision.dtype",
+                  "\"fp32\", \"fp64\", \"bf16\", \"fp16\" or \"bf16_pure\"",
+                  o.dtype);
+  const bool is_way = o.on_unsupported == "fallback" || o.on_unsupported == "error" ||
+                      o.on_unsupported == "emulate";
+  detail::require(is_way,
+                  "precision.on_unsupported",
+                  "\"fallback\", \"error\" or \"emulate\"",
+                  o.on_unsupported);
+  positive("precision.max_gradient_norm", o.max_gradient_norm);
+  positive("precision.max_gradient_value", o.max_gradient_value);
+  positive("precision.loss_scaling_factor", o.loss_scaling_factor);
+  positive("precision.initial_loss_scale", o.initial_loss_scale);
+  positive("precision.min_loss_scale", o.min_loss_scale);
+  positive("precision.max_loss_scale", o.max_loss_scale);
+  detail::require(
+      o.steps_per_increase >= 1, "precision.steps_per_increase", ">= 1", o.steps_per_increase);
+  detail::require(
+      o.loss_scale_growth > 1.0, "precision.loss_scale_growth", "> 1", o.loss_scale_growth);
+  detail::require(o.loss_scale_backoff > 0.0 && o.loss_scale_backoff < 1.0,
+                  "precision.loss_scale_backoff",
+                  "between 0 and 1",
+                  o.loss_scale_backoff);
+  const bool is_ordered = o.loss_scaling_factor ||
+                          (o.initial_loss_scale >= o.min_loss_scale &&
+                           o.initial_loss_scale <= o.max_loss_scale.value_or(o.initial_loss_scale));
+  detail::require(is_ordered,
+                  "precision.initial_loss_scale",
+                  "from min_loss_scale to max_loss_scale",
+                  o.initial_loss_scale);
+  if (o.max_gradient_norm && o.max_gradient_value) {
+    throw UsageError(
+        "precision: max_gradient_norm and max_gradient_value exclude each other; give one of them");
+  }
+  check_operator_names(o.float32_operators);
+}
+
+std::optional<at::ScalarType> autocast_of(const PrecisionChoice& choice) {
+  if (choice.dtype == "bf16") {
+    return at::kBFloat16;
+  }
+  return choice.dtype == "fp16" && !choice.is_emulated ? std::optional(at::kHalf) : std::nullopt;
+}
+
+/// Losses of bfloat16 logits are computed in float32: three digits do not show a run's progress.
+const std::vector<std::string>& losses() {
+  static const std::vector<std::string> names = {
+      "*_loss", "nll_loss*", "kl_div", "binary_cross_entropy*"};
+  return names;
+}
+
+OperatorPrecision operators_of(const PrecisionChoice& choice, const PrecisionOptions& options) {
+  OperatorPrecision operators;
+  operators.in_float32 = options.float32_operators;
+  const auto add = [&](const std::vector<std::string>& names) {
+    operators.in_float32.insert(operators.in_float32.end(), names.begin(), names.end());
+  };
+  if (choice.is_emulated) {
+    operators.emulates_float16 = true;
+    add(operators_best_in_float32());
+  } else if (choice.dtype == "bf16_pure") {
+    operators.rounded_to = at::kBFloat16;
+    add(losses());
+  } else if (choice.dtype == "fp32" || choice.dtype == "fp64") {
+    operators.in_float32.clear();
+  }
+  return operators;
+}
+
+GradScaler::Options scaler_options(const PrecisionOptions& options) {
+  GradScaler::Options scaler;
+  scaler.is_dynamic = !options.loss_scaling_factor;
+  scaler.initial = options.loss_scaling_factor.value_or(options.initial_loss_scale);
+  scaler.growth = options.loss_scale_growth;
+  scaler.backoff = options.loss_scale_backoff;
+  scaler.steps_per_increase = options.steps_per_increase;
+  scaler.least = options.min_loss_scale;
+  scaler.most = options.max_loss_scale;
+  return scaler;
+}
+
+[[noreturn]] void fail_at_least_scale(const Trainer& trainer, double least) {
+  throw NonFiniteLossError(fmt::format(
+      "update {} has gradients that are not finite although the loss scale has fallen to {}, its "
+      "minimum: the model leaves float16's range; lower lr, keep operators in float32 "
+      "(precision.float32_operators), set precision.min_loss_scale, or use precision.dtype = "
+      "\"bf16\"",
+      trainer.state().global_step(),
+      least));
+}
+
+}  // namespace
+
+PrecisionScope::PrecisionScope(std::optional<at::ScalarType> autocast,
+                               c10::DeviceType device,
+                               const OperatorPrecision& operators)
+    : operators_(operators), autocast_(autocast), device_(device) {
+  if (autocast_) {
     was_on_ = compat::autocast_enabled(device_);
     compat::set_autocast(device_, true);
-    compat::set_autocast_dtype(device_, at::kBFloat16);
+    compat::set_autocast_dtype(device_, *autocast_);
     at::autocast::increment_nesting();
   }
 }
 
-PrecisionCallback::AutocastScope::~AutocastScope() {
-  if (is_on_) {
+PrecisionScope::~PrecisionScope() {
+  if (autocast_) {
     if (at::autocast::decrement_nesting() == 0) {
       at::autocast::clear_cache();
     }
@@ -31,18 +138,128 @@ PrecisionCallback::AutocastScope::~AutocastScope() {
 
 void PrecisionCallback::pre_setup(Trainer& trainer) {
   options_ = trainer.options().precision;
-  const double norm = options_.max_gradient_norm.value_or(1.0);
-  const double limit = options_.max_gradient_value.value_or(1.0);
-  detail::require(options_.dtype == "fp32" || options_.dtype == "bf16",
-                  "precision.dtype",
-                  "\"fp32\" or \"bf16\"",
-                  options_.dtype);
-  detail::require(norm > 0.0, "precision.max_gradient_norm", "> 0", norm);
-  detail::require(limit > 0.0, "precision.max_gradient_value", "> 0", limit);
-  if (options_.max_gradient_norm && options_.max_gradient_value) {
-    throw UsageError(
-        "precision: max_gradient_norm and max_gradient_value exclude each other; give one of them");
+  check(options_);
+  const c10::Device device = trainer.state().backend->device();
+  device_ = device.type();
+  choice_ = choose_precision(
+      options_, device, [&](at::ScalarType dtype) { return can_compute(device, dtype); });
+  if (!choice_.note.empty()) {
+    trainer.log().warning(choice_.note);
   }
+  autocast_ = autocast_of(choice_);
+  operators_ = operators_of(choice_, options_);
+}
+
+void PrecisionCallback::setup(Trainer& trainer) {
+  if (choice_.dtype == "fp16") {
+    scaler_ =
+        std::make_unique<GradScaler>(scaler_options(options_), trainer.state().backend->device());
+  }
+}
+
+void PrecisionCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  if (device_ == c10::kCPU && (choice_.dtype == "bf16" || choice_.dtype == "bf16_pure")) {
+    const std::string note = slowness_note(choice_.dtype, relative_time_of_bf16());
+    if (!note.empty()) {
+      trainer.log().info(note);
+    }
+  }
+}
+
+void PrecisionCallback::on_before_optimizer_step(Trainer&, Model&, Optimizer& optimizer) {
+  optimizer.gather_grads();
+  if (scaler_) {
+    found_bad_.emplace_back(&optimizer, scaler_->unscale_(optimizer.grads()));
+  }
+}
+
+void PrecisionCallback::on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) {
+  if (found_bad_.empty()) {
+    return;
+  }
+  at::Tensor is_bad = found_bad_.front().second;
+  for (size_t i = 1; i < found_bad_.size(); ++i) {
+    is_bad = at::logical_or(is_bad, found_bad_[i].second);
+  }
+  found_bad_.clear();
+  const at::Tensor scale = scaler_->scale().clone();
+  const at::Tensor is_least = scaler_->move_on(is_bad);
+  if (options_.log_loss_scale.value_or(scaler_->options().is_dynamic)) {
+    trainer.log_metrics({{"loss_scale", scale}, {"skipped_steps", scaler_->skipped_steps()}});
+  }
+  trainer.defer({is_least}, [&trainer, least = scaler_->options().least](const auto& values) {
+    if (values[0].template item<bool>()) {
+      fail_at_least_scale(trainer, least);
+    }
+  });
+}
+
+NamedTensors PrecisionCallback::captured_state() {
+  return scaler_ ? scaler_->captured_state() : NamedTensors();
+}
+
+void PrecisionCallback::on_save_checkpoint(Trainer&, StateDict& state) {
+  if (scaler_) {
+    state.set("grad_scaler", scaler_->state_dict());
+  }
+}
+
+void PrecisionCallback::check_checkpoint(Trainer&, const StateDict& state) {
+  const StateValue* saved = state.find("grad_scaler");
+  if (scaler_ && saved != nullptr) {
+    scaler_->check(saved->as_dict());
+  }
+}
+
+void PrecisionCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
+  if (!scaler_) {
+    return;
+  }
+  if (const StateValue* saved = state.find("grad_scaler")) {
+    scaler_->load(saved->as_dict());
+  } else {
+    trainer.log().info("the checkpoint holds no loss scale: it starts afresh");
+  }
+}
+
+at::ScalarType PrecisionCallback::dtype_of_weights() const {
+  if (choice_.dtype == "fp64") {
+    return at::kDouble;
+  }
+  return choice_.dtype == "bf16_pure" ? at::kBFloat16 : at::kFloat;
+}
+
+Masters PrecisionCallback::masters() const {
+  return choice_.dtype == "bf16_pure" ? Masters::Float32 : Masters::None;
+}
+
+void PrecisionCallback::check_optimizer(const Optimizer& optimizer) const {
+  if (choice_.dtype == "bf16_pure" && !optimizer.eager_only().empty()) {
+    throw UsageError(
+        "precision.dtype = \"bf16_pure\" keeps float32 masters, which only rondo's optimizers "
+        "update: choose one of those");
+  }
+  if (choice_.dtype == "fp16" && optimizer.needs_evaluate()) {
+    throw UsageError(
+        "precision.dtype = \"fp16\" scales the loss, and the optimizer computes the loss several "
+        "times in an update: use \"bf16\" or \"fp32\" with it");
+  }
+}
+
+Batch PrecisionCallback::cast(const Batch& batch) const {
+  const at::ScalarType dtype = dtype_of_weights();
+  if (dtype == at::kFloat) {
+    return batch;
+  }
+  Batch cast;
+  for (const auto& [name, tensor] : batch.items()) {
+    cast.set(name, tensor.is_floating_point() ? tensor.to(dtype) : tensor);
+  }
+  return cast;
+}
+
+at::Tensor PrecisionCallback::scaled(const at::Tensor& loss) const {
+  return scaler_ ? scaler_->scaled(loss) : loss;
 }
 
 void PrecisionCallback::clip_gradients(Optimizer& optimizer) const {
@@ -51,6 +268,16 @@ void PrecisionCallback::clip_gradients(Optimizer& optimizer) const {
   } else if (options_.max_gradient_value) {
     clip_by_value_(optimizer.grads(), *options_.max_gradient_value);
   }
+}
+
+void PrecisionCallback::step(Optimizer& optimizer, const Optimizer::Evaluate& evaluate) const {
+  for (const auto& [unscaled, is_bad] : found_bad_) {
+    if (unscaled == &optimizer) {
+      optimizer.step(evaluate, is_bad);
+      return;
+    }
+  }
+  optimizer.step(evaluate);
 }
 
 }  // namespace rondo

@@ -1,51 +1,104 @@
 #pragma once
 
 #include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "backends/operator_precision.h"
 #include "callbacks/callback.h"
+#include "callbacks/core/precision_choice.h"
 #include "callbacks/core/precision_options.h"
+#include "optim/grad_scaler.h"
+#include "optim/optimizer.h"
 
 namespace rondo {
 
+/// The number format of a forward for as long as it lives. The cache of autocast is cleared at the
+/// end, so that no cast from outside ends up in a recorded step.
+class PrecisionScope {
+ public:
+  PrecisionScope(std::optional<at::ScalarType> autocast,
+                 c10::DeviceType device,
+                 const OperatorPrecision& operators);
+  PrecisionScope(const PrecisionScope&) = delete;
+  PrecisionScope& operator=(const PrecisionScope&) = delete;
+  ~PrecisionScope();
+
+ private:
+  OperatorPrecisionScope operators_;
+  std::optional<at::ScalarType> autocast_;
+  c10::DeviceType device_;
+  bool was_on_ = false;
+};
+
 /// The arithmetic of a step and what is done to gradients before the update; fills slot
-/// `precision`. fp32 runs the step as written; bf16 runs forward under autocast, parameters stay
-/// float32.
+/// `precision`. fp32 and fp64 run the step as written; bf16 and fp16 run forward under autocast,
+/// parameters stay float32; with bf16_pure they are bfloat16, and the optimizer keeps masters. fp16
+/// scales the loss; an update with a gradient that is not finite is skipped.
 class PrecisionCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "precision";
 
-  /// Autocast for as long as it lives; its cache is cleared at the end, so that no cast from
-  /// outside ends up in a recorded step.
-  class AutocastScope {
-   public:
-    AutocastScope(bool is_on, c10::DeviceType device);
-    AutocastScope(const AutocastScope&) = delete;
-    AutocastScope& operator=(const AutocastScope&) = delete;
-    ~AutocastScope();
-
-   private:
-    bool is_on_;
-    c10::DeviceType device_;
-    bool was_on_ = false;
-  };
-
   /// \throws UsageError  naming the option that is out of range
+  /// \throws NotSupportedError  when the device lacks the format and no other is to be taken
   void pre_setup(Trainer& trainer) override;
+  void setup(Trainer& trainer) override;
 
-  AutocastScope autocast(c10::DeviceType device) const {
-    return AutocastScope(options_.dtype == "bf16", device);
-  }
+  /// Says so where bfloat16 is slower than float32.
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
 
-  const std::string& dtype() const { return options_.dtype; }
+  /// Unscales gradients, or gives those of weights in half precision to their masters.
+  void on_before_optimizer_step(Trainer& trainer, Model&, Optimizer& optimizer) override;
+
+  /// Moves the loss scale on, once an update whatever stepped in it.
+  void on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) override;
+  NamedTensors captured_state() override;
+  void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
+  void check_checkpoint(Trainer& trainer, const StateDict& state) override;
+  void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+  PrecisionScope scope() const { return PrecisionScope(autocast_, device_, operators_); }
+
+  /// What the run computes in, which is not the option where the device lacks that.
+  const std::string& dtype() const { return choice_.dtype; }
+
+  /// float64 with fp64, bfloat16 with bf16_pure, else float32.
+  at::ScalarType dtype_of_weights() const;
+
+  Masters masters() const;
+
+  /// \throws UsageError  when the optimizer cannot do what the precision needs
+  void check_optimizer(const Optimizer& optimizer) const;
+
+  /// A batch whose floating-point tensors have the dtype of the weights; with autocast as it is.
+  /// \capture safe
+  Batch cast(const Batch& batch) const;
+
+  /// The loss to go backward.  \capture safe
+  at::Tensor scaled(const at::Tensor& loss) const;
 
   /// Clips by norm or by value, as asked.  \capture safe: tensor work only
   void clip_gradients(Optimizer& optimizer) const;
 
+  /// Updates, unless a gradient was not finite when it was unscaled.  \capture safe
+  void step(Optimizer& optimizer, const Optimizer::Evaluate& evaluate = {}) const;
+
+  /// Null where the loss is not scaled.
+  const GradScaler* scaler() const { return scaler_.get(); }
+
  private:
   PrecisionOptions options_;
+  PrecisionChoice choice_;
+  OperatorPrecision operators_;
+  std::optional<at::ScalarType> autocast_;
+  c10::DeviceType device_ = c10::kCPU;
+  std::unique_ptr<GradScaler> scaler_;
+  std::vector<std::pair<const Optimizer*, at::Tensor>> found_bad_;  // during a step
 };
 
 }  // namespace rondo

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace rondo {
+
+/// How many times as long forward and backward of a small network take on the CPU under bfloat16
+/// autocast as in float32, measured now with this thread count; some milliseconds.
+double relative_time_of_bf16();
+
+/// What a run says of it; "" where bfloat16 is not slower.
+std::string slowness_note(const std::string& dtype, double relative_time);
+
+}  // namespace rondo
