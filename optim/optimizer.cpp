@@ -372,10 +372,12 @@ void Optimizer::round_masters() {
 void Optimizer::gather_grads() {
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (masters_[i].defined()) {
+    at::Tensor& grad = parameters_[i].second.mutable_grad();
+    if (masters_[i].defined() && grad.defined()) {
       check_dense(parameters_[i]);
-      const at::Tensor& grad = parameters_[i].second.grad();
-      masters_[i].mutable_grad() = grad.defined() ? grad.to(at::kFloat) : at::Tensor();
+      at::Tensor& sum = masters_[i].mutable_grad();
+      sum = sum.defined() ? sum.add_(grad) : grad.to(at::kFloat);
+      grad.reset();
     }
   }
 }
@@ -397,8 +399,8 @@ void Optimizer::keep_grads() {
   const at::NoGradGuard no_grad;
   if (grad_memory_.empty()) {
     FlatMemory memory;
-    for (const NamedTensor& parameter : parameters_) {
-      memory.add_like(parameter.second);
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      memory.add_like(masters_[i].defined() ? masters_[i] : parameters_[i].second);
     }
     grad_memory_ = memory.allocate();
     kept_grads_.resize(grad_memory_.size());
@@ -406,10 +408,19 @@ void Optimizer::keep_grads() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     check_dense(parameters_[i]);
     at::Tensor& grad = parameters_[i].second.mutable_grad();
-    if (grad.defined() && !grad.is_same(grad_memory_[i])) {
+    at::Tensor& kept = masters_[i].defined() ? masters_[i].mutable_grad() : grad;
+    if (!grad.defined() || grad.is_same(grad_memory_[i])) {
+      continue;
+    }
+    if (kept.is_same(grad_memory_[i])) {
+      kept.add_(grad);  // in a master, where autograd does not add
+    } else {
       kept_grads_[i] = grad_memory_[i];
       kept_grads_[i].copy_(grad);
-      grad = kept_grads_[i];
+      kept = kept_grads_[i];
+    }
+    if (masters_[i].defined()) {
+      grad.reset();
     }
   }
 }
@@ -417,9 +428,10 @@ void Optimizer::keep_grads() {
 void Optimizer::bind_grads(bool bound) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const bool is_kept = bound && i < kept_grads_.size() && parameters_[i].second.requires_grad();
-    parameters_[i].second.mutable_grad() = is_kept ? kept_grads_[i] : at::Tensor();
+    const at::Tensor kept = is_kept ? kept_grads_[i] : at::Tensor();
+    parameters_[i].second.mutable_grad() = masters_[i].defined() ? at::Tensor() : kept;
     if (masters_[i].defined()) {
-      masters_[i].mutable_grad().reset();
+      masters_[i].mutable_grad() = kept;
     }
   }
 }

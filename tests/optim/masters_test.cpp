@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -98,6 +99,33 @@ TEST_CASE("gradients are the masters', in float32, and are undefined after zero_
   optimizer.zero_grad();
   CHECK(optimizer.grads().empty());
   CHECK(!half[0].second.grad().defined());
+}
+
+TEST_CASE("gradients of a group of batches add up in float32") {
+  const at::Tensor weight = torch::ones({2}, at::kBFloat16).requires_grad_();
+  Sgd optimizer({1.0});
+  optimizer.attach({{"w", weight}}, Masters::Float32);
+  const auto give = [&](double value) {
+    weight.mutable_grad() = at::full({2}, value, at::kBFloat16);
+  };
+  for (int update = 0; update < 2; ++update) {
+    give(1.0);
+    optimizer.keep_grads();
+    CHECK(!weight.grad().defined());
+    give(std::ldexp(1.0, -10));
+    optimizer.keep_grads();
+    give(std::ldexp(1.0, -12));
+    optimizer.gather_grads();
+    const double sum = 1.0 + std::ldexp(1.0, -10) + std::ldexp(1.0, -12);
+    CHECK(optimizer.grads()[0][0].item<double>() == sum);
+    optimizer.zero_grad();
+    CHECK(optimizer.grads().empty());
+  }
+  optimizer.bind_grads(true);
+  CHECK(optimizer.grads().size() == 1);
+  CHECK(!weight.grad().defined());
+  optimizer.bind_grads(false);
+  CHECK(optimizer.grads().empty());
 }
 
 TEST_CASE("masters are saved as a state and loaded in place; a model that was written sets them") {
