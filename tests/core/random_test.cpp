@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 using namespace rondo;
@@ -28,6 +29,19 @@ TEST_CASE("an order is a permutation, another one in each epoch") {
   std::iota(all.begin(), all.end(), 0);
   CHECK(first == all);
   CHECK(permutation(0, 1, 0).empty());
+}
+
+TEST_CASE("every order is as likely as any other") {
+  constexpr int kOrders = 6;  // of three elements
+  constexpr int kOfEach = 1000;
+  std::map<std::vector<int64_t>, int> counts;
+  for (uint64_t seed = 0; seed < kOrders * kOfEach; ++seed) {
+    ++counts[permutation(3, seed, 0)];
+  }
+  CHECK(counts.size() == kOrders);
+  for (const auto& [order, count] : counts) {
+    CHECK(std::abs(count - kOfEach) < 200);  // some seven standard deviations
+  }
 }
 
 TEST_CASE("uniform and normal numbers have their moments") {

@@ -57,4 +57,27 @@ TEST_CASE("where the rest of an epoch makes no batch, the next epoch begins") {
   }
 }
 
+TEST_CASE("each batch knows its position in its group, and a group ends with its epoch") {
+  struct Position {
+    bool is_first;
+    bool is_last;
+    int64_t size;
+    bool ends_epoch;
+  };
+
+  GroupedStream stream(loader_of(100, 32, false), 3, 1, {});  // four batches, the last of four rows
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (const Position& one : {Position{true, false, 3, false},
+                                Position{false, false, 3, false},
+                                Position{false, true, 3, false},
+                                Position{true, true, 1, true}}) {
+      const GroupedBatch batch = stream.next();
+      CHECK(batch.phase.is_first == one.is_first);
+      CHECK(batch.phase.is_last == one.is_last);
+      CHECK(batch.phase.size == one.size);
+      CHECK(batch.ends_epoch == one.ends_epoch);
+    }
+  }
+}
+
 TEST_SUITE_END();

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -143,6 +144,20 @@ TEST_CASE("a share of a run in samples is in samples") {
   CHECK_FALSE(plan.updates_of_stretch(after));
   options.max_steps = 50;
   CHECK(RunPlan(options, {}, 10).length().total == Time(50));
+}
+
+TEST_CASE("what is left until the next validation, or until the end of the run, is known") {
+  LoopOptions options;
+  options.max_steps = 10;
+  options.eval_frequency = 4;
+  const RunPlan plan(options, {}, std::nullopt);
+  Timestamp now;
+  for (const auto& [update, left] : std::vector<std::pair<int64_t, int64_t>>{
+           {0, 4}, {3, 1}, {4, 4}, {7, 1}, {8, 2}, {9, 1}, {10, 0}}) {
+    CAPTURE(update);
+    now.update = update;
+    CHECK(plan.updates_of_stretch(now) == left);
+  }
 }
 
 TEST_CASE("C37: a fraction of a run whose length is unknown is refused") {
