@@ -2,7 +2,6 @@
 
 #include "cli/record_commands.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@
 #include "cli/text_table.h"
 #include "core/error.h"
 #include "core/glob.h"
-#include "record/chart.h"
+#include "record/run_charts.h"
 #include "record/run_record.h"
 
 namespace rondo {
@@ -30,11 +29,6 @@ namespace {
 
 std::string number(double value) {
   return fmt::format("{:.5g}", value);
-}
-
-std::string duration(double seconds) {
-  const auto whole = static_cast<int64_t>(std::llround(std::max(seconds, 0.0)));
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 /// Keys of a configuration that are not the same in all runs; those of places are left out, which
@@ -263,7 +257,7 @@ int list_runs(const CommandLine& line) {
     std::vector<std::string> row = {name_below(run.directory, root),
                                     to_string(run.status),
                                     updates_of(run),
-                                    duration(run.end - run.begin)};
+                                    duration_text(run.end - run.begin)};
     for (const std::string& metric : metrics) {
       row.push_back(result_of(run, metric));
     }
@@ -274,29 +268,6 @@ int list_runs(const CommandLine& line) {
   }
   std::cout << text_table(rows);
   return 0;
-}
-
-constexpr size_t kMostPoints = 4000;  // of a line that is drawn
-
-/// Of a long line the least and the greatest value of each piece.
-ChartLine line_of(const std::string& name, const std::vector<RecordPoint>& points) {
-  ChartLine line{name, {}, {}};
-  const size_t piece = points.size() > kMostPoints ? points.size() / (kMostPoints / 2) : 1;
-  for (size_t begin = 0; begin < points.size(); begin += piece) {
-    const auto first = points.begin() + static_cast<std::ptrdiff_t>(begin);
-    const auto last =
-        points.begin() + static_cast<std::ptrdiff_t>(std::min(begin + piece, points.size()));
-    auto [least, most] = std::minmax_element(
-        first, last, [](const auto& a, const auto& b) { return a.value < b.value; });
-    if (most < least) {
-      std::swap(least, most);
-    }
-    for (const auto& point : piece == 1 ? std::vector{*least} : std::vector{*least, *most}) {
-      line.x.push_back(static_cast<double>(point.step));
-      line.y.push_back(point.value);
-    }
-  }
-  return line;
 }
 
 int terminal_columns() {
@@ -327,23 +298,14 @@ std::string known_metrics(const std::vector<RunRecord>& runs) {
 
 int plot(const CommandLine& line) {
   const std::vector<RunRecord> runs = named_runs(line.files);
-  std::vector<std::string> metrics =
+  const std::vector<std::string> metrics =
       line.metrics.empty() ? usual_metrics(runs) : matching_metrics(runs, line.metrics);
   if (metrics.empty()) {
     throw UsageError(fmt::format("no metric fits {}; recorded: {}",
                                  line.metrics.empty() ? "\"loss\"" : line.metrics.front(),
                                  known_metrics(runs)));
   }
-  std::vector<Chart> charts;
-  for (const std::string& metric : metrics) {
-    Chart chart{metric, {}};
-    for (const RunRecord& run : runs) {
-      if (const auto points = run.metrics.find(metric); points != run.metrics.end()) {
-        chart.lines.push_back(line_of(run.name, points->second));
-      }
-    }
-    charts.push_back(std::move(chart));
-  }
+  const std::vector<Chart> charts = charts_of(runs, metrics);
   if (!line.output.empty()) {
     std::ofstream file(line.output, std::ios::binary);
     file << svg_charts(charts);
@@ -386,7 +348,7 @@ int diff(const CommandLine& line) {
       {"", a.name, b.name},
       {"status", to_string(a.status), to_string(b.status)},
       {"updates", updates_of(a), updates_of(b)},
-      {"time", duration(a.end - a.begin), duration(b.end - b.begin)},
+      {"time", duration_text(a.end - a.begin), duration_text(b.end - b.begin)},
       {"version", a.version, b.version}};
   for (const std::string& key : differing_keys(runs)) {
     rows.push_back({key, value_or(a.config, key), value_or(b.config, key)});

@@ -65,7 +65,11 @@ void print_summary(const FitResult& result, const std::vector<std::string>& vali
   if (result.last_checkpoint) {
     text += "; checkpoint " + result.last_checkpoint->string();
   }
-  text += "; artifacts in " + result.artifact_dir.string();
+  std::error_code error;
+  const bool has_summary = std::filesystem::exists(result.artifact_dir / "summary.md", error);
+  text += fmt::format("; {} in {}",
+                      has_summary ? "summary.md, results.svg and other artifacts" : "artifacts",
+                      result.artifact_dir.string());
   for (const EagerSteps& steps : result.eager_steps) {
     text += fmt::format("\nstep {} ran as it is written {} times, in {:.0f} % of the time: {}",
                         steps.name,

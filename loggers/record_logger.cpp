@@ -12,7 +12,9 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/registry.h"
+#include "core/report_file.h"
 #include "core/version.h"
+#include "record/run_charts.h"
 #include "record/run_record.h"
 #include "trainer/trainer.h"
 
@@ -110,6 +112,25 @@ void RecordLogger::end_session(const char* status, const std::string& reason) {
   is_open_ = false;
   file_.flush();
   lock_ = detail::FileDescriptor(-1);
+  write_summary();
+}
+
+void RecordLogger::write_summary() {
+  constexpr uintmax_t kMostBytes = uintmax_t{256} << 20;  // some seconds of reading
+  std::error_code error;
+  if (fs::file_size(file_.path(), error) > kMostBytes || error) {
+    trainer_->log().info(
+        fmt::format("{} is too long for a summary; `rondo plot` draws it", file_.path().string()));
+    return;
+  }
+  try {
+    const RunRecord run = read_record(file_.path());
+    const fs::path& directory = trainer_->state().artifact_dir;
+    write_report(trainer_->log(), directory / "summary.md", summary_of(run));
+    write_report(trainer_->log(), directory / "results.svg", svg_charts(charts_of(run)));
+  } catch (const DataError& unreadable) {
+    trainer_->log().warning(unreadable.what());
+  }
 }
 
 void RecordLogger::on_after_save_checkpoint(Trainer& trainer, const fs::path& path) {

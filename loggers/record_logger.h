@@ -12,7 +12,9 @@ namespace rondo {
 /// Writes the record of a fit, `<model_dir>/record.jsonl`, which `rondo runs`, `plot` and `diff`
 /// read: `docs/record_format.md`. Nothing is cut from it. A fit that resumes says at which update,
 /// and readers pass over what it does again. While it goes on, the file is locked (`flock`), which
-/// tells readers that the run is alive. Validations and predictions outside of a fit write nothing.
+/// tells readers that the run is alive. At its end it writes `summary.md` and `results.svg`, with
+/// its metrics and their curves, into the artifact directory. Validations and predictions outside
+/// of a fit write nothing.
 class RecordLogger final : public Logger {
  public:
   /// \throws IoError  when the file cannot be written
@@ -32,6 +34,7 @@ class RecordLogger final : public Logger {
   void write(const char* kind, int64_t update, const std::string& members);
   void tell_direction(const std::string& metric, int64_t update);
   void lock();
+  void write_summary();
 
   Trainer* trainer_ = nullptr;
   TextFile file_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/file_system.h"
 #include "record/run_record.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
@@ -84,6 +85,17 @@ TEST_CASE("a fit records its config, values, directions, saves and end") {
   CHECK(run.saves[1].path == "checkpoint_12.pt");
   CHECK(run.saves[1].step == 12);
   CHECK(run.damaged_lines == 0);
+}
+
+TEST_CASE("a fit ends with a summary and its curves") {
+  const TempDir dir;
+  fit(run_options(dir / "run"));
+  const std::string summary = real_file_system()->read(dir.path() / "run/logs/latest/summary.md");
+  CHECK(summary.find("| status | done |") != std::string::npos);
+  CHECK(summary.find("| updates | 12 of 12 |") != std::string::npos);
+  CHECK(summary.find("the newest is `checkpoint_12.pt`") != std::string::npos);
+  const std::string svg = real_file_system()->read(dir.path() / "run/logs/latest/results.svg");
+  CHECK(svg.find(">val/accuracy<") != std::string::npos);
 }
 
 TEST_CASE("a run that died and went on reads as one that was not interrupted") {
