@@ -4,6 +4,8 @@
 #include <ATen/ops/logical_or.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "callbacks/core/precision_speed.h"
 #include "core/error.h"
 #include "core/require.h"
@@ -271,13 +273,10 @@ void PrecisionCallback::clip_gradients(Optimizer& optimizer) const {
 }
 
 void PrecisionCallback::step(Optimizer& optimizer, const Optimizer::Evaluate& evaluate) const {
-  for (const auto& [unscaled, is_bad] : found_bad_) {
-    if (unscaled == &optimizer) {
-      optimizer.step(evaluate, is_bad);
-      return;
-    }
-  }
-  optimizer.step(evaluate);
+  const auto newest = std::find_if(found_bad_.rbegin(), found_bad_.rend(), [&](const auto& found) {
+    return found.first == &optimizer;
+  });
+  optimizer.step(evaluate, newest != found_bad_.rend() ? newest->second : at::Tensor());
 }
 
 }  // namespace rondo

@@ -52,6 +52,9 @@ class PrecisionCallback : public CoreCallback {
   /// Says so where bfloat16 is slower than float32.
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
 
+  /// Forgets what a step that failed found.
+  void on_train_step_start(Trainer&, Model&, const Batch&) override { found_bad_.clear(); }
+
   /// Unscales gradients, or gives those of weights in half precision to their masters.
   void on_before_optimizer_step(Trainer& trainer, Model&, Optimizer& optimizer) override;
 

@@ -228,6 +228,21 @@ TEST_CASE("a bad step leaves weights, states and step counts as they were") {
   }
 }
 
+TEST_CASE("what a step that failed found about its gradients is forgotten") {
+  const TempDir dir;
+  TrainerOptions options = options_in("fp16", dir / "run");
+  options.precision.loss_scaling_factor = 64.0;
+  options.loop.max_steps = 2;
+  Trainer trainer(options, quiet_log());
+  for (const NamedTensor& parameter : trainer.state().optimizer->trained()) {
+    parameter.second.mutable_grad() = at::full_like(parameter.second.detach(), INFINITY);
+  }
+  auto& precision = trainer.slot<PrecisionCallback>();
+  precision.on_before_optimizer_step(trainer, *trainer.state().model, *trainer.state().optimizer);
+  trainer.fit(train_loader());
+  CHECK(precision.scaler()->skipped_steps().item<int64_t>() == 0);
+}
+
 TEST_CASE("T77: a skipped step still moves schedules and the count of updates") {
   const TempDir dir;
   TrainerOptions options = with_large_scale(dir / "run");
