@@ -124,6 +124,7 @@ void add_json(const Registry<Base>& registry,
 template <class Visit>
 void for_each_family(const Registries& registries, Visit visit) {
   visit(registries.models);
+  visit(registries.losses);
   visit(registries.datasets);
   visit(registries.optimizers);
   visit(registries.schedulers);

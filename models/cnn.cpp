@@ -11,8 +11,9 @@
 #include <algorithm>
 
 #include "core/require.h"
-#include "metrics/accuracy.h"
-#include "models/internal/classify.h"
+#include "metrics/metric.h"
+#include "models/internal/judge.h"
+#include "models/losses/loss_option.h"
 #include "models/module_model.h"
 #include "models/register.h"
 
@@ -34,11 +35,13 @@ class Network final : public ModuleModel {
   };
 
   double dropout_;
+  detail::Judge judge_;
   std::vector<Stage> stages_;
   torch::nn::Linear head_{nullptr};
 };
 
-Network::Network(const Cnn::Options& options) : dropout_(options.dropout) {
+Network::Network(const Cnn::Options& options)
+    : dropout_(options.dropout), judge_(options.loss, "label") {
   Cnn::check(options);
   int64_t channels = options.channels;
   for (const int64_t width : options.widths) {
@@ -61,11 +64,11 @@ Outputs Network::forward(const Batch& batch) {
     x = at::max_pool2d(x, /*kernel_size=*/2);
   }
   x = at::dropout(x.flatten(1), dropout_, is_training());
-  return detail::classify(head_(x), batch, "label");
+  return judge_(head_(x), batch);
 }
 
 std::vector<Factory<Metric>> Network::metrics() const {
-  return {use<Accuracy>()};
+  return judge_.metrics();
 }
 
 }  // namespace
@@ -91,7 +94,7 @@ void Cnn::check(const Options& options) {
 
 Cnn::Cnn(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
-void register_cnn(Registry<Model>& registry) {
+void register_cnn(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Cnn::Options;
   registry.add<Cnn>("Cnn", "Stages of convolution, batch norm and pooling, then a linear layer.")
       .key("channels", &Options::channels, at_least(1), "colours of an image")
@@ -101,7 +104,8 @@ void register_cnn(Registry<Model>& registry) {
       .key("dropout",
            &Options::dropout,
            below_one(),
-           "share that is set to zero before the linear layer");
+           "share that is set to zero before the linear layer")
+      .key_of("loss", &Options::loss, LossOption(losses), "what the model is trained for");
 }
 
 }  // namespace rondo

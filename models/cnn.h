@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
 namespace rondo {
@@ -20,6 +21,7 @@ class Cnn final : public WrappedModel {
     int64_t classes = 10;                    ///< >= 1
     std::vector<int64_t> widths = {16, 32};  ///< channels of each stage, each >= 1
     double dropout = 0.0;                    ///< share of the linear layer's inputs, in [0, 1)
+    Factory<Criterion> loss = {};            ///< none: cross entropy
   };
 
   /// \throws UsageError  for options out of range

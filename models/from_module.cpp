@@ -10,7 +10,7 @@
 #include "metrics/accuracy.h"
 #include "metrics/regression_error.h"
 #include "models/forward_error.h"
-#include "models/internal/classify.h"
+#include "models/losses/class_losses.h"
 
 namespace rondo {
 
@@ -53,11 +53,19 @@ class FunctionModel final : public Model {
 
 Loss cross_entropy(std::string label) {
   const auto function = [label](const at::Tensor& output, const Batch& batch) {
-    return detail::cross_entropy(output, batch[label], label);
+    return CrossEntropyLoss().mean(output, batch[label], label);
   };
   Accuracy::Options accuracy;
   accuracy.label = label;
   return {function, std::move(label), {use<Accuracy>(accuracy)}};
+}
+
+Loss loss_of(const Factory<Criterion>& loss, std::string target) {
+  const std::shared_ptr<const Criterion> made = loss.make();
+  const auto function = [made, target](const at::Tensor& output, const Batch& batch) {
+    return made->mean(output, batch[target], target);
+  };
+  return {function, std::move(target), {}};
 }
 
 Loss mse(std::string target) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/losses/criterion.h"
 #include "models/model.h"
 
 namespace rondo {
@@ -30,6 +31,10 @@ Loss cross_entropy(std::string label);
 /// as well.
 /// \throws ShapeError  when the shapes differ, rather than broadcast
 Loss mse(std::string target);
+
+/// Any of rondo's losses (`models/losses/losses.h`), or your own: `loss_of(use<FocalLoss>({2.0}),
+/// "label")`.
+Loss loss_of(const Factory<Criterion>& loss, std::string target);
 
 namespace detail {
 

@@ -1,25 +1,28 @@
 #include "models/gpt.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/softmax.h>
+#include <ATen/ops/silu.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 
 #include "core/require.h"
-#include "metrics/token_loss.h"
-#include "models/internal/classify.h"
+#include "metrics/metric.h"
+#include "models/internal/attention.h"
+#include "models/internal/judge.h"
 #include "models/internal/next_token.h"
+#include "models/losses/loss_option.h"
 #include "models/module_model.h"
 #include "models/register.h"
 
@@ -32,56 +35,170 @@ Gpt::Options checked(const Gpt::Options& options) {
   return options;
 }
 
-/// Attention and a two-layer perceptron, each behind a layer norm and beside the residual stream.
-class Block final : public torch::nn::Module {
+/// x / sqrt(mean(x²)), times a weight: a layer norm without mean and bias.
+class RmsNorm final : public torch::nn::Module {
  public:
-  explicit Block(const Gpt::Options& options)
-      : heads_(options.heads),
-        dropout_(options.dropout),
-        norm1_(torch::nn::LayerNormOptions({options.width})),
-        qkv_(options.width, 3 * options.width),
-        projection_(options.width, options.width),
-        norm2_(torch::nn::LayerNormOptions({options.width})),
-        expand_(options.width, 4 * options.width),
-        contract_(4 * options.width, options.width) {
-    register_module("norm1", norm1_);
-    register_module("qkv", qkv_);
-    register_module("projection", projection_);
-    register_module("norm2", norm2_);
-    register_module("expand", expand_);
-    register_module("contract", contract_);
+  explicit RmsNorm(int64_t width) : weight_(register_parameter("weight", at::ones({width}))) {}
+
+  at::Tensor forward(const at::Tensor& x) const {
+    constexpr double kEpsilon = 1e-5;
+    return x * (x.square().mean(-1, /*keepdim=*/true) + kEpsilon).rsqrt() * weight_;
   }
 
-  /// \param mask  bool [T, T], true where a token must not look
-  at::Tensor forward(const at::Tensor& input, const at::Tensor& mask) {
-    const at::Tensor x = input + drop(projection_(attention(norm1_(input), mask)));
-    return x + drop(contract_(at::gelu(expand_(norm2_(x)))));
+ private:
+  at::Tensor weight_;
+};
+
+/// Either norm.
+class Norm {
+ public:
+  explicit Norm(const Gpt::Options& options) {
+    if (options.norm == "rms") {
+      rms_ = std::make_shared<RmsNorm>(options.width);
+    } else {
+      layer_ = torch::nn::LayerNorm(torch::nn::LayerNormOptions({options.width}));
+    }
   }
+
+  void add_to(torch::nn::Module& owner, const std::string& name) {
+    if (rms_) {
+      owner.register_module(name, rms_);
+    } else {
+      owner.register_module(name, layer_);
+    }
+  }
+
+  at::Tensor operator()(const at::Tensor& x) { return rms_ ? rms_->forward(x) : layer_(x); }
+
+ private:
+  std::shared_ptr<RmsNorm> rms_;
+  torch::nn::LayerNorm layer_{nullptr};
+};
+
+/// Keys and values of the tokens that a block has seen, [B, kv_heads, tokens, head width] each.
+struct Seen {
+  at::Tensor keys;
+  at::Tensor values;
+};
+
+/// Attention and a two-layer perceptron, each behind a norm and beside the residual stream.
+class Block final : public torch::nn::Module {
+ public:
+  explicit Block(const Gpt::Options& options);
+
+  /// \param mask   bool [T, T], true where a token must not look; undefined for one that sees all
+  /// \param first  position of the first token
+  /// \param seen   of the tokens before, to which these are added; null: there are none
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& mask, int64_t first, Seen* seen);
 
  private:
   at::Tensor drop(const at::Tensor& x) const { return at::dropout(x, dropout_, is_training()); }
 
-  at::Tensor attention(const at::Tensor& x, const at::Tensor& mask) {
-    const int64_t head_width = x.size(2) / heads_;
-    // [3, B, heads, T, head_width]
-    const at::Tensor parts =
-        qkv_(x).view({x.size(0), x.size(1), 3, heads_, head_width}).permute({2, 0, 3, 1, 4});
-    const double scale = 1.0 / std::sqrt(static_cast<double>(head_width));
-    const at::Tensor scores = at::matmul(parts[0] * scale, parts[1].transpose(-2, -1));
-    constexpr double kNever = -std::numeric_limits<double>::infinity();
-    const at::Tensor weights = drop(scores.masked_fill(mask, kNever).softmax(-1));
-    return at::matmul(weights, parts[2]).transpose(1, 2).reshape(x.sizes());
-  }
+  std::array<at::Tensor, 3> split(const at::Tensor& all) const;
+  at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, int64_t first, Seen* seen);
+  at::Tensor perceptron(const at::Tensor& x);
 
   int64_t heads_;
+  int64_t kv_heads_;
+  double rotary_base_;  // 0: positions are learned
+  bool is_gated_;
   double dropout_;
-  torch::nn::LayerNorm norm1_;
+  Norm norm1_;
   torch::nn::Linear qkv_;
   torch::nn::Linear projection_;
-  torch::nn::LayerNorm norm2_;
+  Norm norm2_;
   torch::nn::Linear expand_;
   torch::nn::Linear contract_;
 };
+
+int64_t kv_heads_of(const Gpt::Options& options) {
+  return options.kv_heads == 0 ? options.heads : options.kv_heads;
+}
+
+/// So that a gated perceptron, which has a third matrix, has as many parameters as another one.
+int64_t hidden_of(const Gpt::Options& options) {
+  if (options.hidden > 0) {
+    return options.hidden;
+  }
+  const int64_t plain = 4 * options.width;
+  return options.activation == "swiglu" ? (2 * plain + 2) / 3 : plain;
+}
+
+torch::nn::Linear linear(int64_t inputs, int64_t outputs, const Gpt::Options& options) {
+  return torch::nn::Linear(torch::nn::LinearOptions(inputs, outputs).bias(options.bias));
+}
+
+Block::Block(const Gpt::Options& options)
+    : heads_(options.heads),
+      kv_heads_(kv_heads_of(options)),
+      rotary_base_(options.positions == "rotary" ? options.rotary_base : 0.0),
+      is_gated_(options.activation == "swiglu"),
+      dropout_(options.dropout),
+      norm1_(options),
+      qkv_(linear(
+          options.width, options.width + 2 * kv_heads_ * (options.width / options.heads), options)),
+      projection_(linear(options.width, options.width, options)),
+      norm2_(options),
+      expand_(linear(options.width, (is_gated_ ? 2 : 1) * hidden_of(options), options)),
+      contract_(linear(hidden_of(options), options.width, options)) {
+  norm1_.add_to(*this, "norm1");
+  register_module("qkv", qkv_);
+  register_module("projection", projection_);
+  norm2_.add_to(*this, "norm2");
+  register_module("expand", expand_);
+  register_module("contract", contract_);
+}
+
+at::Tensor Block::forward(const at::Tensor& input,
+                          const at::Tensor& mask,
+                          int64_t first,
+                          Seen* seen) {
+  const at::Tensor x = input + drop(projection_(attention(norm1_(input), mask, first, seen)));
+  return x + drop(contract_(perceptron(norm2_(x))));
+}
+
+at::Tensor Block::perceptron(const at::Tensor& x) {
+  if (!is_gated_) {
+    return at::gelu(expand_(x));
+  }
+  const std::vector<at::Tensor> halves = expand_(x).chunk(2, -1);
+  return at::silu(halves[0]) * halves[1];
+}
+
+/// Queries, keys and values of each head, [B, heads, T, head width], of [B, T, all of them].
+std::array<at::Tensor, 3> Block::split(const at::Tensor& all) const {
+  const int64_t batch = all.size(0);
+  const int64_t length = all.size(1);
+  if (kv_heads_ == heads_) {
+    const at::Tensor parts = all.view({batch, length, 3, heads_, -1}).permute({2, 0, 3, 1, 4});
+    return {parts[0], parts[1], parts[2]};
+  }
+  const at::Tensor heads = all.view({batch, length, heads_ + 2 * kv_heads_, -1}).transpose(1, 2);
+  return {heads.narrow(1, 0, heads_),
+          heads.narrow(1, heads_, kv_heads_),
+          heads.narrow(1, heads_ + kv_heads_, kv_heads_)};
+}
+
+at::Tensor Block::attention(const at::Tensor& x,
+                            const at::Tensor& mask,
+                            int64_t first,
+                            Seen* seen) {
+  auto [query, key, value] = split(qkv_(x));
+  if (rotary_base_ > 0) {
+    query = detail::rotate(query, first, rotary_base_);
+    key = detail::rotate(key, first, rotary_base_);
+  }
+  if (seen != nullptr) {
+    key = seen->keys = seen->keys.defined() ? at::cat({seen->keys, key}, 2) : key;
+    value = seen->values = seen->values.defined() ? at::cat({seen->values, value}, 2) : value;
+  }
+  const int64_t shared_by = heads_ / kv_heads_;
+  return detail::attend(query,
+                        detail::repeat_heads(key, shared_by),
+                        detail::repeat_heads(value, shared_by),
+                        mask,
+                        is_training() ? dropout_ : 0.0);
+}
 
 class Network final : public ModuleModel {
  public:
@@ -90,7 +207,11 @@ class Network final : public ModuleModel {
   Outputs forward(const Batch& batch) override;
   std::vector<Factory<Metric>> metrics() const override;
 
-  at::Tensor logits(const at::Tensor& tokens);
+  /// \param seen  one for each block, of the tokens before; empty: there are none
+  at::Tensor logits(const at::Tensor& tokens, std::vector<Seen>& seen);
+
+  /// Of the token that follows `tokens`, [vocabulary]. What `seen` has is not computed again.
+  at::Tensor next_logits(const std::vector<int64_t>& tokens, std::vector<Seen>& seen);
 
   const Gpt::Options& options() const { return options_; }
 
@@ -101,24 +222,28 @@ class Network final : public ModuleModel {
 
   Gpt::Options options_;
   torch::nn::Embedding token_embedding_;
-  torch::nn::Embedding position_embedding_;
+  torch::nn::Embedding position_embedding_{nullptr};  // empty with rotary positions
   std::vector<std::shared_ptr<Block>> blocks_;
-  torch::nn::LayerNorm final_norm_;
+  Norm final_norm_;
   torch::nn::Linear head_{nullptr};  // empty when tied
+  detail::Judge judge_;
 };
 
 Network::Network(const Gpt::Options& options)
     : options_(checked(options)),
       token_embedding_(options.vocabulary, options.width),
-      position_embedding_(options.context, options.width),
-      final_norm_(torch::nn::LayerNormOptions({options.width})) {
+      final_norm_(options),
+      judge_(options.loss, "targets") {
   register_module("token_embedding", token_embedding_);
-  register_module("position_embedding", position_embedding_);
+  if (options.positions == "learned") {
+    position_embedding_ =
+        register_module("position_embedding", torch::nn::Embedding(options.context, options.width));
+  }
   for (int64_t i = 0; i < options.layers; ++i) {
     const auto block = std::make_shared<Block>(options);
     blocks_.push_back(register_module("block" + std::to_string(i), block));
   }
-  register_module("final_norm", final_norm_);
+  final_norm_.add_to(*this, "final_norm");
   if (!options.tied) {
     const auto head = torch::nn::LinearOptions(options.width, options.vocabulary).bias(false);
     head_ = register_module("head", torch::nn::Linear(head));
@@ -142,27 +267,54 @@ void Network::initialise() {
   }
 }
 
-at::Tensor Network::logits(const at::Tensor& tokens) {
+at::Tensor Network::logits(const at::Tensor& tokens, std::vector<Seen>& seen) {
   detail::require_tokens("Gpt", tokens, options_.context);
   const int64_t length = tokens.size(1);
-  at::Tensor x = token_embedding_(tokens) + position_embedding_->weight.narrow(0, 0, length);
+  const bool goes_on = !seen.empty() && seen.front().keys.defined();
+  const int64_t first = goes_on ? seen.front().keys.size(2) : 0;
+  at::Tensor x = token_embedding_(tokens);
+  if (position_embedding_) {
+    x = x + position_embedding_->weight.narrow(0, first, length);
+  }
   x = at::dropout(x, options_.dropout, is_training());
-  // True where a token must not look. No buffer: a checkpoint has no need of it.
-  const at::Tensor mask =
-      at::ones({length, length}, tokens.options().dtype(at::kBool)).triu(/*diagonal=*/1);
-  for (const auto& block : blocks_) {
-    x = block->forward(x, mask);
+  at::Tensor mask;
+  if (!goes_on) {
+    // True where a token must not look. No buffer: a checkpoint has no need of it.
+    mask = at::ones({length, length}, tokens.options().dtype(at::kBool)).triu(/*diagonal=*/1);
+  }
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    x = blocks_[i]->forward(x, mask, first, seen.empty() ? nullptr : &seen[i]);
   }
   x = final_norm_(x);
   return options_.tied ? at::linear(x, token_embedding_->weight) : head_(x);
 }
 
+at::Tensor Network::next_logits(const std::vector<int64_t>& tokens, std::vector<Seen>& seen) {
+  const auto count = static_cast<int64_t>(tokens.size());
+  if (count > options_.context) {  // the window moves: every position is another one
+    std::vector<Seen> none;
+    const at::Tensor row = detail::row_of({tokens.end() - options_.context, tokens.end()});
+    return logits(row.to(device()), none)[0][options_.context - 1];
+  }
+  const bool goes_on = seen.front().keys.defined();
+  const at::Tensor row =
+      detail::row_of({goes_on ? tokens.end() - 1 : tokens.begin(), tokens.end()});
+  const at::Tensor all = logits(row.to(device()), seen);
+  return all[0][all.size(1) - 1];
+}
+
 Outputs Network::forward(const Batch& batch) {
-  return detail::classify(logits(batch["tokens"]), batch, "targets");
+  std::vector<Seen> none;
+  return judge_(logits(batch["tokens"], none), batch);
 }
 
 std::vector<Factory<Metric>> Network::metrics() const {
-  return {use<Perplexity>()};
+  return judge_.token_metrics();
+}
+
+void require_word(const char* option, const std::string& word, const char* one, const char* other) {
+  detail::require(
+      word == one || word == other, option, fmt::format("\"{}\" or \"{}\"", one, other), word);
 }
 
 }  // namespace
@@ -174,6 +326,19 @@ void Gpt::check(const Options& options) {
                   "Gpt: width",
                   fmt::format("a positive multiple of heads, {}", options.heads),
                   options.width);
+  detail::require(options.kv_heads >= 0 && options.heads % kv_heads_of(options) == 0,
+                  "Gpt: kv_heads",
+                  fmt::format("a divisor of heads, {}, or 0", options.heads),
+                  options.kv_heads);
+  detail::require(options.hidden >= 0, "Gpt: hidden", ">= 0", options.hidden);
+  require_word("Gpt: positions", options.positions, "learned", "rotary");
+  require_word("Gpt: norm", options.norm, "layer", "rms");
+  require_word("Gpt: activation", options.activation, "gelu", "swiglu");
+  detail::require(options.positions != "rotary" || options.width / options.heads % 2 == 0,
+                  "Gpt: width",
+                  "an even multiple of heads, for rotary positions",
+                  options.width);
+  detail::require(options.rotary_base > 1, "Gpt: rotary_base", "> 1", options.rotary_base);
   detail::require(options.context >= 1, "Gpt: context", ">= 1", options.context);
   detail::require(options.vocabulary >= 1, "Gpt: vocabulary", ">= 1", options.vocabulary);
   detail::require(
@@ -196,6 +361,7 @@ std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
   }
   detail::require(options.count >= 0, "Gpt: count", ">= 0", options.count);
   detail::require(options.temperature >= 0, "Gpt: temperature", ">= 0", options.temperature);
+  detail::require(options.top_k >= 0, "Gpt: top_k", ">= 0", options.top_k);
   const int64_t below = options.below.value_or(vocabulary_);
   detail::require(below >= 1 && below <= vocabulary_,
                   "Gpt: below",
@@ -203,18 +369,16 @@ std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
                   below);
   const at::NoGradGuard no_grad;
   const detail::EvalMode eval_mode(network);
-  const at::Device device = network.device();
+  std::vector<Seen> seen(static_cast<size_t>(network.options().layers));
   for (int64_t i = 0; i < options.count; ++i) {
-    const auto seen =
-        std::min<int64_t>(network.options().context, static_cast<int64_t>(prompt.size()));
-    const at::Tensor tokens = detail::row_of({prompt.end() - seen, prompt.end()}).to(device);
-    const at::Tensor last = network.logits(tokens)[0][seen - 1].narrow(0, 0, below);
-    prompt.push_back(detail::choose_token(last, options.temperature, random));
+    const at::Tensor logits = network.next_logits(prompt, seen).narrow(0, 0, below);
+    prompt.push_back(detail::choose_token(
+        detail::only_largest(logits, options.top_k), options.temperature, random));
   }
   return prompt;
 }
 
-void register_gpt(Registry<Model>& registry) {
+void register_gpt(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Gpt::Options;
   registry.add<Gpt>("Gpt", "Decoder-only transformer that predicts the next token.")
       .key("layers", &Options::layers, at_least(1), "blocks of attention and perceptron")
@@ -226,7 +390,30 @@ void register_gpt(Registry<Model>& registry) {
            &Options::dropout,
            below_one(),
            "share of every part's output that is set to zero")
-      .key("tied", &Options::tied, "whether the head is the token embedding");
+      .key("tied", &Options::tied, "whether the head is the token embedding")
+      .key("positions",
+           &Options::positions,
+           one_of({"learned", "rotary"}),
+           "how a token knows where it is")
+      .key("norm", &Options::norm, one_of({"layer", "rms"}), "what stands before each part")
+      .key("activation",
+           &Options::activation,
+           one_of({"gelu", "swiglu"}),
+           "what is inside of a perceptron; swiglu is gated")
+      .key("kv_heads",
+           &Options::kv_heads,
+           at_least(0),
+           "heads of keys and values, each shared by several of the queries; 0: one for each")
+      .key("hidden",
+           &Options::hidden,
+           at_least(0),
+           "width of a perceptron; 0: 4 times the width, or 8/3 of it with swiglu")
+      .key("bias", &Options::bias, "whether linear layers have a bias")
+      .key("rotary_base",
+           &Options::rotary_base,
+           greater_than(1),
+           "how slowly the slowest pair of rotary positions turns")
+      .key_of("loss", &Options::loss, LossOption(losses), "what the model is trained for");
 }
 
 }  // namespace rondo

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
 namespace rondo {
@@ -17,14 +19,18 @@ struct GenerateOptions {
   /// Only tokens below this are chosen, in [1, vocabulary]; absent: any. For a text with fewer
   /// different tokens than the model has.
   std::optional<int64_t> below = {};
+  int64_t top_k = 0;  ///< choose among so many of the likeliest tokens, >= 0; 0: among all
 };
 
-/// Decoder-only transformer that predicts the next token: layer norm before each part, exact GELU,
-/// learned positions. Sees "tokens" and "targets", int64 [B, T] with T <= context; returns "loss",
-/// the mean cross entropy, when the batch has targets, and "logits", [B, T, vocabulary]; throws
-/// ShapeError for tokens of another shape.
-/// \capture safe
-/// Source: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", section 2.3.
+/// Decoder-only transformer that predicts the next token: a norm before each part. The default is
+/// GPT-2's, with layer norms, exact GELU and learned positions; `positions = "rotary"`, `norm =
+/// "rms"`, `activation = "swiglu"`, `kv_heads` and `bias = false` make it Llama's. Sees "tokens"
+/// and "targets", int64 [B, T] with T <= context; returns "loss", the mean cross entropy, when the
+/// batch has targets, and "logits", [B, T, vocabulary]; throws ShapeError for tokens of another
+/// shape. \capture safe Source: Radford et al. 2019, "Language Models are Unsupervised Multitask
+/// Learners", section 2.3; Touvron et al. 2023, arXiv:2302.13971; rotary positions: Su et al. 2021,
+/// arXiv:2104.09864; RMS norm: Zhang and Sennrich 2019, arXiv:1910.07467; SwiGLU: Shazeer 2020,
+/// arXiv:2002.05202; shared heads: Ainslie et al. 2023, arXiv:2305.13245.
 class Gpt final : public WrappedModel {
  public:
   struct Options {
@@ -35,6 +41,14 @@ class Gpt final : public WrappedModel {
     int64_t vocabulary = 65;  ///< tokens are 0 … vocabulary-1, >= 1
     double dropout = 0.0;     ///< of embeddings, attention and both parts' outputs, in [0, 1)
     bool tied = false;        ///< the head is the token embedding, as one parameter
+    std::string positions = "learned";  ///< "learned" or "rotary"
+    std::string norm = "layer";         ///< "layer" or "rms"
+    std::string activation = "gelu";    ///< "gelu" (exact) or "swiglu"
+    int64_t kv_heads = 0;          ///< heads of keys and values, a divisor of heads; 0: as many
+    int64_t hidden = 0;            ///< width of a perceptron; 0: 4 · width, of SwiGLU 2/3 of that
+    bool bias = true;              ///< of the linear layers
+    double rotary_base = 10000.0;  ///< of rotary positions, > 1
+    Factory<Criterion> loss = {};  ///< none: cross entropy
   };
 
   /// \throws UsageError  for options out of range
@@ -45,7 +59,9 @@ class Gpt final : public WrappedModel {
 
   int64_t vocabulary() const { return vocabulary_; }
 
-  /// Continues `prompt` in eval mode without gradients, and restores the mode.
+  /// Continues `prompt` in eval mode without gradients, and restores the mode. Keys and values of
+  /// the tokens before are kept, until the context is full: from there on each token sees the last
+  /// `context` ones afresh.
   /// \param prompt  at least one token, each in the vocabulary; the last `context` are seen
   /// \return the prompt and `count` tokens more
   /// \throws UsageError  when prompt or options are out of range

@@ -2,9 +2,19 @@
 
 #include <cstdint>
 
+#include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
 namespace rondo {
+
+/// Options of Lstm and Gru.
+struct RecurrentOptions {
+  int64_t layers = 1;            ///< >= 1
+  int64_t width = 128;           ///< of embedding and state, >= 1
+  int64_t vocabulary = 65;       ///< tokens are 0 … vocabulary-1, >= 1
+  double dropout = 0.0;          ///< of what each layer but the last gives on, in [0, 1)
+  Factory<Criterion> loss = {};  ///< none: cross entropy
+};
 
 /// Recurrent network that predicts the next token. Sees "tokens" and "targets", int64 [B, T]; each
 /// sequence begins with a state of zeros. The steps are plain tensor operators, the same in every
@@ -14,15 +24,21 @@ namespace rondo {
 /// Source: Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000.
 class Lstm final : public WrappedModel {
  public:
-  struct Options {
-    int64_t layers = 1;       ///< >= 1
-    int64_t width = 128;      ///< of embedding and state, >= 1
-    int64_t vocabulary = 65;  ///< tokens are 0 … vocabulary-1, >= 1
-    double dropout = 0.0;     ///< of what each layer but the last gives on, in [0, 1)
-  };
+  using Options = RecurrentOptions;
 
   /// \throws UsageError  for options out of range
   explicit Lstm(const Options& options);
+};
+
+/// The same with the GRU of PyTorch, whose reset gate comes after the product.
+/// \capture baked: the number of steps
+/// Source: Cho et al. 2014, arXiv:1406.1078.
+class Gru final : public WrappedModel {
+ public:
+  using Options = RecurrentOptions;
+
+  /// \throws UsageError  for options out of range
+  explicit Gru(const Options& options);
 };
 
 }  // namespace rondo

@@ -10,8 +10,9 @@
 #include <algorithm>
 
 #include "core/require.h"
-#include "metrics/accuracy.h"
-#include "models/internal/classify.h"
+#include "metrics/metric.h"
+#include "models/internal/judge.h"
+#include "models/losses/loss_option.h"
 #include "models/module_model.h"
 #include "models/register.h"
 
@@ -30,10 +31,12 @@ class Network final : public ModuleModel {
   at::Tensor activate(const at::Tensor& input) const;
 
   Mlp::Options options_;
+  detail::Judge judge_;
   std::vector<torch::nn::Linear> layers_;
 };
 
-Network::Network(const Mlp::Options& options) : options_(options) {
+Network::Network(const Mlp::Options& options)
+    : options_(options), judge_(options.loss, options.label) {
   const std::vector<int64_t>& sizes = options.sizes;
   detail::require(sizes.size() >= 2 &&
                       std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 1; }),
@@ -68,20 +71,18 @@ Outputs Network::forward(const Batch& batch) {
     }
     x = layers_[i](x);
   }
-  return detail::classify(x, batch, options_.label);
+  return judge_(x, batch);
 }
 
 std::vector<Factory<Metric>> Network::metrics() const {
-  Accuracy::Options accuracy;
-  accuracy.label = options_.label;
-  return {use<Accuracy>(accuracy)};
+  return judge_.metrics();
 }
 
 }  // namespace
 
 Mlp::Mlp(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
-void register_mlp(Registry<Model>& registry) {
+void register_mlp(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Mlp::Options;
   registry.add<Mlp>("Mlp", "Linear layers with an activation and dropout between them.")
       .key("sizes", &Options::sizes, each(2, at_least(1)), "inputs, hidden units …, classes")
@@ -94,7 +95,8 @@ void register_mlp(Registry<Model>& registry) {
            below_one(),
            "share of hidden units that dropout sets to zero")
       .key("input", &Options::input, "name in the batch: [B, …], flattened from dimension 1")
-      .key("label", &Options::label, "name in the batch: int64 [B]");
+      .key("label", &Options::label, "name in the batch: int64 [B]")
+      .key_of("loss", &Options::loss, LossOption(losses), "what the model is trained for");
 }
 
 }  // namespace rondo

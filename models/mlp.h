@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
 namespace rondo {
@@ -17,8 +18,9 @@ class Mlp final : public WrappedModel {
     std::vector<int64_t> sizes = {784, 256, 10};  ///< inputs, hidden units …, classes; all >= 1
     std::string activation = "relu";              ///< "relu", "gelu" (exact) or "tanh"
     double dropout = 0.0;                         ///< share of hidden units, in [0, 1)
-    std::string input = "image";  ///< in the batch: [B, …], sizes[0] numbers a sample
-    std::string label = "label";  ///< in the batch: int64 [B]
+    std::string input = "image";   ///< in the batch: [B, …], sizes[0] numbers a sample
+    std::string label = "label";   ///< in the batch: int64 [B]
+    Factory<Criterion> loss = {};  ///< none: cross entropy
   };
 
   /// \throws UsageError  for options out of range

@@ -1,10 +1,12 @@
 #include "models/internal/next_token.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
 #include <c10/util/StringUtil.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -22,6 +24,14 @@ at::Tensor row_of(const std::vector<int64_t>& tokens) {
   at::Tensor row = at::empty({1, static_cast<int64_t>(tokens.size())}, at::kLong);
   std::copy(tokens.begin(), tokens.end(), row.data_ptr<int64_t>());
   return row;
+}
+
+at::Tensor only_largest(const at::Tensor& logits, int64_t count) {
+  if (count == 0 || count >= logits.size(0)) {
+    return logits;
+  }
+  const auto [values, places] = logits.topk(count);
+  return at::full_like(logits, -std::numeric_limits<double>::infinity()).scatter(0, places, values);
 }
 
 int64_t choose_token(const at::Tensor& logits, double temperature, KeyedRandom& random) {

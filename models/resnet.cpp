@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "core/require.h"
-#include "metrics/accuracy.h"
-#include "models/internal/classify.h"
+#include "metrics/metric.h"
+#include "models/internal/judge.h"
+#include "models/losses/loss_option.h"
 #include "models/module_model.h"
 #include "models/register.h"
 
@@ -88,12 +89,14 @@ class Network final : public ModuleModel {
   torch::nn::BatchNorm2d norm_;
   std::vector<std::shared_ptr<Block>> blocks_;
   torch::nn::Linear head_;
+  detail::Judge judge_;
 };
 
 Network::Network(const ResNet::Options& options)
     : conv_(convolution(validated(options).channels, options.width, 1)),
       norm_(options.width),
-      head_(options.width << (kStages - 1), options.classes) {
+      head_(options.width << (kStages - 1), options.classes),
+      judge_(options.loss, "label") {
   register_module("conv", conv_);
   register_module("norm", norm_);
   int64_t inputs = options.width;
@@ -113,18 +116,18 @@ Outputs Network::forward(const Batch& batch) {
   for (const auto& block : blocks_) {
     x = block->forward(x);
   }
-  return detail::classify(head_(x.mean({2, 3})), batch, "label");
+  return judge_(head_(x.mean({2, 3})), batch);
 }
 
 std::vector<Factory<Metric>> Network::metrics() const {
-  return {use<Accuracy>()};
+  return judge_.metrics();
 }
 
 }  // namespace
 
 ResNet::ResNet(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
 
-void register_resnet(Registry<Model>& registry) {
+void register_resnet(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = ResNet::Options;
   registry.add<ResNet>("ResNet", "Residual network for small images: depth 6 * blocks + 2.")
       .key("blocks",
@@ -133,7 +136,8 @@ void register_resnet(Registry<Model>& registry) {
            "residual blocks of each of the three stages; 3: ResNet-20")
       .key("width", &Options::width, at_least(1), "channels of the first stage")
       .key("classes", &Options::classes, at_least(1), "different labels")
-      .key("channels", &Options::channels, at_least(1), "colours of an image");
+      .key("channels", &Options::channels, at_least(1), "colours of an image")
+      .key_of("loss", &Options::loss, LossOption(losses), "what the model is trained for");
 }
 
 }  // namespace rondo

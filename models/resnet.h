@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
 namespace rondo {
@@ -16,10 +17,11 @@ namespace rondo {
 class ResNet final : public WrappedModel {
  public:
   struct Options {
-    int64_t blocks = 3;    ///< in each stage, >= 1; 3: ResNet-20
-    int64_t width = 16;    ///< channels of the first stage, >= 1
-    int64_t classes = 10;  ///< >= 1
-    int64_t channels = 3;  ///< of the images, >= 1
+    int64_t blocks = 3;            ///< in each stage, >= 1; 3: ResNet-20
+    int64_t width = 16;            ///< channels of the first stage, >= 1
+    int64_t classes = 10;          ///< >= 1
+    int64_t channels = 3;          ///< of the images, >= 1
+    Factory<Criterion> loss = {};  ///< none: cross entropy
   };
 
   /// \throws UsageError  for options out of range

@@ -1,16 +1,9 @@
 #include "models/table_mlp.h"
 
-#include <ATen/ops/batch_norm.h>
-#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/huber_loss.h>
-#include <ATen/ops/l1_loss.h>
-#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -24,10 +17,12 @@
 #include <optional>
 
 #include "core/require.h"
-#include "metrics/accuracy.h"
 #include "metrics/regression_error.h"
-#include "models/forward_error.h"
-#include "models/internal/classify.h"
+#include "models/internal/batch_norm.h"
+#include "models/internal/judge.h"
+#include "models/losses/class_losses.h"
+#include "models/losses/loss_option.h"
+#include "models/losses/value_losses.h"
 #include "models/module_model.h"
 #include "models/register.h"
 
@@ -93,10 +88,6 @@ void check_ranges(const Options& options) {
                   "in [0, 1)",
                   options.dropout);
   detail::require(options.embedding >= 1, "TableMlp: embedding", ">= 1", options.embedding);
-  detail::require(is_one_of(options.loss, {"mse", "mae", "huber"}),
-                  "TableMlp: loss",
-                  "\"mse\", \"mae\" or \"huber\"",
-                  options.loss);
   const std::vector<double>& weights = *options.class_weights;
   detail::require(weights.empty() || static_cast<int64_t>(weights.size()) == *options.classes,
                   "TableMlp: class_weights",
@@ -130,21 +121,33 @@ class Network final : public ModuleModel {
 
   at::Tensor input_of(const Batch& batch);
   at::Tensor activate(const at::Tensor& input) const;
-  static at::Tensor normalise(torch::nn::BatchNorm1d& norm, const at::Tensor& input);
   at::Tensor run(Block& block, const at::Tensor& input);
-  Outputs predict_values(const at::Tensor& output, const Batch& batch) const;
-  Outputs predict_classes(const at::Tensor& output, const Batch& batch) const;
-  at::Tensor class_losses(const at::Tensor& output, const at::Tensor& label) const;
-  at::Tensor value_losses(const at::Tensor& prediction, const at::Tensor& label) const;
+  at::Tensor output_of(const at::Tensor& x) const;
+  at::Tensor weights_of(const Batch& batch) const;
 
   TableMlp::Options options_;
+  detail::Judge judge_;
   std::vector<torch::nn::Embedding> embeddings_;
   std::vector<Block> blocks_;
   torch::nn::Linear head_{nullptr};
   at::Tensor class_weights_;  // float32 [classes]; undefined where they count alike
 };
 
-Network::Network(const TableMlp::Options& options) : options_(validated(options)) {
+/// Cross entropy of classes and MSE of values, unless the options name another loss.
+Factory<Criterion> loss_of(const TableMlp::Options& options) {
+  if (options.loss) {
+    return options.loss;
+  }
+  return *options.classes == 0 ? use<MseLoss>() : use<CrossEntropyLoss>();
+}
+
+Network::Network(const TableMlp::Options& options)
+    : options_(validated(options)), judge_(loss_of(options), "label") {
+  const auto wanted = is_regression() ? Criterion::Targets::Values : Criterion::Targets::Classes;
+  detail::require(judge_.loss().targets() == wanted,
+                  "TableMlp: loss",
+                  is_regression() ? "a loss of values" : "a loss of classes",
+                  options.loss ? options.loss.name() : "");
   int64_t width = *options.features;
   for (size_t i = 0; i < options.categories.given->size(); ++i) {
     const int64_t codes = (*options.categories)[i];
@@ -167,7 +170,8 @@ Network::Network(const TableMlp::Options& options) : options_(validated(options)
     width = next;
   }
   const int64_t of_classes = is_binary() ? 1 : *options.classes;
-  const int64_t outputs = is_regression() ? *options.targets : of_classes;
+  const int64_t outputs =
+      is_regression() ? *options.targets * judge_.loss().outputs_per_value() : of_classes;
   head_ = register_module("head", torch::nn::Linear(width, outputs));
   if (!options.class_weights.given->empty()) {
     class_weights_ =
@@ -193,26 +197,10 @@ at::Tensor Network::activate(const at::Tensor& input) const {
   return options_.activation == "gelu" ? at::gelu(input) : at::tanh(input);
 }
 
-/// One row has no variance: it is normalised as in an evaluation.
-at::Tensor Network::normalise(torch::nn::BatchNorm1d& norm, const at::Tensor& input) {
-  if (input.size(0) > 1) {
-    return norm(input);
-  }
-  return at::batch_norm(input,
-                        norm->weight,
-                        norm->bias,
-                        norm->running_mean,
-                        norm->running_var,
-                        /*training=*/false,
-                        norm->options.momentum().value_or(0.0),
-                        norm->options.eps(),
-                        /*cudnn_enabled=*/false);
-}
-
 at::Tensor Network::run(Block& block, const at::Tensor& input) {
   at::Tensor x = block.linear(input);
   if (block.norm) {
-    x = normalise(block.norm, x);
+    x = detail::batch_norm(block.norm, x);
   }
   x = at::dropout(activate(x), options_.dropout, is_training());
   return block.is_residual ? x + input : x;
@@ -223,80 +211,43 @@ Outputs Network::forward(const Batch& batch) {
   for (Block& block : blocks_) {
     x = run(block, x);
   }
-  x = head_(x);
-  return is_regression() ? predict_values(x, batch) : predict_classes(x, batch);
+  const at::Tensor output = output_of(head_(x));
+  const at::Tensor weights = batch.find("label") != nullptr ? weights_of(batch) : at::Tensor();
+  return judge_(output, batch, weights);
 }
 
-/// The mean of the samples' losses, by their weights.
-at::Tensor weighted_mean(const at::Tensor& losses, const at::Tensor& weights) {
-  return (losses * weights).sum() / weights.sum();
-}
-
-at::Tensor Network::value_losses(const at::Tensor& prediction, const at::Tensor& label) const {
-  if (options_.loss == "mae") {
-    return at::l1_loss(prediction, label, at::Reduction::None);
-  }
-  return options_.loss == "mse" ? at::mse_loss(prediction, label, at::Reduction::None)
-                                : at::huber_loss(prediction, label, at::Reduction::None);
-}
-
-Outputs Network::predict_values(const at::Tensor& output, const Batch& batch) const {
-  const at::Tensor prediction = *options_.targets == 1 ? output.squeeze(1) : output;
-  const at::Tensor* label = batch.find("label");
-  if (label == nullptr) {
-    return {{"prediction", prediction}};
-  }
-  if (label->sizes() != prediction.sizes() || !label->is_floating_point()) {
-    throw ShapeError(fmt::format("TableMlp predicts values, float32 [{}]; \"label\" is {}[{}]",
-                                 fmt::join(prediction.sizes(), ", "),
-                                 toString(label->scalar_type()),
-                                 fmt::join(label->sizes(), ", ")));
-  }
-  at::Tensor losses = value_losses(prediction, *label);
+/// The weight of each sample in the loss; undefined where all count alike.
+at::Tensor Network::weights_of(const Batch& batch) const {
   const at::Tensor* weight = batch.find("weight");
-  if (weight != nullptr) {
-    losses = losses.dim() == 1 ? losses : losses.mean(1);
+  if (!class_weights_.defined()) {
+    return weight != nullptr ? *weight : at::Tensor();
   }
-  return {{"loss", weight != nullptr ? weighted_mean(losses, *weight) : losses.mean()},
-          {"prediction", prediction}};
+  const at::Tensor by_class = class_weights_.index_select(0, batch["label"].to(at::kLong));
+  return weight != nullptr ? by_class * *weight : by_class;
 }
 
-/// Cross entropy of each sample, not weighted.
-at::Tensor Network::class_losses(const at::Tensor& output, const at::Tensor& label) const {
+at::Tensor Network::output_of(const at::Tensor& x) const {
   if (is_binary()) {
-    return at::binary_cross_entropy_with_logits(
-        output.squeeze(1), label.to(output.scalar_type()), {}, {}, at::Reduction::None);
+    return at::cat({at::zeros_like(x), x}, 1);
   }
-  return at::cross_entropy_loss(output, label, {}, at::Reduction::None);
-}
-
-Outputs Network::predict_classes(const at::Tensor& output, const Batch& batch) const {
-  const at::Tensor logits = is_binary() ? at::cat({at::zeros_like(output), output}, 1) : output;
-  const at::Tensor* label = batch.find("label");
-  const at::Tensor* weight = batch.find("weight");
-  const bool is_plain = weight == nullptr && !class_weights_.defined();
-  if (label == nullptr || (is_plain && !is_binary())) {
-    return detail::classify(logits, batch, "label");
+  if (!is_regression()) {
+    return x;
   }
-  const at::Tensor losses = class_losses(output, *label);
-  if (is_plain) {
-    return {{"loss", losses.mean()}, {"logits", logits}};
-  }
-  at::Tensor weights = class_weights_.defined() ? class_weights_.index_select(0, *label) : *weight;
-  if (class_weights_.defined() && weight != nullptr) {
-    weights = weights * *weight;
-  }
-  return {{"loss", weighted_mean(losses, weights)}, {"logits", logits}};
+  const at::Tensor values = *options_.targets == 1 ? x.squeeze(1) : x;
+  const int64_t of_value = judge_.loss().outputs_per_value();
+  return of_value == 1 || *options_.targets == 1 ? values
+                                                 : x.view({x.size(0), *options_.targets, of_value});
 }
 
 std::vector<Factory<Metric>> Network::metrics() const {
-  if (is_regression()) {
+  std::vector<Factory<Metric>> metrics = judge_.metrics();
+  if (is_regression() && !metrics.empty()) {
     RegressionError::Options error;
     error.output = "prediction";
     error.target = "label";
-    return {use<MeanSquaredError>(error), use<R2>(error)};
+    metrics.push_back(use<R2>(error));
   }
-  return {use<Accuracy>()};
+  return metrics;
 }
 
 [[noreturn]] void throw_unknown(const char* option) {
@@ -323,7 +274,7 @@ void TableMlp::resolve(Options& options, const DatasetFacts& facts) {
   options.class_weights = options.class_weights.given.value_or(facts.class_weights);
 }
 
-void register_table_mlp(Registry<Model>& registry) {
+void register_table_mlp(Registry<Model>& registry, const Registry<Criterion>& losses) {
   registry
       .add<TableMlp>("TableMlp",
                      "Linear layers over the numbers and embedded categories of a table.")
@@ -346,7 +297,10 @@ void register_table_mlp(Registry<Model>& registry) {
       .key("batch_norm", &Options::batch_norm, "normalise after each hidden layer")
       .key("residual", &Options::residual, "add a layer's input where the widths are equal")
       .key("embedding", &Options::embedding, at_least(1), "widest embedding of a category")
-      .key("loss", &Options::loss, one_of({"mse", "mae", "huber"}), "loss of values")
+      .key_of("loss",
+              &Options::loss,
+              LossOption(losses),
+              "what the model is trained for, instead of CrossEntropy or MSE")
       .key("class_weights",
            &Options::class_weights,
            at_least(0),

@@ -6,6 +6,7 @@
 
 #include "core/auto_option.h"
 #include "core/dataset_facts.h"
+#include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
 namespace rondo {
@@ -15,7 +16,8 @@ namespace rondo {
 /// labels, and
 /// - for classes "logits", [B, classes]: of two of them the first is 0, so that the second is the
 ///   only output of the network
-/// - for values "prediction", [B] or [B, targets]
+/// - for values "prediction", [B] or [B, targets]; with a loss of quantiles these are the last
+///   dimension
 /// A batch's "weight", [B], weights its samples in the loss.
 /// \capture safe
 /// Source: Gorishniy et al. 2021, arXiv:2106.11959, for the embeddings and the residuals.
@@ -32,7 +34,7 @@ class TableMlp final : public WrappedModel {
     bool batch_norm = true;                      ///< after each hidden layer
     bool residual = true;                        ///< add a layer's input where widths are equal
     int64_t embedding = 16;                      ///< widest embedding of a category, >= 1
-    std::string loss = "mse";                    ///< of values: "mse", "mae" or "huber"
+    Factory<Criterion> loss = {};                ///< none: cross entropy of classes, MSE of values
     Auto<std::vector<double>> class_weights =
         std::vector<double>();  ///< in the loss; none: classes count alike
   };

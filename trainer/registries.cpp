@@ -10,18 +10,20 @@
 #include "data/register.h"
 #include "loggers/register.h"
 #include "metrics/register.h"
+#include "models/losses/register.h"
 #include "models/register.h"
 #include "optim/register.h"
 
 namespace rondo {
 
 void register_builtins(Registries& registries) {
-  register_builtin_models(registries.models);
+  register_builtin_losses(registries.losses);
+  register_builtin_models(registries.models, registries.losses);
   register_builtin_datasets(registries.datasets);
   register_builtin_optimizers(registries.optimizers);
   register_builtin_schedulers(registries.schedulers);
   register_builtin_metrics(registries.metrics);
-  register_builtin_callbacks(registries.callbacks);
+  register_builtin_callbacks(registries.callbacks, registries.metrics);
   register_builtin_loggers(registries.loggers);
 }
 

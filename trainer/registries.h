@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "loggers/logger.h"
 #include "metrics/metric.h"
+#include "models/losses/criterion.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
@@ -18,6 +19,7 @@ struct Registries {
   Registries(const Registries&) = delete;
   Registries& operator=(const Registries&) = delete;
 
+  Registry<Criterion> losses{"loss function"};
   Registry<Model> models{"model"};
   Registry<DataSource> datasets{"dataset"};
   Registry<Optimizer> optimizers{"optimizer"};

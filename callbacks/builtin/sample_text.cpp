@@ -48,6 +48,7 @@ void SampleText::check(const Options& options) {
 SampleText::SampleText(const Options& options) : options_(options) {
   detail::require(options.length >= 1, "SampleText.length", ">= 1", options.length);
   detail::require(options.temperature > 0.0, "SampleText.temperature", "> 0", options.temperature);
+  detail::require(options.top_k >= 0, "SampleText.top_k", ">= 0", options.top_k);
   check(options);
 }
 
@@ -73,7 +74,7 @@ void SampleText::on_fit_end(Trainer& trainer, Loop&) {
   KeyedRandom random(trainer.state().seed, static_cast<uint64_t>(trainer.state().global_step()));
   auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
   const std::string text = vocabulary.decode(
-      model.generate(prompt_, {options_.length, options_.temperature, vocabulary.size()}, random));
+      model.generate(prompt_, {options_.length, options_.temperature, vocabulary.size(), options_.top_k}, random));
   write_to_stderr(text + "\n");
   write_report(trainer.log(), trainer.state().artifact_dir / "sample.txt", text + "\n");
 }
@@ -85,6 +86,10 @@ void register_sample_text(Registry<Callback>& registry) {
            &SampleText::Options::temperature,
            greater_than(0),
            "lower is more cautious")
+      .key("top_k",
+           &SampleText::Options::top_k,
+           at_least(0),
+           "how many of the likeliest characters one is chosen of; 0: all")
       .key("prompt",
            &SampleText::Options::prompt,
            "what the text begins with; when absent a newline, or the first character there is");

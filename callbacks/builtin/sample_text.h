@@ -20,6 +20,7 @@ class SampleText final : public Callback {
     /// What the text begins with, not empty, of characters of the training text. Absent: a newline,
     /// or the text's first character in byte order when it has no newline.
     std::optional<std::string> prompt = {};
+    int64_t top_k = 0;  ///< of the likeliest characters one is chosen, >= 0; 0: of all
   };
 
   /// \throws UsageError  for an empty prompt

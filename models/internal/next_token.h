@@ -22,6 +22,10 @@ void require_tokens(std::string_view model, const at::Tensor& tokens, int64_t co
 /// int64 [1, number of tokens].
 at::Tensor row_of(const std::vector<int64_t>& tokens);
 
+/// The logits, of which all but the largest `count` are minus infinity; all of them for 0.
+/// \param logits  [vocabulary]
+at::Tensor only_largest(const at::Tensor& logits, int64_t count);
+
 /// Draws a token from softmax(logits / temperature); the likeliest one when temperature is 0.
 /// \param logits  [vocabulary]
 int64_t choose_token(const at::Tensor& logits, double temperature, KeyedRandom& random);

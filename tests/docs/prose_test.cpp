@@ -121,6 +121,7 @@ std::vector<Text> descriptions() {
   register_builtins(registries);
   std::vector<Text> found;
   add_components(registries.models, found);
+  add_components(registries.losses, found);
   add_components(registries.datasets, found);
   add_components(registries.optimizers, found);
   add_components(registries.schedulers, found);

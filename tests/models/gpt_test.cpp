@@ -6,11 +6,14 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "metrics/metric.h"
+#include "models/losses/losses.h"
 #include "models/model_checks.h"
 
 using namespace rondo;
@@ -60,6 +63,95 @@ TEST_CASE("a token does not see what comes after it, and sees what came before")
       CHECK(other[0][t].equal(logits[0][t]) == (t < changed));
     }
   }
+}
+
+Gpt::Options llama() {
+  Gpt::Options options = small();
+  options.heads = 4;
+  options.kv_heads = 2;
+  options.positions = "rotary";
+  options.norm = "rms";
+  options.activation = "swiglu";
+  options.bias = false;
+  return options;
+}
+
+TEST_CASE("learns with every choice of its parts") {
+  const auto learns = [](const Gpt::Options& options) {
+    test::check_model(
+        use<Gpt>(options), test::token_batch(4, kContext, kVocabulary), "targets", 0.5);
+  };
+  learns(llama());
+  Gpt::Options options = small();
+  options.kv_heads = 1;
+  options.tied = true;
+  learns(options);
+  options = small();
+  options.norm = "rms";
+  options.loss = use<FocalLoss>({1.0});
+  learns(options);
+}
+
+TEST_CASE("the parameters of Llama's parts are as many as they should be") {
+  Gpt gpt(llama());
+  const auto p = gpt.module().named_parameters();
+  // Four heads of queries, two of keys and two of values, 4 wide each.
+  CHECK((p["block0.qkv.weight"].sizes() == at::IntArrayRef({32, 16})));
+  CHECK((p["block0.expand.weight"].sizes() == at::IntArrayRef({2 * 43, 16})));  // 8/3 · 16 = 42.7
+  CHECK(p.find("block0.norm1.bias") == nullptr);
+  CHECK(p.find("block0.qkv.bias") == nullptr);
+  CHECK(p.find("position_embedding.weight") == nullptr);
+}
+
+TEST_CASE("an RMS norm by hand: scaled alike, the tokens of the residual stream give the same") {
+  Gpt::Options options = small();
+  options.norm = "rms";
+  options.layers = 1;
+  Gpt gpt(options);
+  const torch::NoGradGuard no_grad;
+  auto p = gpt.module().named_parameters();
+  p["block0.projection.weight"].zero_();
+  p["block0.contract.weight"].zero_();
+  const auto tokens = test::token_batch(1, kContext, kVocabulary)["tokens"];
+  const auto x =
+      torch::embedding(p["token_embedding.weight"], tokens) + p["position_embedding.weight"];
+  const auto normed = x / (x.square().mean(-1, true) + 1e-5).sqrt();
+  const auto expected = torch::linear(normed, p["head.weight"]);
+  CHECK(gpt.forward({{"tokens", tokens}})["logits"].allclose(expected, 1e-5, 1e-5));
+}
+
+TEST_CASE("kept keys and values generate what whole windows give, and beyond the context too") {
+  for (const Gpt::Options& options : {small(), llama()}) {
+    torch::manual_seed(3);
+    Gpt gpt(options);
+    gpt.module().to(torch::kDouble);
+    gpt.module().eval();
+    for (const auto& parameter : gpt.module().parameters()) {
+      parameter.detach().mul_(8);  // so that the likeliest token is clear
+    }
+    std::vector<int64_t> expected = {2, 3};
+    for (int i = 0; i < 12; ++i) {
+      const auto seen = std::min<size_t>(kContext, expected.size());
+      const std::vector<int64_t> window(expected.end() - static_cast<std::ptrdiff_t>(seen),
+                                        expected.end());
+      const auto logits = gpt.forward({{"tokens", torch::tensor(window).unsqueeze(0)}})["logits"];
+      expected.push_back(logits[0][-1].argmax().item<int64_t>());
+    }
+    KeyedRandom random(1);
+    CHECK((gpt.generate({2, 3}, {12, 0.0}, random) == expected));
+  }
+}
+
+TEST_CASE("of the largest logits alone a token is chosen") {
+  Gpt gpt(small());
+  KeyedRandom random(1);
+  GenerateOptions options{40, 100.0};
+  options.top_k = 1;
+  const auto first = gpt.generate({0}, options, random);
+  options.temperature = 0.0;
+  CHECK((gpt.generate({0}, options, random) == first));
+  options.top_k = -1;
+  CHECK_THROWS_AS(gpt.generate({0}, options, random), UsageError);
 }
 
 TEST_CASE("one block equals torch's encoder layer with norm first") {
@@ -208,6 +300,13 @@ TEST_CASE("options out of range are refused") {
   refuses([](auto& o) { o.context = 0; });
   refuses([](auto& o) { o.vocabulary = 0; });
   refuses([](auto& o) { o.dropout = -0.1; });
+  refuses([](auto& o) { o.kv_heads = 3; });
+  refuses([](auto& o) { o.hidden = -1; });
+  refuses([](auto& o) { o.positions = "none"; });
+  refuses([](auto& o) { o.norm = "batch"; });
+  refuses([](auto& o) { o.activation = "relu"; });
+  refuses([](auto& o) { o.positions = "rotary", o.heads = 16; });
+  refuses([](auto& o) { o.rotary_base = 1; });
 }
 
 TEST_SUITE_END();

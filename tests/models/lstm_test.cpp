@@ -37,6 +37,28 @@ TEST_CASE("equals torch's LSTM with the same weights") {
   CHECK(lstm.forward(batch)["logits"].allclose(expected, kTolerance, kTolerance));
 }
 
+TEST_CASE("a GRU learns, and equals torch's with the same weights") {
+  test::check_model(use<Gru>({2, 8, 5}), test::token_batch(2, 4, 5), "targets", 2.0);
+  constexpr double kTolerance = 1e-5;  // float32, sums in another order
+  torch::manual_seed(3);
+  Gru gru({2, 8, 5});
+  const auto p = gru.module().named_parameters();
+  torch::nn::GRU reference(torch::nn::GRUOptions(8, 8).num_layers(2).batch_first(true));
+  const torch::NoGradGuard no_grad;
+  auto theirs = reference->named_parameters();
+  for (const std::string layer : {"0", "1"}) {
+    theirs["weight_ih_l" + layer].copy_(p["input" + layer + ".weight"]);
+    theirs["bias_ih_l" + layer].copy_(p["input" + layer + ".bias"]);
+    theirs["weight_hh_l" + layer].copy_(p["hidden" + layer + ".weight"]);
+    theirs["bias_hh_l" + layer].copy_(p["hidden" + layer + ".bias"]);
+  }
+  const Batch batch = test::token_batch(3, 6, 5);
+  const auto hidden =
+      std::get<0>(reference->forward(torch::embedding(p["embedding.weight"], batch["tokens"])));
+  const auto expected = torch::linear(hidden, p["head.weight"], p["head.bias"]);
+  CHECK(gru.forward(batch)["logits"].allclose(expected, kTolerance, kTolerance));
+}
+
 TEST_CASE("dropout works between layers in train mode only") {
   Lstm lstm({2, 16, 5, 0.5});
   test::check_dropout(lstm, test::token_batch(2, 4, 5));

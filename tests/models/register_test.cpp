@@ -1,3 +1,4 @@
+#include "models/losses/register.h"
 #include "models/register.h"
 
 #include <doctest/doctest.h>
@@ -11,9 +12,26 @@ using namespace rondo;
 TEST_SUITE_BEGIN("models/register");
 
 TEST_CASE("every built-in model can be named, and its options have docs and valid defaults") {
+  Registry<Criterion> losses("loss");
+  register_builtin_losses(losses);
   Registry<Model> registry("model");
-  register_builtin_models(registry);
-  for (const char* name : {"Mlp", "Cnn", "ResNet", "Lstm", "Gpt", "ScriptModel", "TableMlp"}) {
+  register_builtin_models(registry, losses);
+  for (const char* name : {"Mlp",
+                           "Cnn",
+                           "ResNet",
+                           "Lstm",
+                           "Gru",
+                           "Gpt",
+                           "ScriptModel",
+                           "TableMlp",
+                           "DeepResNet",
+                           "MobileNet",
+                           "Vit",
+                           "UNet",
+                           "Forecaster",
+                           "Autoencoder",
+                           "Vae",
+                           "Diffusion"}) {
     CHECK(registry.find(name) != nullptr);
   }
   for (const auto& entry : registry.entries()) {
@@ -26,8 +44,10 @@ TEST_CASE("every built-in model can be named, and its options have docs and vali
 }
 
 TEST_CASE("a model is built from its keys") {
+  Registry<Criterion> losses("loss");
+  register_builtin_losses(losses);
   Registry<Model> registry("model");
-  register_builtin_models(registry);
+  register_builtin_models(registry, losses);
   ConfigArray sizes;
   for (const int64_t size : {6, 5, 2}) {
     sizes.push_back(ConfigValue(size));

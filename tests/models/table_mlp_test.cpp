@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/registry.h"
 #include "metrics/metric.h"
+#include "models/losses/losses.h"
+#include "models/losses/register.h"
 #include "models/model_checks.h"
 #include "models/register.h"
 
@@ -120,8 +122,13 @@ TEST_CASE("the losses are LibTorch's") {
   CHECK(outputs["loss"].allclose(expected));
 
   batch.set("label", torch::randn({8}));
-  for (const auto& [loss, dtype] :
-       {std::pair("mse", 0), std::pair("mae", 1), std::pair("huber", 2)}) {
+  const std::pair<Factory<Criterion>, at::Tensor (*)(const at::Tensor&, const at::Tensor&)>
+      losses[] = {{{}, [](const at::Tensor& a, const at::Tensor& b) { return at::mse_loss(a, b); }},
+                  {use<L1Loss>(),
+                   [](const at::Tensor& a, const at::Tensor& b) { return at::l1_loss(a, b); }},
+                  {use<HuberLoss>({1.0}),
+                   [](const at::Tensor& a, const at::Tensor& b) { return at::huber_loss(a, b); }}};
+  for (const auto& [loss, by_hand] : losses) {
     TableMlp::Options options = small();
     options.loss = loss;
     const auto model = use<TableMlp>(facts_of_values(1), options).make();
@@ -129,11 +136,21 @@ TEST_CASE("the losses are LibTorch's") {
     outputs = model->forward(batch);
     const at::Tensor& guess = outputs["prediction"];
     CHECK(guess.sizes() == at::IntArrayRef({8}));
-    const at::Tensor by_hand = dtype == 0   ? at::mse_loss(guess, batch["label"])
-                               : dtype == 1 ? at::l1_loss(guess, batch["label"])
-                                            : at::huber_loss(guess, batch["label"]);
-    CHECK(outputs["loss"].allclose(by_hand));
+    CHECK(outputs["loss"].allclose(by_hand(guess, batch["label"])));
   }
+}
+
+TEST_CASE("a loss of quantiles makes the network predict each of them") {
+  TableMlp::Options options = small();
+  options.loss = use<QuantileLoss>();
+  const auto one = use<TableMlp>(facts_of_values(1), options).make();
+  const Batch batch = {{"features", torch::randn({8, 3})}, {"label", torch::randn({8})}};
+  CHECK(one->forward(batch)["prediction"].sizes() == at::IntArrayRef({8, 3}));
+  const auto two = use<TableMlp>(facts_of_values(2), options).make();
+  CHECK(two->forward(
+               {{"features", torch::randn({8, 3})}, {"label", torch::randn({8, 2})}})["prediction"]
+            .sizes() == at::IntArrayRef({8, 2, 3}));
+  CHECK(two->metrics().empty());
 }
 
 TEST_CASE("weights of samples and classes weigh the loss") {
@@ -204,13 +221,15 @@ TEST_CASE("options out of range are refused") {
   refused([](auto& o) { o.activation = "swish"; });
   refused([](auto& o) { o.dropout = 1.0; });
   refused([](auto& o) { o.embedding = 0; });
-  refused([](auto& o) { o.loss = "l2"; });
+  refused([](auto& o) { o.loss = use<MseLoss>(); });
   refused([](auto& o) { o.class_weights = std::vector<double>{1.0}; });
 }
 
 TEST_CASE("in a config an option is \"auto\" or a value, and is written as such") {
+  Registry<Criterion> losses("loss");
+  register_builtin_losses(losses);
   Registry<Model> registry("model");
-  register_builtin_models(registry);
+  register_builtin_models(registry, losses);
   ConfigTable keys;
   keys.set("classes", ConfigValue(int64_t{3}));
   std::vector<Fault> faults;

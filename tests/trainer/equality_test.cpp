@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "core/registry.h"
 #include "data/tensor_dataset.h"
+#include "models/losses/register.h"
 #include "models/models.h"
 #include "models/register.h"
 #include "optim/adam.h"
@@ -151,6 +152,118 @@ Factory<DataSource> table_rows() {
                        {"label", integers({12}, 3, 2)}});
 }
 
+Factory<Model> gru(double dropout) {
+  Gru::Options options;
+  options.vocabulary = 11;
+  options.width = 6;
+  options.layers = 2;
+  options.dropout = dropout;
+  return use<Gru>(options);
+}
+
+/// Llama's parts: the other choice of everything that a Gpt is made of.
+Factory<Model> llama(double dropout) {
+  Gpt::Options options;
+  options.layers = 1;
+  options.heads = 4;
+  options.kv_heads = 2;
+  options.width = 16;
+  options.context = 6;
+  options.vocabulary = 11;
+  options.dropout = dropout;
+  options.positions = "rotary";
+  options.norm = "rms";
+  options.activation = "swiglu";
+  options.bias = false;
+  options.tied = true;
+  return use<Gpt>(options);
+}
+
+Factory<Model> deep_resnet(double) {
+  DeepResNet::Options options;
+  options.width = 2;
+  options.stem = "cifar";
+  return use<DeepResNet>(options);
+}
+
+Factory<Model> mobile_net(double dropout) {
+  MobileNet::Options options;
+  options.width = 0.1;
+  options.stem = "cifar";
+  options.dropout = dropout;
+  return use<MobileNet>(options);
+}
+
+Factory<Model> vit(double dropout) {
+  Vit::Options options;
+  options.image_size = 8;
+  options.layers = 1;
+  options.heads = 2;
+  options.width = 8;
+  options.dropout = dropout;
+  return use<Vit>(options);
+}
+
+Factory<Model> u_net(double) {
+  UNet::Options options;
+  options.classes = 4;
+  options.width = 4;
+  options.depth = 1;
+  return use<UNet>(options);
+}
+
+Factory<DataSource> masks() {
+  return from_tensors({{"image", uniform({12, 1, 8, 8})}, {"mask", integers({12, 8, 8}, 4, 3)}});
+}
+
+Factory<Model> forecaster(double dropout) {
+  Forecaster::Options options;
+  options.layers = 2;
+  options.width = 6;
+  options.horizon = 2;
+  options.dropout = dropout;
+  return use<Forecaster>(options);
+}
+
+Factory<DataSource> series() {
+  return from_tensors({{"series", uniform({12, 9})}, {"target", uniform({12, 2})}});
+}
+
+Factory<Model> autoencoder(double) {
+  Autoencoder::Options options;
+  options.sizes = {64, 16, 4};
+  return use<Autoencoder>(options);
+}
+
+Factory<Model> vae(double) {
+  Vae::Options options;
+  options.sizes = {64, 16, 4};
+  return use<Vae>(options);
+}
+
+Factory<Model> diffusion(double) {
+  Diffusion::Options options;
+  options.image_size = 8;
+  options.width = 8;
+  options.depth = 1;
+  options.steps = 10;
+  return use<Diffusion>(options);
+}
+
+/// Models whose settings beyond those of the first ones are few: each is compared in two cases.
+const Subject kMoreSubjects[] = {
+    {"Gru", gru, tokens},
+    {"Gpt", llama, tokens},
+    {"DeepResNet", deep_resnet, [] { return images(3, 8); }},
+    {"MobileNet", mobile_net, [] { return images(3, 8); }},
+    {"Vit", vit, [] { return images(3, 8); }},
+    {"UNet", u_net, masks},
+    {"Forecaster", forecaster, series},
+    {"Autoencoder", autoencoder, [] { return images(1, 8); }},
+    {"Vae", vae, [] { return images(1, 8); }},
+    {"Diffusion", diffusion, [] { return images(1, 8); }},
+};
+
 const Subject kSubjects[] = {
     {"Mlp", mlp, [] { return images(1, 8); }},
     {"Cnn", cnn, [] { return images(1, 8); }},
@@ -180,6 +293,29 @@ struct Case {
   bool clipping;
   std::string dtype = "fp32";
 };
+
+/// Traced equals eager for this model on batches of this data, and no step ran as written.
+void check_run_equal(const Factory<Model>& model, const Factory<DataSource>& data) {
+  const auto trained = [&](const std::string& mode) {
+    const TempDir dir;
+    TrainerOptions options;
+    options.model_dir = dir / "run";
+    options.seed = 3;
+    options.model = model;
+    options.optimizer = adamw().factory;
+    options.backend.mode = mode;
+    options.backend.on_refusal = "error";
+    options.loop.max_steps = kUpdates / 5;
+    LoaderOptions batches;
+    batches.batch_size = 3;
+    batches.shuffle = true;
+    options.loop.eval_frequency = int64_t{5};
+    Trainer trainer(options, quiet_log());
+    trainer.fit(DataLoader("train", data, batches), {DataLoader("val", data, batches)});
+    return bits_of(trainer);
+  };
+  CHECK(first_difference(trained("eager"), trained("traced")) == "");
+}
 
 StateDict trained(const Case& c, const std::string& mode) {
   const TempDir dir;
@@ -233,6 +369,20 @@ TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every mo
   }
 }
 
+TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for the other models") {
+  for (const Subject& subject : kMoreSubjects) {
+    check_equal({&subject, adamw(), 1, true, false});
+    check_equal({&subject, sgd_with_momentum(), 3, false, true});
+  }
+}
+
+TEST_CASE("the other models are recorded, and their validations too") {
+  for (const Subject& subject : kMoreSubjects) {
+    CAPTURE(subject.name);
+    check_run_equal(subject.model(0.2), subject.data());
+  }
+}
+
 TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every optimizer") {
   for (const RegisteredOptimizer& optimizer : every_optimizer()) {
     check_equal({&kSubjects[0], optimizer, 1, false, false});
@@ -240,14 +390,58 @@ TEST_CASE("T75: 50 traced updates equal 50 eager ones, bit for bit, for every op
   }
 }
 
+TEST_CASE("traced equals eager for every loss that a config can name") {
+  Registry<Criterion> losses("loss");
+  register_builtin_losses(losses);
+  for (const auto& entry : losses.entries()) {
+    CAPTURE(entry.name);
+    std::vector<Fault> faults;
+    FaultSink sink("", faults);
+    const Factory<Criterion> loss = losses.read_named(entry.name, {}, {}, sink);
+    REQUIRE(faults.empty());
+    const auto made = loss.make();
+    Mlp::Options options;
+    options.sizes = {64, 16, made->outputs_per_value() > 1 ? made->outputs_per_value() : 10};
+    options.loss = loss;
+    at::Tensor target = integers({12}, 10, 3);
+    if (made->outputs_per_value() > 1) {
+      target = uniform({12});
+    } else if (made->targets() != Criterion::Targets::Classes) {
+      target = uniform({12, 10}).softmax(1);
+    }
+    const Factory<DataSource> data =
+        from_tensors({{"image", uniform({12, 1, 8, 8})}, {"label", target}});
+    check_run_equal(use<Mlp>(options), data);
+  }
+}
+
+TEST_CASE("traced equals eager for losses with all their options") {
+  CrossEntropyLoss::Options entropy;
+  entropy.label_smoothing = 0.1;
+  entropy.class_weights = {1, 2, 1, 3, 1, 1, 0.5, 1, 1, 2};
+  entropy.ignore_index = 4;
+  FocalLoss::Options focal;
+  focal.alpha = entropy.class_weights;
+  focal.ignore_index = 4;
+  for (const Factory<Criterion>& loss : {use<CrossEntropyLoss>(entropy), use<FocalLoss>(focal)}) {
+    CAPTURE(loss.name());
+    Mlp::Options options;
+    options.sizes = {64, 16, 10};
+    options.loss = loss;
+    check_run_equal(use<Mlp>(options), images(1, 8));
+  }
+}
+
 TEST_CASE("every model that a config can name is among those that are compared") {
+  Registry<Criterion> losses("loss");
+  register_builtin_losses(losses);
   Registry<Model> registry("model");
-  register_builtin_models(registry);
+  register_builtin_models(registry, losses);
   for (const auto& entry : registry.entries()) {
     CAPTURE(entry.name);
-    CHECK(std::any_of(std::begin(kSubjects), std::end(kSubjects), [&](const Subject& subject) {
-      return subject.name == entry.name;
-    }));
+    const auto is_it = [&](const Subject& subject) { return subject.name == entry.name; };
+    CHECK((std::any_of(std::begin(kSubjects), std::end(kSubjects), is_it) ||
+           std::any_of(std::begin(kMoreSubjects), std::end(kMoreSubjects), is_it)));
   }
 }
 
@@ -256,6 +450,9 @@ TEST_CASE("traced equals eager in every precision, for every model") {
     for (const char* dtype : {"fp64", "bf16", "fp16", "bf16_pure"}) {
       check_equal({&subject, adamw(), 3, true, true, dtype});
     }
+  }
+  for (const Subject& subject : kMoreSubjects) {
+    check_equal({&subject, adamw(), 3, true, true, "bf16"});
   }
 }
 

@@ -1,4 +1,4 @@
-#include "models/internal/classify.h"
+#include "models/internal/judge.h"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>
@@ -9,17 +9,20 @@
 #include <string>
 
 #include "core/error.h"
+#include "models/losses/class_losses.h"
 
 using namespace rondo;
 
-TEST_SUITE_BEGIN("models/classify");
+TEST_SUITE_BEGIN("models/judge");
 
 TEST_CASE("every token of a sequence is one row") {
   const auto logits = torch::randn({2, 3, 5});
   const auto label = torch::randint(5, {2, 3}, torch::kLong);
   const auto expected =
       torch::nn::functional::cross_entropy(logits.reshape({6, 5}), label.reshape({6}));
-  const Outputs outputs = rondo::detail::classify(logits, {{"targets", label}}, "targets");
+  const rondo::detail::Judge judge({}, "targets");
+  const Outputs outputs = judge(logits, {{"targets", label}});
+  CHECK(judge(logits, {{"tokens", label}}).find("loss") == nullptr);
   CHECK(outputs["loss"].equal(expected));
   CHECK(outputs["logits"].is_same(logits));
 }
@@ -29,10 +32,11 @@ TEST_CASE("integers of any width are numbers of classes, and those of 64 bits ar
   const auto label = torch::tensor({2, 0, 1, 2});
   const auto expected = torch::nn::functional::cross_entropy(logits, label);
   for (const auto dtype : {torch::kLong, torch::kInt, torch::kShort, torch::kChar, torch::kByte}) {
-    CHECK(rondo::detail::cross_entropy(logits, label.to(dtype), "label").equal(expected));
+    CHECK(CrossEntropyLoss().mean(logits, label.to(dtype)).equal(expected));
   }
   const auto two = torch::tensor({1, 0, 1, 1});
-  CHECK(rondo::detail::cross_entropy(logits, two.to(torch::kBool), "label")
+  CHECK(CrossEntropyLoss()
+            .mean(logits, two.to(torch::kBool))
             .equal(torch::nn::functional::cross_entropy(logits, two)));
 }
 
@@ -40,7 +44,7 @@ TEST_CASE("labels that are no integers, too few, or out of range are errors that
   const auto logits = torch::zeros({4, 3});
   const auto error_with = [&](const at::Tensor& label) {
     try {
-      rondo::detail::cross_entropy(logits, label, "kind");
+      CrossEntropyLoss().mean(logits, label, "kind");
     } catch (...) {
       return describe(std::current_exception());
     }
@@ -58,7 +62,7 @@ TEST_CASE("labels that are no integers, too few, or out of range are errors that
   for (const char* fact : {"\"kind\"", "[0, 3)", "Target 7"}) {
     CHECK(has(error_with(torch::tensor({0, 1, 7, 2})), fact));
   }
-  CHECK_THROWS_AS(rondo::detail::cross_entropy(logits, torch::zeros({4}), "kind"), ShapeError);
+  CHECK_THROWS_AS(CrossEntropyLoss().mean(logits, torch::zeros({4}), "kind"), ShapeError);
 }
 
 TEST_SUITE_END();
