@@ -7,6 +7,7 @@
 
 #include "backends/generator_state.h"
 #include "callbacks/core/dataloader_callback.h"
+#include "callbacks/core/evaluator.h"
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
 #include "loops/failed_batch.h"
@@ -21,7 +22,9 @@ std::optional<int64_t> batches_of_validation(Trainer& trainer,
                                              const Loop& loop) {
   const SeededGenerator random(trainer.state().seed);
   const std::optional<int64_t> pass = loader.size();
-  const std::optional<Time> wanted = loop.eval_steps();
+  const Evaluator* const evaluator = evaluator_of(trainer, loader);
+  const bool is_own = evaluator != nullptr && evaluator->options().eval_steps;
+  const std::optional<Time> wanted = is_own ? evaluator->options().eval_steps : loop.eval_steps();
   if (!wanted) {
     return pass;
   }
@@ -30,7 +33,7 @@ std::optional<int64_t> batches_of_validation(Trainer& trainer,
   }
   if (wanted->unit() == TimeUnit::Fraction) {
     throw UsageError(fmt::format(
-        "loop.eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
+        "eval_steps: {} of a pass needs a data set whose size is known; loader {} streams: "
         "give a number of batches",
         wanted->value(),
         trainer.metric_log().scope_of(loader)));
@@ -113,7 +116,10 @@ const Outputs& ValidateStage::run_named_step(const Batch& batch) {
 }
 
 const Outputs& ValidateStage::run_step(const Batch& batch) {
-  const StepKey key{loop_.validation_hook(), {}, trainer_.step_slots().precision->dtype()};
+  // Metrics of its own make another step of it.
+  const Evaluator* const evaluator = evaluator_of(trainer_, loader_);
+  const std::string own = evaluator != nullptr ? "/" + evaluator->options().loader : "";
+  const StepKey key{loop_.validation_hook() + own, {}, trainer_.step_slots().precision->dtype()};
   const bool logs = trainer_.is_log_step();
   const auto is_due = [logs](const Cadence& cadence) { return logs || !cadence.only_log_steps; };
   const auto body = [this](const Batch& staged) {

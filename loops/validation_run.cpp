@@ -1,5 +1,6 @@
 #include "loops/validation_run.h"
 
+#include "callbacks/core/evaluator.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -15,7 +16,7 @@ bool ValidationRun::advance() {
   if (!stage_ && !start_next()) {
     return false;
   }
-  if (!stage_->advance()) {
+  if (stage_ && !stage_->advance()) {
     stage_->end();
     stage_.reset();
   }
@@ -30,7 +31,12 @@ bool ValidationRun::start_next() {
     trainer_.call(hooks::run_validation, loop_idx_, is_last_);
     return false;
   }
-  stage_ = std::make_unique<ValidateStage>(trainer_, loaders_[next_++], loop_, LoadFrom::nothing());
+  const DataLoader& loader = loaders_[next_++];
+  const Evaluator* const evaluator = evaluator_of(trainer_, loader);
+  if (evaluator != nullptr && !evaluator->runs(loop_idx_, is_last_)) {
+    return true;
+  }
+  stage_ = std::make_unique<ValidateStage>(trainer_, loader, loop_, LoadFrom::nothing());
   stage_->begin();
   return true;
 }

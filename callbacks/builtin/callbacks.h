@@ -21,5 +21,6 @@
 #include "callbacks/builtin/scoped_flags.h"
 #include "callbacks/builtin/speed_monitor.h"
 #include "callbacks/builtin/threshold_stopper.h"
+#include "callbacks/core/evaluator.h"
 #include "callbacks/core/validation_callback.h"
 #include "callbacks/global_callbacks.h"

@@ -2,6 +2,7 @@
 
 #include "callbacks/callback.h"
 #include "core/registry.h"
+#include "metrics/metric.h"
 
 namespace rondo {
 
@@ -10,6 +11,7 @@ void register_average_weights(Registry<Callback>& registry);
 void register_compute_norm(Registry<Callback>& registry);
 void register_count_params(Registry<Callback>& registry);
 void register_early_stopper(Registry<Callback>& registry);
+void register_evaluator(Registry<Callback>& registry, const Registry<Metric>& metrics);
 void register_keep_best_checkpoints(Registry<Callback>& registry);
 void register_keep_n_checkpoints(Registry<Callback>& registry);
 void register_load_checkpoint_states(Registry<Callback>& registry);
@@ -24,12 +26,15 @@ void register_speed_monitor(Registry<Callback>& registry);
 void register_threshold_stopper(Registry<Callback>& registry);
 
 /// Adds every callback that a config can name.
-inline void register_builtin_callbacks(Registry<Callback>& registry) {
+/// \param metrics  those that an Evaluator can name; outlives the registry
+inline void register_builtin_callbacks(Registry<Callback>& registry,
+                                       const Registry<Metric>& metrics) {
   register_augment_images(registry);
   register_average_weights(registry);
   register_compute_norm(registry);
   register_count_params(registry);
   register_early_stopper(registry);
+  register_evaluator(registry, metrics);
   register_keep_best_checkpoints(registry);
   register_keep_n_checkpoints(registry);
   register_load_checkpoint_states(registry);

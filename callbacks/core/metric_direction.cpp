@@ -20,8 +20,8 @@ namespace {
 
 using IsScope = std::function<bool(const std::string&)>;
 
-const std::vector<MetricSet::Entry>& metrics_of(const Trainer& trainer) {
-  return trainer.slot<MetricsCallback>().of_validation();
+const std::vector<MetricSet::Entry>& metrics_of(const Trainer& trainer, const std::string& scope) {
+  return trainer.slot<MetricsCallback>().of_validation(scope);
 }
 
 /// `loss`, and the parts of it that a model logs.
@@ -29,9 +29,11 @@ bool is_loss(const std::string& name) {
   return name == "loss" || name.rfind("loss/", 0) == 0;
 }
 
-/// What the metrics of a validation say of a name without its scope.
-std::optional<Better> better_in_validation(const Trainer& trainer, const std::string& name) {
-  for (const MetricSet::Entry& entry : metrics_of(trainer)) {
+/// What the metrics of a validation in this scope say of a name without it.
+std::optional<Better> better_in_validation(const Trainer& trainer,
+                                           const std::string& scope,
+                                           const std::string& name) {
+  for (const MetricSet::Entry& entry : metrics_of(trainer, scope)) {
     // One of its numbers too, such as that of a class.
     const bool is_of_it = name == entry.name || name.rfind(entry.name + "/", 0) == 0;
     if (is_of_it && entry.metric->better()) {
@@ -47,8 +49,9 @@ std::optional<Better> better_of(const Trainer& trainer,
                                 const IsScope& is_scope) {
   for (size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1)) {
-    if (is_scope(name.substr(0, slash))) {
-      if (const auto better = better_in_validation(trainer, name.substr(slash + 1))) {
+    const std::string scope = name.substr(0, slash);
+    if (is_scope(scope)) {
+      if (const auto better = better_in_validation(trainer, scope, name.substr(slash + 1))) {
         return better;
       }
     }
@@ -78,8 +81,8 @@ std::vector<std::string> known_names(const Trainer& trainer,
                                      const std::vector<std::string>& labels) {
   std::vector<std::string> names{"loss"};
   for (const std::string& label : labels) {
-    for (const MetricSet::Entry& entry : metrics_of(trainer)) {
-      if (better_in_validation(trainer, entry.name)) {
+    for (const MetricSet::Entry& entry : metrics_of(trainer, label)) {
+      if (better_in_validation(trainer, label, entry.name)) {
         names.push_back(label + "/" + entry.name);
       }
     }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "callbacks/core/evaluator.h"
 #include "core/error.h"
 #include "metrics/mean.h"
 #include "models/forward_error.h"
@@ -41,9 +42,33 @@ void MetricsCallback::setup(Trainer& trainer) {
   for (const Factory<Metric>& metric : trainer.options().train_metrics) {
     training_.add(metric);
   }
+  add_evaluators(trainer);
   const c10::Device device = trainer.state().backend->device();
   validation_.to(device);
+  for (auto& own : own_) {
+    own.second.to(device);
+  }
   training_.to(device);
+}
+
+void MetricsCallback::add_evaluators(Trainer& trainer) {
+  for (const Evaluator* evaluator : evaluators_of(trainer)) {
+    const Evaluator::Options& options = evaluator->options();
+    if (options.metrics.empty()) {
+      continue;
+    }
+    MetricSet& own = own_[options.loader];
+    own.add_default(use<Mean>({"loss"}));
+    for (const Factory<Metric>& metric : options.metrics) {
+      own.add(metric);
+    }
+  }
+}
+
+const std::vector<MetricSet::Entry>& MetricsCallback::of_validation(
+    const std::string& scope) const {
+  const auto own = own_.find(scope);
+  return own == own_.end() ? validation_.entries() : own->second.entries();
 }
 
 void MetricsCallback::on_train_step_end(Trainer&,
@@ -65,21 +90,23 @@ void MetricsCallback::on_train_batch_end(
   }
 }
 
-void MetricsCallback::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
+void MetricsCallback::on_validate_start(Trainer& trainer, Model&, const DataLoader& loader, Loop&) {
+  const auto own = own_.find(trainer.metric_log().scope_of(loader));
+  current_ = own == own_.end() ? &validation_ : &own->second;
   batch_.clear();
-  validation_.reset();
+  current_->reset();
 }
 
 void MetricsCallback::on_validate_step_end(Trainer&,
                                            Model&,
                                            const Outputs& outputs,
                                            const Batch& batch) {
-  validation_.update(outputs, batch);
+  current_->update(outputs, batch);
 }
 
 void MetricsCallback::on_validate_batch_end(
     Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t) {
-  validation_.note(outputs, batch);
+  current_->note(outputs, batch);
   if (batch_.empty()) {
     batch_ = to_text(batch);
   }
@@ -87,14 +114,14 @@ void MetricsCallback::on_validate_batch_end(
 
 void MetricsCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
   warn_of_unused(trainer);
-  if (const Metrics values = validation_.values(); !values.empty()) {
+  if (const Metrics values = current_->values(); !values.empty()) {
     trainer.log_metrics(values);
   }
 }
 
 void MetricsCallback::warn_of_unused(Trainer& trainer) {
   std::vector<std::string> unused;
-  for (const MetricSet::Entry& entry : validation_.entries()) {
+  for (const MetricSet::Entry& entry : current_->entries()) {
     if (!entry.is_used) {
       unused.push_back(fmt::format("{} (needs {})", entry.name, needs_of(*entry.metric)));
     }
@@ -130,6 +157,11 @@ void MetricsCallback::on_load_checkpoint(Trainer&, const StateDict& state) {
 
 NamedTensors MetricsCallback::captured_state() {
   NamedTensors tensors = validation_.state();
+  for (const auto& own : own_) {
+    for (const NamedTensor& tensor : own.second.state()) {
+      tensors.emplace_back(own.first + "/" + tensor.first, tensor.second);
+    }
+  }
   for (const NamedTensor& tensor : training_.state()) {
     tensors.emplace_back("train/" + tensor.first, tensor.second);
   }

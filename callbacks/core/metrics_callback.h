@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,10 @@
 namespace rondo {
 
 /// Measures what a run does; fills slot `metrics`. A validation: the mean loss, the metrics of the
-/// model and those of `metrics`, over all samples, at its end. Training: those of `train_metrics`
-/// over the updates since the last log step, at each log step. A batch that lacks what a metric
-/// needs is left out of it. Tensors in the step do the sums.
+/// model and those of `metrics`, or what an Evaluator names for its loader, over all samples, at
+/// its end. Training: those of `train_metrics` over the updates since the last log step, at each
+/// log step. A batch that lacks what a metric needs is left out of it. Tensors in the step do the
+/// sums.
 class MetricsCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "metrics";
@@ -20,7 +22,7 @@ class MetricsCallback : public CoreCallback {
   void on_train_step_end(Trainer&, Model&, const Outputs& outputs, const Batch& batch) override;
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs& outputs, const Batch& batch, int64_t) override;
-  void on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) override;
+  void on_validate_start(Trainer& trainer, Model&, const DataLoader& loader, Loop&) override;
   void on_validate_step_end(Trainer&, Model&, const Outputs& outputs, const Batch& batch) override;
   void on_validate_batch_end(
       Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t) override;
@@ -33,16 +35,20 @@ class MetricsCallback : public CoreCallback {
   /// The sums of all metrics.
   NamedTensors captured_state() override;
 
-  /// Of a validation, in the order in which they are logged.
-  const std::vector<MetricSet::Entry>& of_validation() const { return validation_.entries(); }
+  /// Of a validation with a loader in this scope, in the order in which they are logged.
+  const std::vector<MetricSet::Entry>& of_validation(const std::string& scope) const;
 
  private:
   void warn_of_unused(Trainer& trainer);
+  void add_evaluators(Trainer& trainer);
 
   MetricSet training_;
   MetricSet validation_;
-  std::string batch_;        // the tensors of a batch of the running validation
-  bool has_warned_ = false;  // of metrics that no batch had what they need for
+  std::map<std::string, MetricSet>
+      own_;                            // of loaders with an Evaluator that names metrics, by label
+  MetricSet* current_ = &validation_;  // of the running validation
+  std::string batch_;                  // the tensors of a batch of the running validation
+  bool has_warned_ = false;            // of metrics that no batch had what they need for
 };
 
 }  // namespace rondo

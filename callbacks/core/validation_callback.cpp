@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "callbacks/core/evaluator.h"
 #include "core/require.h"
 #include "trainer/trainer.h"
 
@@ -15,7 +16,7 @@ ValidationCallback::ValidationCallback(std::string scope, int64_t every_n_vals)
 void ValidationCallback::run_validation(Trainer& trainer,
                                         std::optional<int64_t> loop_idx,
                                         bool is_last) {
-  if (loop_idx && !is_last && (*loop_idx + 1) % every_n_vals_ != 0) {
+  if (!is_nth_validation(loop_idx, is_last, every_n_vals_)) {
     return;
   }
   std::optional<NameScope> scope;

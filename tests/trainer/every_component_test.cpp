@@ -22,6 +22,9 @@ constexpr int64_t kUpdates = 6;
 /// What components need to do something in a tiny run; the others run with their defaults.
 const std::map<std::string, std::string> kKeys = {
     {"EarlyStopper", "metric = \"val/loss\"\ndirection = \"min\"\npatience = \"50ep\""},
+    {"Evaluator",
+     "loader = \"val\"\nmetrics = [{ Mean = { output = \"loss\", label = \"mean\" } "
+     "}]\nevery_n_vals = 2"},
     {"KeepBestCheckpoints", "metric = \"val/loss\"\ndirection = \"min\""},
     {"LoadCheckpointStates", "states = [\"model\", \"optimizer\", \"global_step\", \"timestamp\"]"},
     {"NotifyCommand", "command = \"true\""},
