@@ -41,6 +41,8 @@ set(RONDO_PUBLIC_HEADERS
   loggers/loggers.h
   metrics/metric.h
   metrics/metrics.h
+  models/losses/criterion.h
+  models/losses/loss_option.h
   models/model.h
   models/models.h
   optim/operators.h

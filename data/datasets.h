@@ -8,6 +8,8 @@
 #include "data/glyphs.h"
 #include "data/idx_images.h"
 #include "data/images/image_folder.h"
+#include "data/shapes.h"
 #include "data/tensor_dataset.h"
 #include "data/text_tokens.h"
 #include "data/token_bin.h"
+#include "data/waves.h"

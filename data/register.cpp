@@ -11,6 +11,8 @@ void register_builtin_datasets(Registry<DataSource>& registry) {
   register_csv_table(registry);
   register_array_files(registry);
   register_image_folder(registry);
+  register_shapes(registry);
+  register_waves(registry);
 }
 
 }  // namespace rondo

@@ -11,8 +11,10 @@ void register_csv_table(Registry<DataSource>& registry);
 void register_glyphs(Registry<DataSource>& registry);
 void register_idx_images(Registry<DataSource>& registry);
 void register_image_folder(Registry<DataSource>& registry);
+void register_shapes(Registry<DataSource>& registry);
 void register_text_tokens(Registry<DataSource>& registry);
 void register_token_bin(Registry<DataSource>& registry);
+void register_waves(Registry<DataSource>& registry);
 
 /// Every data set that a config can name without a plugin.
 void register_builtin_datasets(Registry<DataSource>& registry);

@@ -57,7 +57,7 @@ void register_accuracy(Registry<Metric>& registry) {
   using Options = Accuracy::Options;
   registry.add<Accuracy>("Accuracy", "Share of labels that are among the largest logits.")
       .key("logits", &Options::logits, "an output: [..., classes]")
-      .key("label", &Options::label, "name in the batch: integers [...]")
+      .key("target", &Options::label, "name in the batch: integers [...]")
       .key("ignore_index", &Options::ignore_index, "a label that does not count")
       .key("top_k", &Options::top_k, at_least(1), "how many of the largest logits count as right");
 }

@@ -30,7 +30,7 @@ KeyTable<typename T::Options>& add_counts(Registry<Metric>& registry,
       .key("logits",
            detail::key_in<Options>(&Options::logits),
            "an output: [..., classes], or one logit a label")
-      .key("label", detail::key_in<Options>(&Options::label), "name in the batch: integers [...]")
+      .key("target", detail::key_in<Options>(&Options::label), "name in the batch: integers [...]")
       .key("classes", detail::key_in<Options>(&Options::classes), at_least(2), "number of classes")
       .key("ignore_index",
            detail::key_in<Options>(&Options::ignore_index),

@@ -47,7 +47,7 @@ void add_to(Registry<Metric>& registry, const char* name, const char* doc) {
   using Options = typename T::Options;
   registry.add<T>(name, doc)
       .key("logits", &Options::logits, "an output: [..., classes], or one logit a label")
-      .key("label", &Options::label, "name in the batch: integers [...]")
+      .key("target", &Options::label, "name in the batch: integers [...]")
       .key("classes", &Options::classes, at_least(2), "number of classes")
       .key("bins", &Options::bins, at_least(2), "number of probabilities that are told apart")
       .key("ignore_index", &Options::ignore_index, "a label that does not count");

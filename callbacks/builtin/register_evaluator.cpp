@@ -9,10 +9,11 @@ void register_evaluator(Registry<Callback>& registry, const Registry<Metric>& me
   registry.add<Evaluator>("Evaluator", "Metrics, length and interval of one loader's validations.")
       .key("loader", &Options::loader, "label of the loader")
       .required()
-      .key_of("metrics",
-              &Options::metrics,
-              ComponentListOption<Metric>(metrics),
-              "what is measured in addition to the loss, instead of the model's metrics and the run's")
+      .key_of(
+          "metrics",
+          &Options::metrics,
+          ComponentListOption<Metric>(metrics),
+          "what is measured in addition to the loss, instead of the model's metrics and the run's")
       .key("eval_steps",
            &Options::eval_steps,
            "batches of a validation, or a share of its pass; absent: the loop's")

@@ -73,8 +73,8 @@ void SampleText::on_fit_end(Trainer& trainer, Loop&) {
   const ByteVocabulary& vocabulary = vocabulary_of(*train_);
   KeyedRandom random(trainer.state().seed, static_cast<uint64_t>(trainer.state().global_step()));
   auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
-  const std::string text = vocabulary.decode(
-      model.generate(prompt_, {options_.length, options_.temperature, vocabulary.size(), options_.top_k}, random));
+  const std::string text = vocabulary.decode(model.generate(
+      prompt_, {options_.length, options_.temperature, vocabulary.size(), options_.top_k}, random));
   write_to_stderr(text + "\n");
   write_report(trainer.log(), trainer.state().artifact_dir / "sample.txt", text + "\n");
 }

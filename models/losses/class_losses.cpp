@@ -5,13 +5,13 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/tensor.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/require.h"
+#include "models/internal/list_tensor.h"
 #include "models/losses/register.h"
 
 namespace rondo {
@@ -25,11 +25,6 @@ void require_weights(const char* option, const std::vector<double>& weights) {
                   fmt::format("{}", weights));
 }
 
-/// Made once: a step reads it as it reads a parameter.
-at::Tensor tensor_of(const std::vector<double>& weights) {
-  return weights.empty() ? at::Tensor() : at::tensor(weights, at::kDouble);
-}
-
 /// The weight of each label, 0 where the label is ignored.
 at::Tensor weights_of(const at::Tensor& labels, const at::Tensor& by_class, int64_t ignored) {
   const at::Tensor is_ignored = labels.eq(ignored);
@@ -38,14 +33,16 @@ at::Tensor weights_of(const at::Tensor& labels, const at::Tensor& by_class, int6
 }
 
 /// The weights of the classes as numbers of the output's type and device.
-at::Tensor weights_for(const at::Tensor& weights, const at::Tensor& output, const char* option) {
-  if (weights.size(0) != output.size(-1)) {
+at::Tensor weights_for(const std::vector<double>& weights,
+                       const at::Tensor& output,
+                       const char* option) {
+  if (static_cast<int64_t>(weights.size()) != output.size(-1)) {
     throw ShapeError(fmt::format("{} has {} numbers, there are {} logits; give one for each class",
                                  option,
-                                 weights.size(0),
+                                 weights.size(),
                                  output.size(-1)));
   }
-  return weights.to(output.options());
+  return detail::list_tensor(weights, output.options());
 }
 
 at::Tensor rows_of(const at::Tensor& logits) {
@@ -62,8 +59,7 @@ void CrossEntropyLoss::check(const Options& options) {
   require_weights("CrossEntropy: class_weights", options.class_weights);
 }
 
-CrossEntropyLoss::CrossEntropyLoss(const Options& options)
-    : options_(options), class_weights_(tensor_of(options.class_weights)) {
+CrossEntropyLoss::CrossEntropyLoss(const Options& options) : options_(options) {
   check(options);
 }
 
@@ -73,8 +69,8 @@ bool CrossEntropyLoss::is_negative_log_likelihood() const {
 
 at::Tensor CrossEntropyLoss::losses(const at::Tensor& output, const at::Tensor& target) const {
   at::Tensor weights;
-  if (class_weights_.defined()) {
-    weights = weights_for(class_weights_, output, "CrossEntropy: class_weights");
+  if (!options_.class_weights.empty()) {
+    weights = weights_for(options_.class_weights, output, "CrossEntropy: class_weights");
   }
   return at::cross_entropy_loss(rows_of(output),
                                 target.to(at::kLong).reshape({-1}),
@@ -87,8 +83,10 @@ at::Tensor CrossEntropyLoss::losses(const at::Tensor& output, const at::Tensor& 
 
 at::Tensor CrossEntropyLoss::counts(const at::Tensor& target) const {
   const at::Tensor labels = target.to(at::kLong);
-  if (class_weights_.defined()) {
-    return weights_of(labels, class_weights_.to(labels.device()), options_.ignore_index);
+  if (!options_.class_weights.empty()) {
+    const auto numbers = labels.options().dtype(at::kDouble);
+    return weights_of(
+        labels, detail::list_tensor(options_.class_weights, numbers), options_.ignore_index);
   }
   return labels.ne(options_.ignore_index);
 }
@@ -96,7 +94,7 @@ at::Tensor CrossEntropyLoss::counts(const at::Tensor& target) const {
 // LibTorch's own mean, which has kernels; that with class weights and smoothed labels selects what
 // counts, whose number a step cannot know before.
 at::Tensor CrossEntropyLoss::plain_mean(const at::Tensor& output, const at::Tensor& target) const {
-  if (class_weights_.defined() || options_.label_smoothing > 0) {
+  if (!options_.class_weights.empty() || options_.label_smoothing > 0) {
     return Criterion::plain_mean(output, target);
   }
   return at::cross_entropy_loss(rows_of(output),
@@ -114,7 +112,7 @@ void FocalLoss::check(const Options& options) {
   require_weights("Focal: alpha", options.alpha);
 }
 
-FocalLoss::FocalLoss(const Options& options) : options_(options), alpha_(tensor_of(options.alpha)) {
+FocalLoss::FocalLoss(const Options& options) : options_(options) {
   check(options);
 }
 
@@ -128,9 +126,10 @@ at::Tensor FocalLoss::losses(const at::Tensor& output, const at::Tensor& target)
   if (options_.gamma > 0) {
     losses = losses * (1 - log_share.exp()).pow(options_.gamma);
   }
-  if (alpha_.defined()) {
-    losses = losses *
-             weights_of(labels, weights_for(alpha_, output, "Focal: alpha"), options_.ignore_index);
+  if (!options_.alpha.empty()) {
+    losses = losses * weights_of(labels,
+                                 weights_for(options_.alpha, output, "Focal: alpha"),
+                                 options_.ignore_index);
   }
   return losses.masked_fill(is_ignored, 0);
 }

@@ -37,7 +37,6 @@ class CrossEntropyLoss final : public Criterion {
 
  private:
   Options options_;
-  at::Tensor class_weights_;  // float64 [classes]; undefined when all count alike
 };
 
 /// Focal loss: cross entropy that counts a label the less, the surer the model is of it:
@@ -65,7 +64,6 @@ class FocalLoss final : public Criterion {
 
  private:
   Options options_;
-  at::Tensor alpha_;  // float64 [classes]; undefined when all are 1
 };
 
 /// Dice loss of a segmentation: 1 minus the mean over classes of 2 · |P∩L| / (|P| + |L|), in each

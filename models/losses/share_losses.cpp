@@ -3,13 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/log_softmax.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/xlogy.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/require.h"
+#include "models/internal/list_tensor.h"
 #include "models/losses/register.h"
 
 namespace rondo {
@@ -22,18 +22,15 @@ void BinaryCrossEntropyLoss::check(const Options& options) {
                   fmt::format("{}", weights));
 }
 
-BinaryCrossEntropyLoss::BinaryCrossEntropyLoss(const Options& options) {
+BinaryCrossEntropyLoss::BinaryCrossEntropyLoss(const Options& options) : options_(options) {
   check(options);
-  if (!options.pos_weight.empty()) {
-    pos_weight_ = at::tensor(options.pos_weight, at::kDouble);
-  }
 }
 
 at::Tensor BinaryCrossEntropyLoss::losses(const at::Tensor& output,
                                           const at::Tensor& target) const {
   at::Tensor pos_weight;
-  if (pos_weight_.defined()) {
-    pos_weight = pos_weight_.to(output.options());
+  if (!options_.pos_weight.empty()) {
+    pos_weight = detail::list_tensor(options_.pos_weight, output.options());
   }
   return at::binary_cross_entropy_with_logits(
       output, target.to(output.scalar_type()), {}, pos_weight, at::Reduction::None);

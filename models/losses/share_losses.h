@@ -27,7 +27,7 @@ class BinaryCrossEntropyLoss final : public Criterion {
   at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const override;
 
  private:
-  at::Tensor pos_weight_;  // float64; undefined: 1
+  Options options_;
 };
 
 /// Kullback-Leibler divergence of the softmax of logits [..., classes] from target shares

@@ -5,13 +5,13 @@
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/mse_loss.h>
-#include <ATen/ops/tensor.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/require.h"
+#include "models/internal/list_tensor.h"
 #include "models/losses/register.h"
 
 namespace rondo {
@@ -56,7 +56,6 @@ void QuantileLoss::check(const Options& options) {
 
 QuantileLoss::QuantileLoss(const Options& options) : options_(options) {
   check(options);
-  quantiles_ = at::tensor(options.quantiles, at::kDouble);
 }
 
 void QuantileLoss::check(const at::Tensor& output,
@@ -77,7 +76,7 @@ void QuantileLoss::check(const at::Tensor& output,
 }
 
 at::Tensor QuantileLoss::losses(const at::Tensor& output, const at::Tensor& target) const {
-  const at::Tensor quantiles = quantiles_.to(output.options());
+  const at::Tensor quantiles = detail::list_tensor(options_.quantiles, output.options());
   const at::Tensor error = (outputs_per_value() == 1 ? target : target.unsqueeze(-1)) - output;
   return at::maximum(error * quantiles, error * (quantiles - 1));
 }

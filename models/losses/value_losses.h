@@ -80,7 +80,6 @@ class QuantileLoss final : public Criterion {
 
  private:
   Options options_;
-  at::Tensor quantiles_;  // float64 [quantiles]
 };
 
 }  // namespace rondo

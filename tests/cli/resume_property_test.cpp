@@ -44,6 +44,8 @@ struct Subject {
 
 constexpr char kGlyphs[] = R"(dataset = "Glyphs", size = 60)";
 constexpr char kPictures[] = R"(dataset = "CifarBinary", files = ["pictures.bin"])";
+constexpr char kMasks[] = R"(dataset = "Shapes", size = 30, side = 8)";
+constexpr char kSeries[] = R"(dataset = "Waves", size = 40, window = 20)";
 constexpr char kTable[] = R"(dataset = "CsvTable", file = "table.csv", missing = "mean")";
 constexpr char kText[] = R"(dataset = "TextTokens", file = "text.txt", context = 12)";
 
@@ -54,6 +56,15 @@ const std::vector<Subject> kModels = {
     {"Lstm", "layers = 2, width = 8, vocabulary = 30, dropout = %", kText},
     {"TableMlp", "hidden = [8, 8], dropout = %", kTable},
     {"Gpt", "layers = 1, heads = 2, width = 8, context = 12, vocabulary = 30, dropout = %", kText},
+    {"Gru", "layers = 2, width = 8, vocabulary = 30, dropout = %", kText},
+    {"DeepResNet", R"(width = 2, stem = "cifar")", kPictures},
+    {"MobileNet", R"(width = 0.1, stem = "cifar", dropout = %)", kPictures},
+    {"Vit", "layers = 1, heads = 2, width = 8, patch = 8, dropout = %", kPictures},
+    {"UNet", R"(classes = 4, width = 4, depth = 1, loss = "Dice")", kMasks},
+    {"Forecaster", R"(horizon = 8, layers = 2, width = 6, dropout = %, loss = "Huber")", kSeries},
+    {"Autoencoder", R"(sizes = [784, 16, 4], loss = "BCE")", kGlyphs},
+    {"Vae", "sizes = [784, 16, 4]", kGlyphs},
+    {"Diffusion", "width = 8, depth = 1, steps = 10", kGlyphs},
 };
 
 /// Every registered optimizer, and one with groups.
@@ -105,6 +116,8 @@ const std::vector<Subject> kRecipes = {
     {"shakespeare_gpt.toml", "", "shakespeare"},
     {"table_classification.toml", "", "tables"},
     {"table_regression.toml", "", "tables"},
+    {"segmentation.toml", "", ""},
+    {"forecasting.toml", "", ""},
 };
 
 class Draw {
@@ -184,7 +197,9 @@ std::string drawn_run(const fs::path& dir, const Subject& subject, Draw& draw) {
   toml +=
       fmt::format("[[trainer.init.schedulers]]\n{} = {{ {} }}\n", scheduler.name, scheduler.toml);
   const std::string data_dir = fmt::format(", data_dir = \"{}\"", dir.string());
-  const std::string data = subject.data + (subject.data == kGlyphs ? "" : data_dir);
+  const bool needs_no_file =
+      subject.data == kGlyphs || subject.data == kMasks || subject.data == kSeries;
+  const std::string data = subject.data + (needs_no_file ? "" : data_dir);
   toml += fmt::format(
       "[trainer.fit]\ntrain_dataloader = {{ label = \"train\", {}, batch_size = {}, shuffle = {}, "
       "drop_last = {}, prefetch = {} }}\n",

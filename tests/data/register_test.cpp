@@ -21,10 +21,12 @@ TEST_CASE("every built-in data set can be named, and its options have docs and v
                            "TokenBin",
                            "CsvTable",
                            "ArrayFiles",
-                           "ImageFolder"}) {
+                           "ImageFolder",
+                           "Shapes",
+                           "Waves"}) {
     CHECK(registry.find(name) != nullptr);
   }
-  CHECK(registry.entries().size() == 8);
+  CHECK(registry.entries().size() == 10);
   for (const auto& entry : registry.entries()) {
     CHECK(!entry.doc.empty());
     for (const OptionKey& key : entry.keys->keys()) {

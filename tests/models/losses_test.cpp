@@ -230,6 +230,19 @@ TEST_CASE("a model trains for the loss that it is given, and says what it measur
   CHECK(values.metrics()[0].make()->name() == "mean_squared_error");
 }
 
+TEST_CASE("losses in code are objects, and options of models") {
+  const auto logits = torch::rand({2, 3});
+  const auto labels = torch::tensor({0, 2});
+  const auto make_net = [] { return torch::nn::Linear(4, 1); };
+  Mlp::Options options;
+  const at::Tensor loss = FocalLoss({2.0}).mean(logits, labels);
+  options.loss = use<FocalLoss>({2.0});
+  const auto model = from_module(make_net, "x", loss_of(use<HuberLoss>({1.0}), "target"));
+  CHECK(options.loss.make()->mean(logits, labels).equal(loss));
+  const Batch batch = {{"x", torch::rand({2, 4})}, {"target", torch::rand({2, 1})}};
+  CHECK(model.make()->forward(batch)["loss"].dim() == 0);
+}
+
 TEST_CASE("a plain module takes any loss") {
   const auto factory = from_module(
       [] { return torch::nn::Linear(4, 3); }, "x", loss_of(use<FocalLoss>({2.0}), "label"));

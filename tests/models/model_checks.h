@@ -6,9 +6,8 @@ namespace rondo::test {
 
 /// What every model promises of a training batch: a finite 0-dim loss, a gradient that is not all
 /// zero for every parameter, a loss that falls on this batch, the same parameters from the same
-/// seed, a forward that can be repeated bit for bit in eval mode, and its output without a loss when
-/// `target` is missing.
-/// \param lr  of plain gradient descent
+/// seed, a forward that can be repeated bit for bit in eval mode, and its output without a loss
+/// when `target` is missing. \param lr  of plain gradient descent
 void check_model(const Factory<Model>& factory,
                  const Batch& batch,
                  const std::string& target,

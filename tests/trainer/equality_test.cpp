@@ -430,6 +430,11 @@ TEST_CASE("traced equals eager for losses with all their options") {
     options.loss = loss;
     check_run_equal(use<Mlp>(options), images(1, 8));
   }
+  Mlp::Options options;
+  options.sizes = {64, 16, 3};
+  options.loss = use<BinaryCrossEntropyLoss>({{2.0, 1.0, 0.5}});
+  check_run_equal(use<Mlp>(options),
+                  from_tensors({{"image", uniform({12, 1, 8, 8})}, {"label", uniform({12, 3})}}));
 }
 
 TEST_CASE("every model that a config can name is among those that are compared") {

@@ -215,4 +215,20 @@ TEST_CASE("every metric of the registry can be made from its defaults and says w
   }
 }
 
+TEST_CASE("no key of a metric is its label, so that what is written reads back to the same") {
+  Registry<Metric> registry("metric");
+  register_builtin_metrics(registry);
+  for (const auto& entry : registry.entries()) {
+    CAPTURE(entry.name);
+    for (const OptionKey& key : entry.keys->keys()) {
+      CHECK(key.name != "label");
+    }
+    std::vector<Fault> faults;
+    FaultSink sink("", faults);
+    const Factory<Metric> metric = registry.read_named(entry.name, {}, {}, sink);
+    CHECK(registry.read_single(registry.write(metric), sink).label().empty());
+    CHECK(faults.empty());
+  }
+}
+
 TEST_SUITE_END();
