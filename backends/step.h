@@ -17,12 +17,12 @@ namespace rondo {
 using CapturedState = NamedTensors;
 
 /// Place of a batch in its group of accumulated batches.
-struct GroupPhase {
+struct GroupPosition {
   bool is_first = true;
   bool is_last = true;
   int64_t size = 1;  ///< batches of the group; the loss is divided by it
 
-  bool operator==(const GroupPhase& o) const {
+  bool operator==(const GroupPosition& o) const {
     return is_first == o.is_first && is_last == o.is_last && size == o.size;
   }
 };
@@ -31,7 +31,7 @@ struct GroupPhase {
 /// at itself, and a generation that `Backend::invalidate` moves.
 struct StepKey {
   std::string step;       ///< "train", "validate" or a validation loop's own name
-  GroupPhase phase;       ///< of a training step
+  GroupPosition phase;    ///< of a training step
   std::string precision;  ///< such as "fp32", "bf16"
 
   bool operator==(const StepKey& o) const {

@@ -91,7 +91,7 @@ struct StepGuard {
 /// One recorded step, for people and tools.
 struct StepReport {
   std::string name;     ///< fits a file name, such as "train_update.0"
-  GroupPhase phase;     ///< of a training step
+  GroupPosition phase;  ///< of a training step
   int64_t samples = 0;  ///< of its batch
   /// "traced"; "guarded": it is replayed while its guards give the same answers; "eager": it was
   /// refused, and has no program, plan or memory.

@@ -226,7 +226,7 @@ class Step final : public Contender {
     write_checkpoint(*real_file_system(), scratch_.path() / "checkpoint.pt", saved);
   }
 
-  void run(const GroupPhase& phase) {
+  void run(const GroupPosition& phase) {
     const auto body = [&](const Batch& batch) { return step(batch, phase); };
     const auto is_due = [&](const Cadence&) { return update_ % kLogEvery == 0; };
     outputs_ = backend_->run({"train", phase, "fp32"}, batches_.next(), body, is_due, queue_);
@@ -239,7 +239,7 @@ class Step final : public Contender {
     queue_.clear();
   }
 
-  Outputs step(const Batch& batch, const GroupPhase& phase) {
+  Outputs step(const Batch& batch, const GroupPosition& phase) {
     if (phase.is_first) {
       optimizer_->zero_grad();
     }

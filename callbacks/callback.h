@@ -87,7 +87,7 @@ class Callback {
 
   /// @}
 
-  /// \name Around a stretch of training between two validations; `loop_idx` counts them from 0
+  /// \name Around a stage of training between two validations; `loop_idx` counts them from 0
   /// @{
   virtual void on_enter_train(Trainer&, Cleanup&, const DataLoader&, Loop&, int64_t /*loop_idx*/) {}
 
@@ -100,7 +100,7 @@ class Callback {
   /// @}
 
   /// \name Around a batch of training, every time; counters have moved at the end. `batch_idx`
-  /// begins at 0 in each stretch between two validations, so also after a resume:
+  /// begins at 0 in each stage between two validations, so also after a resume:
   /// `state().timestamp.batch` counts the run's batches.
   /// @{
   virtual void on_train_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}

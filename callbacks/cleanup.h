@@ -6,7 +6,7 @@
 
 namespace rondo {
 
-/// What has to be undone when a scope (fit, a training stretch, a validation) is left, normally or
+/// What has to be undone when a scope (fit, a training stage, a validation) is left, normally or
 /// by an exception. Closed explicitly by the scope's owner, because actions may throw.
 class Cleanup {
  public:

@@ -11,7 +11,7 @@ namespace rondo {
 
 /// Drives batches through a step: fetches and stages them, counts, and runs step closures after
 /// each iteration, in the order in which they were queued. Owned by the stage that uses it, for one
-/// stretch of training or one loader of a validation.
+/// stage of training or one loader of a validation.
 class DataExecutor {
  public:
   using Source = std::function<std::optional<Batch>()>;

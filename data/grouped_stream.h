@@ -13,7 +13,7 @@ namespace rondo {
 /// A batch of training with its place in its group of accumulated batches.
 struct GroupedBatch {
   Batch batch;
-  GroupPhase phase;
+  GroupPosition phase;
   bool ends_epoch = false;
 };
 

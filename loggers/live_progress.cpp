@@ -55,7 +55,7 @@ void LiveProgress::start_training() {
   const State& state = trainer_.state();
   stretch_begin_ = state.global_step();
   stretch_updates_ =
-      state.plan == nullptr ? std::nullopt : state.plan->updates_of_stretch(state.timestamp);
+      state.plan == nullptr ? std::nullopt : state.plan->updates_of_stage(state.timestamp);
   start_measuring(Clock::now());
 }
 

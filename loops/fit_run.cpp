@@ -85,7 +85,7 @@ void FitRun::make_plan() {
 void FitRun::note_ended_epoch(const Timestamp& loaded) {
   State& state = trainer_.state();
   if (state.timestamp.epoch > loaded.epoch && !state.due_validation &&
-      state.plan->ends_stretch(loaded, state.timestamp)) {
+      state.plan->ends_stage(loaded, state.timestamp)) {
     state.due_validation = state.plan->loop_idx(loaded);
   }
 }
@@ -160,26 +160,26 @@ void FitRun::step(const Deadline& deadline) {
         std::rethrow_exception(error);
       }
     }
-  } else if (stretch_) {
-    if (!stretch_->advance_until(deadline)) {
-      end_stretch();
+  } else if (stage_) {
+    if (!stage_->advance_until(deadline)) {
+      end_stage();
     }
   } else if (trainer_.stops_now() || trainer_.state().plan->is_over(trainer_.state().timestamp)) {
     finish();
   } else {
-    start_stretch();
+    start_stage();
   }
 }
 
-void FitRun::start_stretch() {
+void FitRun::start_stage() {
   const int64_t loop_idx = trainer_.state().plan->loop_idx(trainer_.state().timestamp);
-  stretch_ = std::make_unique<TrainStage>(trainer_, train_, *loop_, loop_idx);
-  stretch_->begin();
+  stage_ = std::make_unique<TrainStage>(trainer_, train_, *loop_, loop_idx);
+  stage_->begin();
 }
 
-void FitRun::end_stretch() {
-  stretch_->end();
-  stretch_.reset();
+void FitRun::end_stage() {
+  stage_->end();
+  stage_.reset();
   if (trainer_.state().due_validation && !trainer_.stops_now()) {
     start_validation();
   }
@@ -204,9 +204,9 @@ void FitRun::finish() {
 
 std::exception_ptr FitRun::leave(std::exception_ptr error) {
   is_done_ = true;
-  if (stretch_) {
-    error = stretch_->fail(std::move(error));
-    stretch_.reset();
+  if (stage_) {
+    error = stage_->fail(std::move(error));
+    stage_.reset();
   }
   if (validation_) {
     error = validation_->fail(std::move(error));

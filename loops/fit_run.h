@@ -55,7 +55,7 @@ class FitRun {
   void finish_step();
 
   /// True when a step is in progress.
-  bool is_in_step() const { return stretch_ != nullptr && stretch_->is_in_step(); }
+  bool is_in_step() const { return stage_ != nullptr && stage_->is_in_step(); }
 
   /// True while a validation of the run is in progress, from one batch to the next.
   bool is_validating() const { return validation_ != nullptr; }
@@ -70,8 +70,8 @@ class FitRun {
   void go_back_in_loggers();
   void note_ended_epoch(const Timestamp& loaded);
   void step(const Deadline& deadline);
-  void start_stretch();
-  void end_stretch();
+  void start_stage();
+  void end_stage();
   void start_validation();
   void finish();
   void guarded(const std::function<void()>& work);
@@ -81,7 +81,7 @@ class FitRun {
   DataLoader train_;
   Loaders val_;
   TrainingLoop* loop_ = nullptr;
-  std::unique_ptr<TrainStage> stretch_;
+  std::unique_ptr<TrainStage> stage_;
   std::unique_ptr<ValidationRun> validation_;
   Cleanup cleanup_;             // of the fit
   Cleanup validation_cleanup_;  // of the interleaved validate_all

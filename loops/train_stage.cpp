@@ -131,7 +131,7 @@ bool TrainStage::end_batch(const Outputs& outputs) {
   batch_.reset();
   state.timestamp = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, seconds_);
   const bool is_over =
-      state.phase.is_last && state.plan->ends_stretch(state.previous, state.timestamp);
+      state.phase.is_last && state.plan->ends_stage(state.previous, state.timestamp);
   state.due_validation =
       is_over && state.plan->validates() ? std::optional(loop_idx_) : std::nullopt;
   trainer_.call(hooks::on_train_batch_end, *state.model, outputs, batch, batch_idx_);

@@ -15,10 +15,10 @@ namespace rondo {
 class Loop;
 class Trainer;
 
-/// A stretch of training between two validations.
+/// A stage of training between two validations.
 class TrainStage {
  public:
-  /// \param loop_idx  number of the stretch in the run, from 0
+  /// \param loop_idx  number of the stage in the run, from 0
   TrainStage(Trainer& trainer, const DataLoader& loader, Loop& loop, int64_t loop_idx);
   ~TrainStage();
 
@@ -26,21 +26,21 @@ class TrainStage {
   void begin();
 
   /// Trains one batch, or finishes the one in progress.
-  /// \return false when the stretch is over
+  /// \return false when the stage is over
   bool advance();
 
   /// Trains until the deadline has passed, and not beyond the end of a batch: the step may be in
   /// progress then, and the next call goes on with it.
-  /// \return false when the stretch is over
+  /// \return false when the stage is over
   bool advance_until(const Deadline& deadline);
 
   /// True between two pieces of a step.
   bool is_in_step() const { return batch_.has_value(); }
 
-  /// Fires the end hook and leaves the stretch.
+  /// Fires the end hook and leaves the stage.
   void end();
 
-  /// Leaves the stretch because of `error`.
+  /// Leaves the stage because of `error`.
   /// \return the exception to go on with
   std::exception_ptr fail(std::exception_ptr error);
 

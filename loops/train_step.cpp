@@ -89,7 +89,7 @@ void backward(Trainer& trainer, Outputs& outputs, const Batch& batch) {
   run_backward(trainer.options().model.name(),
                model.module(),
                trainer.step_slots().precision->scaled(loss_of(outputs, batch)));
-  const GroupPhase& phase = trainer.state().phase;
+  const GroupPosition& phase = trainer.state().phase;
   if (Optimizer* optimizer = trainer.state().optimizer.get();
       optimizer != nullptr && !phase.is_last) {
     optimizer->keep_grads();
@@ -133,7 +133,7 @@ void update(Trainer& trainer, Optimizer& optimizer, const Optimizer::Evaluate& e
 Outputs train_step(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
   Optimizer* const optimizer = trainer.state().optimizer.get();
-  const GroupPhase phase = trainer.state().phase;
+  const GroupPosition phase = trainer.state().phase;
   if (phase.is_first) {
     optimizer->zero_grad();
   }

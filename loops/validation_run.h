@@ -10,11 +10,11 @@
 
 namespace rondo {
 
-/// Every loader with the model as it is, one batch at a time: the validation between two stretches
+/// Every loader with the model as it is, one batch at a time: the validation between two stages
 /// of training, and of each checkpoint of a `validate_all`.
 class ValidationRun {
  public:
-  /// \param loop_idx  number of the stretch that it follows; nothing outside of a fit
+  /// \param loop_idx  number of the stage that it follows; nothing outside of a fit
   ValidationRun(Trainer& trainer,
                 const Loaders& loaders,
                 Loop& loop,

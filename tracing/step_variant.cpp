@@ -54,7 +54,7 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
 }  // namespace
 
 StepVariant::StepVariant(std::string name,
-                         const GroupPhase& phase,
+                         const GroupPosition& phase,
                          std::shared_ptr<KeptCasts> casts,
                          const TracedOptions& options,
                          TextLog log,

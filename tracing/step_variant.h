@@ -33,7 +33,7 @@ class StepVariant {
   /// \param casts    of the steps of one backend
   /// \param answers  of its guards, in order
   StepVariant(std::string name,
-              const GroupPhase& phase,
+              const GroupPosition& phase,
               std::shared_ptr<KeptCasts> casts,
               const TracedOptions& options,
               TextLog log,
@@ -124,7 +124,7 @@ class StepVariant {
   const Outputs* finish(const StepCall& call, const std::vector<at::Tensor>* results);
 
   std::string name_;
-  GroupPhase phase_;
+  GroupPosition phase_;
   std::shared_ptr<KeptCasts> casts_;
   KeptCasts::Use use_of_casts_;
   TracedOptions options_;

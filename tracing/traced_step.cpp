@@ -22,7 +22,7 @@ constexpr size_t kMostVariants = 8;
 
 TracedStep::TracedStep(std::string name,
                        int number,
-                       const GroupPhase& phase,
+                       const GroupPosition& phase,
                        std::shared_ptr<KeptCasts> casts,
                        const TracedOptions& options,
                        TextLog log)

@@ -40,7 +40,7 @@ class TracedStep {
   /// \param casts   of the steps of one backend
   TracedStep(std::string name,
              int number,
-             const GroupPhase& phase,
+             const GroupPosition& phase,
              std::shared_ptr<KeptCasts> casts,
              const TracedOptions& options,
              TextLog log);
@@ -106,7 +106,7 @@ class TracedStep {
 
   std::string name_;
   int number_;
-  GroupPhase phase_;
+  GroupPosition phase_;
   std::shared_ptr<KeptCasts> casts_;
   TracedOptions options_;
   TextLog log_;

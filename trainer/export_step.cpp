@@ -80,7 +80,7 @@ LoadFrom start_of(const RunConfig& run, const TextLog& log) {
 
 /// The program of a phase for batches like those of `first`.
 const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
-                              const GroupPhase& phase,
+                              const GroupPosition& phase,
                               const StepProgram* first) {
   const StepProgram* other = nullptr;
   for (const RecordedStep& step : recorded) {
@@ -106,7 +106,7 @@ const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
 }
 
 /// The phases of a group of batches that differ, first to last.
-std::vector<GroupPhase> phases_of_group(int64_t size) {
+std::vector<GroupPosition> phases_of_group(int64_t size) {
   if (size == 1) {
     return {{true, true, size}};
   }
@@ -127,7 +127,7 @@ std::vector<int64_t> cycle_of_group(int64_t size) {
 std::vector<StepProgram> programs_of_group(const std::vector<RecordedStep>& recorded,
                                            int64_t size) {
   std::vector<StepProgram> programs;
-  for (const GroupPhase& phase : phases_of_group(size)) {
+  for (const GroupPosition& phase : phases_of_group(size)) {
     const StepProgram* const first = programs.empty() ? nullptr : &programs.front();
     programs.push_back(program_of(recorded, phase, first));
   }
@@ -283,15 +283,15 @@ StepFile export_step(const RunConfig& run) {
   const RngScope rng(trainer);
   const FitRun fit(trainer, run.fit->train, {}, start_of(run, trainer.log()));
   // One of its own: that of the fit ends with the run, which may be over already.
-  TrainStage stretch(trainer, run.fit->train, trainer.slot<Loop>(), 0);
-  stretch.begin();
+  TrainStage stage(trainer, run.fit->train, trainer.slot<Loop>(), 0);
+  stage.begin();
   StepFile file;
   file.manifest = manifest_of(run, trainer);
   const CapturedState state = captured_state(trainer);
   StateSnapshot before(state, Batch());
   const int64_t group = run.init.loop.grad_accum_steps;
   for (int64_t i = 0; i < kGroups * group; ++i) {
-    stretch.advance();
+    stage.advance();
   }
   const auto& backend = dynamic_cast<const TracedBackend&>(*trainer.state().backend);
   file.programs = programs_of_group(backend.recorded_steps(), group);

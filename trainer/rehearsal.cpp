@@ -158,10 +158,10 @@ class ScratchFit {
       }
       trainer_.clear_stop();  // whoever asked for it means the run
       if (!fit_->advance()) {
-        throw Error(fmt::format(
-            "the rehearsal of the run ended by itself after update {}, and has to go on: leave out "
-            "what replaces slot run_schedule or early_exit",
-            before));
+        throw Error(
+            fmt::format("the dry run ended after update {}, and has to go on: leave out "
+                        "what replaces slot run_schedule or early_exit",
+                        before));
       }
     }
     return true;

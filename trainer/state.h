@@ -30,11 +30,11 @@ struct State {
   uint64_t seed = 0;                                   // slot reproducibility
   Timestamp timestamp;                                 // the loop; `update` is the global step
 
-  GroupPhase phase;                       // of the current batch: the training stage
+  GroupPosition phase;                    // of the current batch: the training stage
   Timestamp previous;                     // before the current update: the training stage
   Timestamp earlier;                      // before the update before it: likewise
   Timestamp next;                         // after the current batch, but for its seconds: likewise
-  std::optional<int64_t> due_validation;  // the stretch that has ended unvalidated: the loops
+  std::optional<int64_t> due_validation;  // the stage that has ended unvalidated: the loops
   bool has_trained = false;               // a fit: the model may be newer than any checkpoint
   const RunPlan* plan = nullptr;          // slot run_schedule; null outside of a fit
   DataExecutor* executor = nullptr;       // borrowed from the running stage; null outside

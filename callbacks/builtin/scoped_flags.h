@@ -14,7 +14,7 @@ struct TorchFlags {
   std::optional<bool> tf32_cudnn = {};                ///< TF32 in cuDNN
 };
 
-/// Sets flags while a stretch of training runs; they are given back when it ends, also by an
+/// Sets flags while a stage of training runs; they are given back when it ends, also by an
 /// exception. They hold for the whole process.
 class ScopedTrainFlags final : public Callback {
  public:

@@ -115,7 +115,7 @@ void ArtifactDirCallback::write_metadata(Trainer& trainer, const char* stage) {
                                  state.is_training ? "train" : "validate",
                                  at::get_num_threads());
   if (state.is_training && state.plan != nullptr) {
-    steps = state.plan->updates_of_stretch(state.previous);
+    steps = state.plan->updates_of_stage(state.previous);
   }
   text += fmt::format(", \"num_steps\": {}", steps ? std::to_string(*steps) : std::string("null"));
   if (state.is_training) {

@@ -52,7 +52,7 @@ void guard(Trainer& trainer, Cleanup& cleanup, const Hook<std::exception_ptr>& h
   });
 }
 
-/// The stretch whose validation was still due when a checkpoint was saved.
+/// The stage whose validation was still due when a checkpoint was saved.
 std::optional<int64_t> due_validation(const StateDict& timestamp) {
   const StateValue* is_due = timestamp.find("validation_is_due");
   if (is_due == nullptr || !is_due->as_bool()) {

@@ -73,7 +73,7 @@ class TrainingLoop final : public Loop {
 
   const Options& options() const { return options_; }
 
-  /// The loop of the validations between two stretches of training, and of `Trainer::validate`.
+  /// The loop of the validations between two stages of training, and of `Trainer::validate`.
   ValidationLoop& validation_loop() { return validation_; }
 
   void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;

@@ -52,7 +52,7 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
                                           Model&,
                                           const Outputs& outputs,
                                           const Batch&) {
-  const GroupPhase& phase = trainer.state().phase;
+  const GroupPosition& phase = trainer.state().phase;
   at::Tensor loss = outputs["loss"].detach();
   if (!phase.is_first) {
     loss = group_loss_.add(loss);

@@ -111,7 +111,7 @@ double RunPlan::elapsed_share(const Timestamp& time) const {
   return std::min(share, 1.0);
 }
 
-bool RunPlan::ends_stretch(const Timestamp& before, const Timestamp& after) const {
+bool RunPlan::ends_stage(const Timestamp& before, const Timestamp& after) const {
   if (is_over(after)) {
     return true;
   }
@@ -125,7 +125,7 @@ int64_t RunPlan::loop_idx(const Timestamp& time) const {
   return time.get(eval_frequency_.unit()) / eval_frequency_.count();
 }
 
-std::optional<int64_t> RunPlan::updates_of_stretch(const Timestamp& time) const {
+std::optional<int64_t> RunPlan::updates_of_stage(const Timestamp& time) const {
   if (!length_.total || length_.total->unit() != TimeUnit::Update) {
     return std::nullopt;
   }

@@ -34,16 +34,16 @@ class RunPlan {
 
   virtual bool is_over(const Timestamp& time) const;
 
-  /// True when a stretch of training ends between the two: a validation is due, or the run is over.
-  virtual bool ends_stretch(const Timestamp& before, const Timestamp& after) const;
+  /// True when a stage of training ends between the two: a validation is due, or the run is over.
+  virtual bool ends_stage(const Timestamp& before, const Timestamp& after) const;
 
   virtual bool validates() const { return eval_frequency_.value() > 0.0; }
 
-  /// Number of validations due up to `time`: the index of the stretch that begins there.
+  /// Number of validations due up to `time`: the index of the stage that begins there.
   virtual int64_t loop_idx(const Timestamp& time) const;
 
-  /// Updates of the stretch that begins at `time`, where they can be told.
-  virtual std::optional<int64_t> updates_of_stretch(const Timestamp& time) const;
+  /// Updates of the stage that begins at `time`, where they can be told.
+  virtual std::optional<int64_t> updates_of_stage(const Timestamp& time) const;
 
   /// The share of the run that is done at `time`, in [0, 1]: by the limit that is nearest.
   double elapsed_share(const Timestamp& time) const;

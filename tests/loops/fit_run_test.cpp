@@ -312,7 +312,7 @@ TEST_CASE("request_stop ends the fit after the current update and says why") {
   options.loop.grad_accum_steps = 2;
   Trainer trainer(options, quiet_log());
   FitRun run(trainer, tiny_loader("train"), {}, {});
-  run.advance();  // enters the stretch
+  run.advance();  // enters the stage
   run.advance();  // the first batch of a group
   trainer.request_stop("enough");
   while (run.advance()) {

@@ -91,8 +91,8 @@ class Order {
          "on_load_checkpoint"});
   }
 
-  /// A stretch of training with a save at its last update.
-  void stretch() {
+  /// A stage of training with a save at its last update.
+  void stage() {
     add({"on_enter_train", "on_train_start"});
     for (int64_t batch = 0; batch < kCadence; ++batch) {
       add({"on_train_batch_start"});
@@ -120,7 +120,7 @@ class Order {
     validate_loader();
   }
 
-  /// The validation between two stretches.
+  /// The validation between two stages.
   void validation() {
     add({"on_enter_validate_all", "on_before_load_checkpoint"});
     loader();
@@ -150,7 +150,7 @@ std::vector<Task> tasks() {
            [](Order& order) {
              order.add({"on_enter_fit", "on_before_load_checkpoint", "on_fit_start"});
              for (int64_t loop = 0; loop < kUpdates / kCadence; ++loop) {
-               order.stretch();
+               order.stage();
                order.validation();
              }
              order.add({"on_fit_end"});
@@ -163,7 +163,7 @@ std::vector<Task> tasks() {
              order.load();
              order.add({"on_fit_start"});
              order.validation();
-             order.stretch();
+             order.stage();
              order.validation();
              order.add({"on_fit_end"});
            }},
@@ -255,7 +255,7 @@ TEST_CASE(
 
 TEST_CASE("the hooks in the step are those that the table of hooks says") {
   Order every(std::numeric_limits<int64_t>::max());
-  every.stretch();
+  every.stage();
   every.validate_loader();
   const Names& fired = every.names();
   for (const HookInfo& hook : all_hooks()) {

@@ -270,7 +270,7 @@ TEST_CASE("T52, T56: validate_all tells the checkpoints, and runs own validation
   CHECK(runs == 2);
 }
 
-TEST_CASE("T57: run_validation gets the stretch's index, and whether it is the last") {
+TEST_CASE("T57: run_validation gets the stage's index, and whether it is the last") {
   const TempDir dir;
   std::vector<std::pair<int64_t, bool>> calls;
   ProbeCallback::Options probe;
@@ -285,7 +285,7 @@ TEST_CASE("T57: run_validation gets the stretch's index, and whether it is the l
   CHECK(calls == std::vector<std::pair<int64_t, bool>>{{0, false}, {1, false}, {2, true}});
 }
 
-TEST_CASE("T57: a validation that is made up for after a resume has the index of its stretch") {
+TEST_CASE("T57: a validation that is made up for after a resume has the index of its stage") {
   for (const Time& frequency : {Time(2), Time(1.0)}) {
     CAPTURE(frequency.to_string());
     const TempDir dir;
@@ -315,7 +315,7 @@ TEST_CASE("T57: a validation that is made up for after a resume has the index of
   }
 }
 
-TEST_CASE("T60: eval_frequency 0 makes one stretch without validation, and a warning") {
+TEST_CASE("T60: eval_frequency 0 makes one stage without validation, and a warning") {
   for (const Time& frequency : {Time(0), Time(0.0)}) {
     const TempDir dir;
     Names hooks;

@@ -58,7 +58,7 @@ std::pair<StateDict, std::vector<std::pair<int64_t, double>>> fit_with(
 
 }  // namespace
 
-TEST_CASE("a validation from a hook, within a stretch of training, changes nothing in the run") {
+TEST_CASE("a validation from a hook, within a stage of training, changes nothing in the run") {
   for (const char* mode : {"eager", "traced"}) {
     for (const int64_t group : {1, 2}) {
       CAPTURE(std::string(mode));

@@ -23,7 +23,7 @@ struct Accumulating {
   at::Tensor kept_w = torch::zeros({6, 3});
   at::Tensor kept_b = torch::zeros({3});
 
-  void backward(const Batch& batch, const GroupPhase& phase) const {
+  void backward(const Batch& batch, const GroupPosition& phase) const {
     if (phase.is_first) {
       w.mutable_grad().reset();
       b.mutable_grad().reset();
@@ -35,7 +35,7 @@ struct Accumulating {
     (loss / phase.size).backward();
   }
 
-  void keep_or_update(const GroupPhase& phase) const {
+  void keep_or_update(const GroupPosition& phase) const {
     if (phase.is_last) {
       descend({w, b}, lr);
     } else if (phase.is_first) {
@@ -45,7 +45,7 @@ struct Accumulating {
   }
 };
 
-GroupPhase phase_of(int step) {
+GroupPosition phase_of(int step) {
   return {step % 3 == 0, step % 3 == 2, 3};
 }
 

@@ -22,7 +22,7 @@ namespace F = torch::nn::functional;
 
 namespace {
 
-GroupPhase phase_of(int step, int64_t size) {
+GroupPosition phase_of(int step, int64_t size) {
   return {step % size == 0, step % size == size - 1, size};
 }
 
@@ -35,7 +35,7 @@ StepProbe training(std::shared_ptr<Optimizer> optimizer, int64_t size) {
     parameters.emplace_back(parameter.key(), parameter.value());
   }
   optimizer->attach(parameters);
-  auto phase = std::make_shared<GroupPhase>();
+  auto phase = std::make_shared<GroupPosition>();
   StepProbe probe;
   probe.more_state = [=] { return optimizer->captured_state(); };
   probe.key = [=](int step) {

@@ -37,7 +37,7 @@ class OneUpdatePlan final : public RunPlan {
 
   bool is_over(const Timestamp& time) const override { return time.update >= 1; }
 
-  bool ends_stretch(const Timestamp&, const Timestamp& after) const override {
+  bool ends_stage(const Timestamp&, const Timestamp& after) const override {
     return is_over(after);
   }
 };

@@ -374,7 +374,7 @@ TEST_CASE("T112: save_initial_checkpoint writes one file before the first batch 
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
   options.loop.max_steps = 4;
-  options.loop.eval_frequency = 2;  // two stretches of training
+  options.loop.eval_frequency = 2;  // two stages of training
   options.checkpoint.save_initial_checkpoint = true;
   options.checkpoint.steps = 4;
   Trainer trainer(options, quiet_log());

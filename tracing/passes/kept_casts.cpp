@@ -49,7 +49,10 @@ at::Tensor live_tensor(const CapturedState& state, const at::Tensor& captured) {
 
 /// Whether a cast made at the beginning of the group is what the instruction would make: an update
 /// comes last, and what comes before it in a group must leave the weights alone.
-bool lasts(const StorageFacts& facts, const Slot& source, size_t index, const GroupPhase& phase) {
+bool lasts(const StorageFacts& facts,
+           const Slot& source,
+           size_t index,
+           const GroupPosition& phase) {
   const std::vector<size_t>& writes = facts.writes[static_cast<size_t>(source.storage)];
   return writes.empty() || (phase.is_last && writes.front() > index);
 }
@@ -90,7 +93,7 @@ bool KeptCasts::is_kept(const Slot& slot) {
 }
 
 KeptCasts::Use KeptCasts::keep(StepProgram& program,
-                               const GroupPhase& phase,
+                               const GroupPosition& phase,
                                const CapturedState& state) {
   Use use;
   use.written = written_memory(program);

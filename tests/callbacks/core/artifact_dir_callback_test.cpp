@@ -31,7 +31,7 @@ TEST_CASE("T85: each loop has a metadata.json from its first batch on") {
   Trainer trainer(options, quiet_log());
   FitRun run(trainer, tiny_loader("train"), {tiny_loader("val", 4)}, {});
   const std::filesystem::path first = trainer.state().artifact_dir / "000_train/metadata.json";
-  run.advance();  // begins the stretch
+  run.advance();  // begins the stage
   CHECK_FALSE(std::filesystem::exists(first));
   run.advance();  // its first batch
   CHECK(std::filesystem::exists(first));

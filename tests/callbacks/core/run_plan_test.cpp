@@ -12,10 +12,10 @@ using namespace rondo;
 
 namespace {
 
-/// Lengths of the stretches of a run that begins at update `start`.
-std::vector<int64_t> stretches(const LoopOptions& options,
-                               int64_t start = 0,
-                               int64_t updates_per_epoch = 100) {
+/// Lengths of the stages of a run that begins at update `start`.
+std::vector<int64_t> stages(const LoopOptions& options,
+                            int64_t start = 0,
+                            int64_t updates_per_epoch = 100) {
   Timestamp time;
   time.update = start;
   const RunPlan plan(options, time, updates_per_epoch);
@@ -28,7 +28,7 @@ std::vector<int64_t> stretches(const LoopOptions& options,
       time.advance_epoch();
     }
     ++length;
-    if (plan.ends_stretch(before, time)) {
+    if (plan.ends_stage(before, time)) {
       lengths.push_back(length);
       length = 0;
     }
@@ -50,22 +50,22 @@ using Lengths = std::vector<int64_t>;
 TEST_SUITE_BEGIN("callbacks/core/run_plan");
 
 TEST_CASE("T58: a whole number counts updates, a fraction is of the run") {
-  CHECK(stretches(steps(4, 1)) == Lengths{1, 1, 1, 1});
-  CHECK(stretches(steps(4, 1.0)) == Lengths{4});
-  CHECK(stretches(steps(4, 0.5)) == Lengths{2, 2});
-  CHECK(stretches(steps(4, 3)) == Lengths{3, 1});
+  CHECK(stages(steps(4, 1)) == Lengths{1, 1, 1, 1});
+  CHECK(stages(steps(4, 1.0)) == Lengths{4});
+  CHECK(stages(steps(4, 0.5)) == Lengths{2, 2});
+  CHECK(stages(steps(4, 3)) == Lengths{3, 1});
 }
 
 TEST_CASE("T59: a fraction is rounded up") {
-  CHECK(stretches(steps(10, 0.3)) == Lengths{3, 3, 3, 1});
-  CHECK(stretches(steps(10, 0.25)) == Lengths{3, 3, 3, 1});
+  CHECK(stages(steps(10, 0.3)) == Lengths{3, 3, 3, 1});
+  CHECK(stages(steps(10, 0.25)) == Lengths{3, 3, 3, 1});
 }
 
 TEST_CASE("T64: max_steps is the total of the run, num_steps that many more") {
-  CHECK(stretches(steps(10, 1.0), 6) == Lengths{4});
+  CHECK(stages(steps(10, 1.0), 6) == Lengths{4});
   LoopOptions more;
   more.num_steps = 10;
-  CHECK(stretches(more, 6) == Lengths{10});
+  CHECK(stages(more, 6) == Lengths{10});
 }
 
 TEST_CASE("a run that is longer than what can be counted ends at the last count") {
@@ -82,22 +82,22 @@ TEST_CASE("a run that is longer than what can be counted ends at the last count"
 }
 
 TEST_CASE("a resumed run validates where the uninterrupted one does") {
-  CHECK(stretches(steps(10, 4), 0) == Lengths{4, 4, 2});
-  CHECK(stretches(steps(10, 4), 3) == Lengths{1, 4, 2});
-  CHECK(stretches(steps(10, 4), 8) == Lengths{2});
+  CHECK(stages(steps(10, 4), 0) == Lengths{4, 4, 2});
+  CHECK(stages(steps(10, 4), 3) == Lengths{1, 4, 2});
+  CHECK(stages(steps(10, 4), 8) == Lengths{2});
 }
 
 TEST_CASE("epochs and Time strings set length and cadence") {
   LoopOptions options;
   options.num_epochs = 3;
   options.eval_frequency = "1ep";
-  CHECK(stretches(options, 0, 4) == Lengths{4, 4, 4});
+  CHECK(stages(options, 0, 4) == Lengths{4, 4, 4});
   options.max_duration = Time("5ba");
-  CHECK(stretches(options, 0, 4) == Lengths{4, 1});
+  CHECK(stages(options, 0, 4) == Lengths{4, 1});
 }
 
 TEST_CASE("T4: without a length a run is one epoch, validated at its end") {
-  CHECK(stretches({}, 0, 7) == Lengths{7});
+  CHECK(stages({}, 0, 7) == Lengths{7});
 }
 
 TEST_CASE("C9: the elapsed share of a run, by the limit that is nearest") {
@@ -122,9 +122,9 @@ TEST_CASE("C32: validations every two epochs and at the end; with 0 never") {
   LoopOptions options;
   options.num_epochs = 5;
   options.eval_frequency = "2ep";
-  CHECK(stretches(options, 0, 4) == Lengths{8, 8, 4});
+  CHECK(stages(options, 0, 4) == Lengths{8, 8, 4});
   options.eval_frequency = "0ep";
-  CHECK(stretches(options, 0, 4) == Lengths{20});
+  CHECK(stages(options, 0, 4) == Lengths{20});
   CHECK_FALSE(RunPlan(options, {}, 4).validates());
 }
 
@@ -138,10 +138,10 @@ TEST_CASE("a share of a run in samples is in samples") {
   before.sample = 240;
   Timestamp after;
   after.sample = 256;
-  CHECK(plan.ends_stretch(before, after));
-  CHECK_FALSE(plan.ends_stretch(after, after));
+  CHECK(plan.ends_stage(before, after));
+  CHECK_FALSE(plan.ends_stage(after, after));
   CHECK(plan.loop_idx(after) == 1);
-  CHECK_FALSE(plan.updates_of_stretch(after));
+  CHECK_FALSE(plan.updates_of_stage(after));
   options.max_steps = 50;
   CHECK(RunPlan(options, {}, 10).length().total == Time(50));
 }
@@ -156,7 +156,7 @@ TEST_CASE("what is left until the next validation, or until the end of the run, 
            {0, 4}, {3, 1}, {4, 4}, {7, 1}, {8, 2}, {9, 1}, {10, 0}}) {
     CAPTURE(update);
     now.update = update;
-    CHECK(plan.updates_of_stretch(now) == left);
+    CHECK(plan.updates_of_stage(now) == left);
   }
 }
 
@@ -170,12 +170,12 @@ TEST_CASE("C37: a fraction of a run whose length is unknown is refused") {
 TEST_CASE("C18: a ratio scales every limit, rounded down; fractions follow") {
   LoopOptions options = steps(10, 0.5);
   options.scale_schedule_ratio = 0.5;
-  CHECK(stretches(options) == Lengths{3, 2});
+  CHECK(stages(options) == Lengths{3, 2});
   options = {};
   options.num_epochs = 4;
   options.eval_frequency = "1ep";
   options.scale_schedule_ratio = 0.5;
-  CHECK(stretches(options, 0, 10) == Lengths{10, 10});
+  CHECK(stages(options, 0, 10) == Lengths{10, 10});
   options = {};
   options.max_duration = "1000sp";
   options.scale_schedule_ratio = 0.25;

@@ -22,7 +22,7 @@ class PowersOfTwo final : public RunPlan {
  public:
   using RunPlan::RunPlan;
 
-  bool ends_stretch(const Timestamp& before, const Timestamp& after) const override {
+  bool ends_stage(const Timestamp& before, const Timestamp& after) const override {
     return is_over(after) || (before.update != after.update && is_power(after.update));
   }
 

@@ -27,7 +27,7 @@ struct Group {
 StepProbe in_groups(const Group& group) {
   const at::Tensor w = torch::randn({6, 3});
   const at::Tensor sum = torch::zeros({6, 3});
-  const auto now = std::make_shared<GroupPhase>();
+  const auto now = std::make_shared<GroupPosition>();
   StepProbe probe;
   probe.state = {{"w", w}, {"sum", sum}};
   probe.key = [now](int step) {

@@ -161,7 +161,7 @@ StepProbe recurrence_on_embedding() {
 
 StepProbe groups_in_bf16() {
   const at::Tensor w = torch::randn({6, 3});
-  const auto now = std::make_shared<GroupPhase>();
+  const auto now = std::make_shared<GroupPosition>();
   StepProbe probe;
   probe.state = {{"w", w}};
   probe.key = [=](int step) {
