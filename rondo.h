@@ -18,5 +18,6 @@
 #include "models/models.h"
 #include "optim/optimizers.h"
 #include "optim/schedulers.h"
+#include "sparsity/algorithms.h"
 #include "tracing/make_backend.h"
 #include "trainer/trainer.h"

@@ -6,6 +6,7 @@
 #include "callbacks/core/dataloader_callback.h"
 #include "callbacks/core/precision_callback.h"
 #include "callbacks/core/run_plan.h"
+#include "callbacks/core/sparsity_callback.h"
 #include "callbacks/hooks.h"
 #include "core/stopwatch.h"
 #include "loops/failed_batch.h"
@@ -55,7 +56,8 @@ std::optional<Batch> TrainStage::fetch() {
 template <class Run>
 const Outputs* TrainStage::run_step(const Run& run) {
   const State& state = trainer_.state();
-  const StepKey key{"train", state.phase, trainer_.step_slots().precision->dtype()};
+  const StepSlots& slots = trainer_.step_slots();
+  const StepKey key{slots.sparsity->step_name(), state.phase, slots.precision->dtype()};
   const bool logs = state.phase.is_last && trainer_.metric_log().is_log_step_at(state.next);
   // Every batch of a group belongs to the update that the group makes.
   Timestamp group_end = state.next;

@@ -117,10 +117,10 @@ void update(Trainer& trainer, Optimizer& optimizer, const Optimizer::Evaluate& e
   Model& model = *trainer.state().model;
   trainer.call(hooks::on_before_optimizer_step, model, optimizer);
   SparsityCallback& sparsity = *trainer.step_slots().sparsity;
-  sparsity.before_update();
+  sparsity.before_update(optimizer);
   trainer.step_slots().precision->clip_gradients(optimizer);
   trainer.step_slots().precision->step(optimizer, evaluate);
-  sparsity.after_update();
+  sparsity.after_update(optimizer);
   trainer.call(hooks::on_after_optimizer_step, model, optimizer);
   trainer.call(hooks::on_before_optimizer_zero_grad, model, optimizer);
   optimizer.zero_grad();

@@ -27,8 +27,13 @@ constexpr int64_t kMaxFingerprints = 8;
 // Invalidations in a row after none of which a step was replayed.
 constexpr int kUselessGenerations = 8;
 
+// "train", or "train/" and what such a step does besides.
+bool is_training(const StepKey& key) {
+  return key.step == "train" || key.step.rfind("train/", 0) == 0;
+}
+
 std::string name_of(const StepKey& key) {
-  if (key.step != "train") {
+  if (!is_training(key)) {
     return key.step;
   }
   std::string name = key.step + (key.phase.is_last ? "/update" : "/accumulate");
@@ -137,7 +142,7 @@ TracedStep& TracedBackend::begin_step(const StepKey& key, const Batch& batch) {
   if (history_ == nullptr) {
     return step;
   }
-  if (key.step != "train") {
+  if (!is_training(key)) {
     history_->forget();
   } else if (step.may_write_batch()) {
     answers_ = &history_->begin_step(copy_of(batch));

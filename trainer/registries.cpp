@@ -13,6 +13,7 @@
 #include "models/losses/register.h"
 #include "models/register.h"
 #include "optim/register.h"
+#include "sparsity/register.h"
 
 namespace rondo {
 
@@ -22,6 +23,7 @@ void register_builtins(Registries& registries) {
   register_builtin_datasets(registries.datasets);
   register_builtin_optimizers(registries.optimizers);
   register_builtin_schedulers(registries.schedulers);
+  register_builtin_sparsity_algorithms(registries.sparsity_algorithms);
   register_builtin_metrics(registries.metrics);
   register_builtin_callbacks(registries.callbacks, registries.metrics);
   register_builtin_loggers(registries.loggers);

@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
+#include "sparsity/algorithm.h"
 
 namespace rondo {
 
@@ -24,6 +25,7 @@ struct Registries {
   Registry<DataSource> datasets{"dataset"};
   Registry<Optimizer> optimizers{"optimizer"};
   Registry<Scheduler> schedulers{"scheduler"};
+  Registry<SparsityAlgorithm> sparsity_algorithms{"sparsity algorithm"};
   Registry<Metric> metrics{"metric"};
   Registry<Callback> callbacks{"callback"};
   Registry<Logger> loggers{"logger"};

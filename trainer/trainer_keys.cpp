@@ -8,6 +8,7 @@
 #include "core/registry.h"
 #include "trainer/component_options.h"
 #include "trainer/run_config.h"
+#include "trainer/sparsity_keys.h"
 
 namespace rondo {
 
@@ -179,18 +180,6 @@ KeyTable<PrecisionOptions> precision_keys() {
            &PrecisionOptions::max_gradient_value,
            greater_than(0),
            "clamp each element of the gradients to plus and minus this");
-  return keys;
-}
-
-KeyTable<SparsityOptions> sparsity_keys() {
-  KeyTable<SparsityOptions> keys;
-  keys.key("sparsity",
-           &SparsityOptions::sparsity,
-           below_one(),
-           "share of each masked parameter that is kept at zero; 0: none")
-      .key("params",
-           &SparsityOptions::params,
-           "globs of the masked parameters; none: all with two dimensions or more");
   return keys;
 }
 
@@ -391,9 +380,9 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
       .table("precision",
              &TrainerOptions::precision,
              precision_keys(),
-             "number format and clipping of gradients")
-      .table("sparsity", &TrainerOptions::sparsity, sparsity_keys(), "weights kept at zero")
-      .table(
+             "number format and clipping of gradients");
+  keys.add(sparsity_key(registries));
+  keys.table(
           "loop", &TrainerOptions::loop, loop_keys(), "length of the run, validation, accumulation")
       .table("checkpoint", &TrainerOptions::checkpoint, checkpoint_keys(), "saving and loading")
       .table("logging", &TrainerOptions::logging, logging_keys(), "messages and log steps")

@@ -20,7 +20,7 @@
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
-#include "sparsity/magnitude_mask.h"
+#include "sparsity/sparsity_options.h"
 
 namespace rondo {
 

@@ -11,6 +11,7 @@
 #include "callbacks/builtin/keep_n_checkpoints.h"
 #include "callbacks/builtin/load_checkpoint_states.h"
 #include "callbacks/builtin/log_optimizer_param_group.h"
+#include "callbacks/builtin/log_sparsity.h"
 #include "callbacks/builtin/memory_monitor.h"
 #include "callbacks/builtin/metric_stopper.h"
 #include "callbacks/builtin/notification.h"

@@ -16,6 +16,7 @@ void register_keep_best_checkpoints(Registry<Callback>& registry);
 void register_keep_n_checkpoints(Registry<Callback>& registry);
 void register_load_checkpoint_states(Registry<Callback>& registry);
 void register_log_optimizer_param_group(Registry<Callback>& registry);
+void register_log_sparsity(Registry<Callback>& registry);
 void register_memory_monitor(Registry<Callback>& registry);
 void register_notify_command(Registry<Callback>& registry);
 void register_runtime_estimator(Registry<Callback>& registry);
@@ -39,6 +40,7 @@ inline void register_builtin_callbacks(Registry<Callback>& registry,
   register_keep_n_checkpoints(registry);
   register_load_checkpoint_states(registry);
   register_log_optimizer_param_group(registry);
+  register_log_sparsity(registry);
   register_memory_monitor(registry);
   register_notify_command(registry);
   register_runtime_estimator(registry);

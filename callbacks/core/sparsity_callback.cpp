@@ -2,56 +2,169 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "callbacks/core/run_plan.h"
+#include "core/error.h"
 #include "models/model_state.h"
+#include "optim/duration_counter.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
+
+namespace {
+
+bool changes_masks(const SparsityMasks& masks) {
+  return std::any_of(masks.groups().begin(), masks.groups().end(), [](const MaskGroup& group) {
+    return group.changes_masks();
+  });
+}
+
+bool owns(const Optimizer* optimizer, const at::Tensor& weight) {
+  if (optimizer == nullptr) {
+    return false;
+  }
+  for (const ParamGroup& group : optimizer->groups()) {
+    for (const Parameter& parameter : group.params) {
+      if (parameter.value.is_same(weight)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 SparsityCallback::SparsityCallback() = default;
 
 SparsityCallback::~SparsityCallback() = default;
 
 void SparsityCallback::setup(Trainer& trainer) {
-  const SparsityOptions& options = trainer.options().sparsity;
-  if (options.sparsity == 0.0) {
+  auto masks = std::make_unique<SparsityMasks>(trainer.options().sparsity);
+  if (masks->groups().empty()) {
     return;
   }
-  mask_ = std::make_unique<MagnitudeMask>(options);
-  mask_->apply(named_parameters(trainer.state().model->module()));
-}
-
-void SparsityCallback::before_update() {
-  if (mask_) {
-    mask_->mask_gradients();
+  masks_ = std::move(masks);
+  const Optimizer* const optimizer = trainer.state().optimizer.get();
+  masks_->apply(named_parameters(trainer.state().model->module()), [&](const at::Tensor& weight) {
+    return owns(optimizer, weight) ? optimizer : nullptr;
+  });
+  if (optimizer == nullptr) {
+    return;
+  }
+  for (const ParamGroup& group : optimizer->groups()) {
+    for (const Parameter& parameter : group.params) {
+      masks_->add_states(parameter.value, parameter.states());
+    }
   }
 }
 
-void SparsityCallback::after_update() {
-  if (mask_) {
-    mask_->after_update();
+void SparsityCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  windows_.clear();
+  if (!masks_) {
+    return;
+  }
+  for (const MaskGroup& group : masks_->groups()) {
+    Window& window = windows_.emplace_back();
+    if (!group.changes_masks()) {
+      continue;
+    }
+    const MaskUpdateOptions& update = group.options().update;
+    DurationCounter counter(trainer.state().plan->length(),
+                            trainer.options().loop.scale_schedule_ratio);
+    window.start = counter.count("sparsity.update.start", update.start, 0);
+    window.stop = counter.count("sparsity.update.stop", update.stop, 1);
+    window.unit = counter.unit();
+    if (window.start >= window.stop) {
+      throw UsageError(fmt::format(
+          "sparsity.update: masks change from start to stop, and start ({}) is not before stop "
+          "({})",
+          update.start.to_string(),
+          update.stop.to_string()));
+    }
+  }
+}
+
+double SparsityCallback::Window::share_done(const Timestamp& now) const {
+  return stop > start ? std::clamp((now.amount(unit) - start) / (stop - start), 0.0, 1.0) : 0.0;
+}
+
+bool SparsityCallback::is_due(const Trainer& trainer, size_t group) const {
+  const State& state = trainer.state();
+  const MaskGroup& masks = masks_->groups()[group];
+  if (!masks.changes_masks() || !state.phase.is_last) {
+    return false;
+  }
+  const Window& window = windows_[group];
+  const double before = state.previous.amount(window.unit);
+  const double after = state.next.amount(window.unit);
+  if (after <= window.start || before >= window.stop) {
+    return false;
+  }
+  return after >= window.stop ||
+         state.falls_due(masks.options().update.every, state.previous, state.next);
+}
+
+void SparsityCallback::on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) {
+  step_name_ = "train";
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    MaskGroup& group = masks_->groups()[i];
+    if (is_due(trainer, i)) {
+      group.aim(windows_[i].share_done(trainer.state().next));
+      step_name_ += fmt::format("/masks{}", i);
+    } else {
+      group.rest();
+    }
+  }
+}
+
+double SparsityCallback::target(const MaskGroup& group, const Timestamp& now) const {
+  const auto place = static_cast<size_t>(&group - masks_->groups().data());
+  return group.options().sparsity.at(place < windows_.size() ? windows_[place].share_done(now)
+                                                             : 0.0);
+}
+
+void SparsityCallback::before_update(const Optimizer& optimizer) {
+  if (masks_) {
+    masks_->mask_gradients(&optimizer);
+  }
+}
+
+void SparsityCallback::after_update(const Optimizer& optimizer) {
+  if (masks_) {
+    masks_->after_update(&optimizer);
   }
 }
 
 NamedTensors SparsityCallback::captured_state() {
-  return mask_ ? mask_->captured_state() : NamedTensors();
+  return masks_ ? masks_->captured_state() : NamedTensors();
 }
 
 void SparsityCallback::on_save_checkpoint(Trainer&, StateDict& state) {
-  if (mask_) {
-    state.set("sparsity", mask_->state_dict());
+  if (masks_) {
+    state.set("sparsity", masks_->state_dict());
   }
 }
 
-void SparsityCallback::check_checkpoint(Trainer&, const StateDict& state) {
-  const StateValue* saved = state.find("sparsity");
-  if (mask_ && saved != nullptr) {
-    mask_->check(saved->as_dict());
+void SparsityCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
+  if (!masks_) {
+    return;
+  }
+  if (const StateValue* saved = state.find("sparsity")) {
+    masks_->check(saved->as_dict());
+  } else if (state.find("optimizer") != nullptr &&
+             !trainer.options().checkpoint.disable_strict_checkpoint_loading) {
+    throw CheckpointError(
+        "the checkpoint of a dense run holds no sparsity masks. To prune its weights, begin a run "
+        "with checkpoint.load.path and checkpoint.load.weights_only; "
+        "checkpoint.disable_strict_checkpoint_loading has masks chosen in any case");
   }
 }
 
 void SparsityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   const StateValue* saved = state.find("sparsity");
-  if (!mask_) {
+  if (!masks_) {
     if (saved != nullptr && trainer.state().optimizer) {
       trainer.log().warning(
           "the checkpoint holds sparsity masks and this run's sparsity is 0: what is zero may be "
@@ -60,16 +173,19 @@ void SparsityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& sta
     return;
   }
   if (saved == nullptr) {
-    trainer.log().warning("the checkpoint holds no sparsity masks: this run keeps its own");
+    trainer.log().warning(
+        "the checkpoint holds no sparsity masks: this run chooses them from the weights that it "
+        "has loaded");
+    masks_->choose();
     return;
   }
-  const double own = mask_->sparsity();
-  mask_->load(saved->as_dict());
-  if (mask_->sparsity() != own) {
+  const double own = masks_->sparsity();
+  masks_->load(saved->as_dict());
+  if (masks_->sparsity() != own && !changes_masks(*masks_)) {
     trainer.log().warning(
         fmt::format("sparsity: the checkpoint's masks are taken, {:.3g} of the weights are zero, "
                     "and not {:.3g}",
-                    mask_->sparsity(),
+                    masks_->sparsity(),
                     own));
   }
 }

@@ -1,13 +1,18 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "callbacks/callback.h"
-#include "sparsity/magnitude_mask.h"
+#include "core/time.h"
+#include "core/timestamp.h"
+#include "sparsity/masks.h"
 
 namespace rondo {
 
-/// Keeps masked weights at zero; fills slot `sparsity`. Does nothing at sparsity 0.
+/// Keeps masked weights at zero, and has the masks change; fills slot `sparsity`. Does nothing
+/// without sparsity.
 class SparsityCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "sparsity";
@@ -16,19 +21,44 @@ class SparsityCallback : public CoreCallback {
   ~SparsityCallback() override;
 
   void setup(Trainer& trainer) override;
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
+  void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
   NamedTensors captured_state() override;
 
-  /// Zeroes the gradients of masked weights, so that nothing is kept for them.  \capture safe
-  void before_update();
+  /// Of the coming training step: "train", or another name for a step that changes masks.
+  const std::string& step_name() const { return step_name_; }
 
-  /// Zeroes the masked weights again.  \capture safe
-  void after_update();
+  /// Zeroes the gradients of the masked weights that the optimizer updates, so that nothing is kept
+  /// for them.  \capture safe
+  void before_update(const Optimizer& optimizer);
+
+  /// Zeroes these weights again, and changes masks that are due.  \capture safe
+  void after_update(const Optimizer& optimizer);
+
+  /// Null without sparsity.
+  const SparsityMasks* masks() const { return masks_.get(); }
+
+  /// The share of zeros that a group's schedule asks for now.
+  double target(const MaskGroup& group, const Timestamp& now) const;
 
  private:
-  std::unique_ptr<MagnitudeMask> mask_;
+  /// Where the masks of a group change, counted in one unit.
+  struct Window {
+    TimeUnit unit = TimeUnit::Update;
+    double start = 0.0;
+    double stop = 0.0;
+
+    double share_done(const Timestamp& now) const;
+  };
+
+  bool is_due(const Trainer& trainer, size_t group) const;
+
+  std::unique_ptr<SparsityMasks> masks_;
+  std::vector<Window> windows_;  // one a group, once a fit has begun
+  std::string step_name_ = "train";
 };
 
 }  // namespace rondo

@@ -13,6 +13,7 @@
 #include "loops/fit_run.h"
 #include "models/mlp.h"
 #include "optim/schedulers.h"
+#include "sparsity/algorithms.h"
 #include "support/campaign.h"
 #include "support/every_optimizer.h"
 #include "support/probe_callback.h"
@@ -65,6 +66,8 @@ Drawn draw(uint64_t seed) {
   }
   if (flip()) {
     drawn.options.sparsity.sparsity = 0.5;
+    drawn.options.sparsity.algorithm = flip() ? use<RigL>() : use<StaticSparsity>();
+    drawn.options.sparsity.update = {2, 0, drawn.total};
   }
   drawn.options.backend.mode = flip() ? "traced" : "eager";
   drawn.options.loop.grad_accum_steps = 1 + static_cast<int64_t>(random.below(3));
