@@ -16,6 +16,7 @@
 #include "checkpoint/safetensors_file.h"
 #include "checkpoint/state_layout.h"
 #include "core/error.h"
+#include "core/low_rank.h"
 
 namespace rondo {
 
@@ -112,6 +113,21 @@ void add_model(StateDict& sums, const StateDict& model) {
   }
 }
 
+constexpr std::string_view kB = kLowRankB;
+
+/// \param layer  with its dot, or "" for the model itself
+StateValue& adapted_weight(StateDict& model, const std::string& layer) {
+  for (const char* name : {"weight", "in_proj_weight"}) {
+    if (StateValue* weight = model.find(layer + name)) {
+      return *weight;
+    }
+  }
+  throw CheckpointError(
+      fmt::format("there are adapters of \"{}weight\" and no such weight: name the file with the "
+                  "base's weights too",
+                  layer));
+}
+
 }  // namespace
 
 void write_any(FileSystem& files, const fs::path& path, const StateDict& state) {
@@ -178,6 +194,35 @@ StateDict average_models(const std::vector<fs::path>& paths) {
                                : sum);
   }
   return {{"model", std::move(mean)}};
+}
+
+StateDict merge_adapters(const StateDict& state, const StateDict& base) {
+  const StateDict& trained = module_state(state);
+  StateDict merged = base.empty() ? trained : module_state(base);
+  for (const StateDict::Item& item : trained.items()) {
+    merged.set(item.first, item.second);
+  }
+  bool has_adapters = false;
+  for (const StateDict::Item& item : trained.items()) {
+    const size_t layer_end = item.first.size() - std::min(item.first.size(), kB.size());
+    if (item.first.substr(layer_end) != kB) {
+      continue;
+    }
+    has_adapters = true;
+    const std::string layer = item.first.substr(0, layer_end);
+    StateValue& weight = adapted_weight(merged, layer);
+    weight = with_low_rank(weight.as_tensor(),
+                           merged.at(layer + kLowRankA).as_tensor(),
+                           item.second.as_tensor(),
+                           merged.at(layer + kLowRankScale).as_tensor());
+    for (const char* part : {kLowRankA, kLowRankB, kLowRankScale}) {
+      merged.erase(layer + part);
+    }
+  }
+  if (!has_adapters) {
+    throw CheckpointError("there are no low-rank adapters: no entry ends with \"lora_B\"");
+  }
+  return {{"model", std::move(merged)}};
 }
 
 void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to) {

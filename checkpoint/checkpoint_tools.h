@@ -33,6 +33,12 @@ std::vector<std::string> state_differences(const StateDict& a, const StateDict& 
 /// or shapes differ, naming them
 StateDict average_models(const std::vector<std::filesystem::path>& paths);
 
+/// {"model": …} with every low-rank adapter of a state written into its layer's weight, as in the
+/// steps that trained it, and without the adapters.
+/// \param base  has the weights that the state does not have; may be empty
+/// \throws CheckpointError  when there is no adapter, or none of both has a weight, naming it
+StateDict merge_adapters(const StateDict& state, const StateDict& base);
+
 /// Copies a file byte by byte, durably, when it can be read whole.
 /// \throws CheckpointError  also when the name asks for another compression
 void copy_checkpoint(FileSystem& files,

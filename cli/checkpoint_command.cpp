@@ -79,6 +79,13 @@ int average(const CommandLine& line) {
   return 0;
 }
 
+int merge(const CommandLine& line) {
+  const StateDict base = line.files.size() > 1 ? read_checkpoint(line.files[1]) : StateDict();
+  write_any(
+      *real_file_system(), line.output, merge_adapters(read_checkpoint(line.files.at(0)), base));
+  return 0;
+}
+
 }  // namespace
 
 int run_checkpoint(const CommandLine& line, Registries&) {
@@ -88,7 +95,8 @@ int run_checkpoint(const CommandLine& line, Registries&) {
                                                                       {"convert", convert},
                                                                       {"copy", copy},
                                                                       {"delete", remove},
-                                                                      {"average", average}};
+                                                                      {"average", average},
+                                                                      {"merge", merge}};
   return actions.at(line.action)(line);
 }
 

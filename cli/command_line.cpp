@@ -177,6 +177,10 @@ CLI::App& add_action(
   return app;
 }
 
+void add_output(CLI::App& app, CommandLine& line) {
+  app.add_option("-o,--output", line.output, "The file to write")->required()->type_name("FILE");
+}
+
 void add_checkpoint(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand("checkpoint", "Work on checkpoint files");
   app.require_subcommand(1);
@@ -189,10 +193,14 @@ void add_checkpoint(CLI::App& root, CommandLine& line) {
       app, "convert", "Write the first file as the second, in the format of its suffix", 2, line);
   add_action(app, "copy", "Copy a file that can be read whole, durably", 2, line);
   add_action(app, "delete", "Delete files and take them out of their run's index", -1, line);
-  add_action(app, "average", "Write the mean of the models of several files", -1, line)
-      .add_option("-o,--output", line.output, "The file to write")
-      ->required()
-      ->type_name("FILE");
+  add_output(add_action(app, "average", "Write the mean of the models of several files", -1, line),
+             line);
+  add_output(add_action(app,
+                        "merge",
+                        "Write low-rank adapters into the weights, of the first file or the second",
+                        -1,
+                        line),
+             line);
 }
 
 void add_export_step(CLI::App& root, CommandLine& line) {

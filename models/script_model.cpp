@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <fstream>
+#include <sstream>
 #include <unordered_set>
 
+#include "core/file_system.h"
 #include "core/require.h"
 #include "models/from_module.h"
 #include "models/module_model.h"
@@ -77,6 +79,8 @@ class Network final : public ModuleModel {
   Outputs forward(const Batch& batch) override;
 
   std::vector<Factory<Metric>> metrics() const override { return loss_.metrics; }
+
+  const torch::jit::Module& script() const { return script_; }
 
   /// Reaches the script's own modules.
   void train(bool on = true) override;
@@ -178,6 +182,12 @@ void ScriptModel::check(const Options& options) {
 
 ScriptModel::ScriptModel(const Options& options)
     : WrappedModel(std::make_unique<Network>(options)) {}
+
+void ScriptModel::save(const std::filesystem::path& path) {
+  std::ostringstream bytes;
+  static_cast<Network&>(module()).script().save(bytes);
+  write_atomically(*real_file_system(), path, bytes.str());
+}
 
 void register_script_model(Registry<Model>& registry) {
   using Options = ScriptModel::Options;

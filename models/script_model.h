@@ -38,6 +38,10 @@ class ScriptModel final : public WrappedModel {
   explicit ScriptModel(const Options& options);
 
   bool is_from_file() const override { return true; }
+
+  /// Writes the script with its tensors as they are now, durably: the old file or the new one.
+  /// \throws IoError  when it cannot be written
+  void save(const std::filesystem::path& path);
 };
 
 }  // namespace rondo

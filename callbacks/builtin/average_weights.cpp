@@ -4,15 +4,30 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "checkpoint/checkpoint_tools.h"
+#include "core/file_system.h"
 #include "core/registry.h"
 #include "core/require.h"
+#include "models/batch_norm_statistics.h"
 #include "models/model_state.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
 namespace {
+
+/// Whether the average is a checkpoint's model, and this state has the raw weights.
+constexpr const char* kIsModel = "average_is_model";
+
+StateDict dict_of(const NamedTensors& tensors) {
+  StateDict dict;
+  for (const NamedTensor& tensor : tensors) {
+    dict.set(tensor.first, tensor.second);
+  }
+  return dict;
+}
 
 /// Under each name that tied weights have.
 void replace(StateDict& model, const at::Tensor& weight, const at::Tensor& by) {
@@ -37,6 +52,10 @@ AverageWeights::AverageWeights(const Options& options) : options_(options) {
                   options_.decay);
   detail::require(options_.start >= 0, "AverageWeights: start", ">= 0", options_.start);
   detail::require(options_.every >= 1, "AverageWeights: every", ">= 1", options_.every);
+  detail::require(options_.save == "beside" || options_.save == "instead",
+                  "AverageWeights: save",
+                  "\"beside\" or \"instead\"",
+                  options_.save);
 }
 
 void AverageWeights::post_setup(Trainer& trainer) {
@@ -58,7 +77,10 @@ void AverageWeights::post_setup(Trainer& trainer) {
       {}, at::TensorOptions().dtype(at::kDouble).device(trainer.state().backend->device()));
 }
 
-void AverageWeights::on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) {
+void AverageWeights::on_fit_start(Trainer&, const DataLoader& train, const Loaders&, Loop&) {
+  if (options_.update_batch_norm) {
+    train_ = train;
+  }
   if (averaged_ == 0) {  // weights that a checkpoint or a file gave
     const at::NoGradGuard no_grad;
     for (size_t i = 0; i < weights_.size(); ++i) {
@@ -133,12 +155,68 @@ void AverageWeights::exchange() {
   is_exchanged_ = !is_exchanged_;
 }
 
+void AverageWeights::on_fit_end(Trainer& trainer, Loop&) {
+  if (averaged_ == 0) {
+    if (!options_.export_to.empty()) {
+      trainer.log().warning("AverageWeights: nothing was averaged yet, and no average is written");
+    }
+    return;
+  }
+  if (train_) {
+    update_batch_norm(trainer);
+  }
+  if (!options_.export_to.empty()) {
+    write_average(trainer);
+  }
+}
+
+void AverageWeights::update_batch_norm(Trainer& trainer) {
+  State& state = trainer.state();
+  NamedTensors counts;  // of batches, which the raw weights' batch norms have seen
+  for (const NamedTensor& buffer : named_buffers(state.model->module())) {
+    if (!buffer.second.is_floating_point()) {
+      counts.emplace_back(buffer.first, buffer.second.clone());
+    }
+  }
+  exchange();
+  const auto stream = train_->in_order().stream({}, state.seed);
+  const auto forward = [&] {
+    std::optional<Batch> batch = stream->next();
+    if (batch) {
+      state.model->forward(state.backend->stage(std::move(*batch)));
+    }
+    return batch.has_value();
+  };
+  try {
+    recompute_batch_norms(state.model->module(), forward);
+  } catch (...) {
+    exchange();
+    throw;
+  }
+  exchange();
+  load_model_state(state.model->module(), dict_of(counts), /*strict=*/false);
+}
+
+void AverageWeights::write_average(Trainer& trainer) const {
+  StateDict model = model_state(trainer.state().model->module());
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    replace(model, weights_[i].second, average_[i].second);
+  }
+  const std::filesystem::path file = trainer.options().model_dir / options_.export_to;
+  write_any(*real_file_system(), file, {{"model", std::move(model)}});
+  trainer.log().info("wrote the average of the weights to " + file.string());
+}
+
 void AverageWeights::postprocess_checkpoint(Trainer& trainer, StateDict& state) {
-  if (!is_exchanged_) {
+  const bool wants_average = options_.save == "instead" && averaged_ > 0;
+  StateValue* const own = state.find("callbacks/" + trainer.callbacks().name_of(*this));
+  if (own != nullptr) {
+    own->as_dict().set(kIsModel, wants_average);
+  }
+  if (is_exchanged_ == wants_average) {
     return;
   }
   StateValue* const model = state.find("model");
-  StateValue* const own = state.find("callbacks/" + trainer.callbacks().name_of(*this));
   for (size_t i = 0; i < weights_.size(); ++i) {
     if (model != nullptr) {
       replace(model->as_dict(), weights_[i].second, average_[i].second);
@@ -149,6 +227,26 @@ void AverageWeights::postprocess_checkpoint(Trainer& trainer, StateDict& state) 
   }
 }
 
+void AverageWeights::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
+  StateValue* const own = state.find("callbacks/" + trainer.callbacks().name_of(*this));
+  StateValue* const is_model = own != nullptr ? own->as_dict().find(kIsModel) : nullptr;
+  StateValue* const model = state.find("model");
+  if (is_model == nullptr || !is_model->as_bool() || model == nullptr) {
+    return;
+  }
+  *is_model = false;
+  for (const NamedTensor& average : average_) {
+    StateValue* const in_model = model->as_dict().find(average.first);
+    StateValue* const raw = own->as_dict().find(average.first);
+    if (in_model == nullptr || raw == nullptr) {
+      continue;  // told by those that load it
+    }
+    const at::Tensor averaged = in_model->as_tensor();
+    replace(model->as_dict(), averaged, raw->as_tensor());
+    *raw = averaged;
+  }
+}
+
 NamedTensors AverageWeights::captured_state() {
   NamedTensors tensors = average_;
   tensors.emplace_back("share", share_);
@@ -156,7 +254,7 @@ NamedTensors AverageWeights::captured_state() {
 }
 
 StateDict AverageWeights::save_state() const {
-  return {{"averaged", averaged_}};
+  return {{"averaged", averaged_}, {kIsModel, false}};
 }
 
 void AverageWeights::load_state(const StateDict& state) {
@@ -177,7 +275,17 @@ void register_average_weights(Registry<Callback>& registry) {
       .key("every", &Options::every, at_least(1), "updates from one averaging to the next")
       .key("in_validation",
            &Options::in_validation,
-           "whether validations see the average, and not the raw weights");
+           "whether validations see the average, and not the raw weights")
+      .key("save",
+           &Options::save,
+           one_of({"beside", "instead"}),
+           "whether checkpoints have the average with the callback, or as the model")
+      .key("update_batch_norm",
+           &Options::update_batch_norm,
+           "whether batch norms of the average get statistics from a pass at the end of a fit")
+      .key("export",
+           &Options::export_to,
+           "file in model_dir that gets the average when a fit ends; empty: none");
 }
 
 }  // namespace rondo

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "callbacks/callback.h"
@@ -21,20 +23,32 @@ class AverageWeights final : public Callback {
     int64_t start = 0;          ///< updates before the first averaging; until then, the weights
     int64_t every = 1;          ///< updates from one averaging to the next, >= 1
     bool in_validation = true;  ///< validate the average, not the raw weights
+    /// "beside": a checkpoint's model is the raw weights, the average is this callback's.
+    /// "instead": the other way round. A run resumes with the same bits from both.
+    std::string save = "beside";
+    bool update_batch_norm = false;  ///< at the end of a fit, with a pass over the training data
+    /// A file in model_dir, or anywhere, that gets the average as a model when a fit ends; empty:
+    /// none.
+    std::filesystem::path export_to = {};
   };
 
   explicit AverageWeights(const Options& options);
 
   void post_setup(Trainer& trainer) override;
-  void on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) override;
+  void on_fit_start(Trainer&, const DataLoader& train, const Loaders&, Loop&) override;
+  void on_fit_end(Trainer& trainer, Loop&) override;
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override;
   void on_after_optimizer_step(Trainer&, Model&, Optimizer&) override;
   void on_train_batch_end(Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override;
   void on_enter_validate(Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&) override;
   void on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) override;
 
-  /// Weights that are saved while a validation sees the average are the raw ones.
+  /// Puts raw weights and average where `save` wants them, also while a validation sees the
+  /// average.
   void postprocess_checkpoint(Trainer& trainer, StateDict& state) override;
+
+  /// Has the raw weights be the model again.
+  void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;
 
   NamedTensors captured_state() override;
   StateDict save_state() const override;
@@ -46,6 +60,9 @@ class AverageWeights final : public Callback {
   double share_of_weights(int64_t update) const;
   /// Exchanges weights and average.
   void exchange();
+  /// Gives the batch norms of the average their own statistics.
+  void update_batch_norm(Trainer& trainer);
+  void write_average(Trainer& trainer) const;
 
   Options options_;
   NamedTensors weights_;  // the model's
@@ -53,6 +70,7 @@ class AverageWeights final : public Callback {
   at::Tensor share_;      // float64 []: of the weights, at the coming update
   int64_t averaged_ = 0;  // how many times so far
   bool is_exchanged_ = false;
+  std::optional<DataLoader> train_;  // where a pass over it will be needed
 };
 
 }  // namespace rondo

@@ -42,6 +42,9 @@ std::function<void()> giving_back_modes(torch::nn::Module& module) {
 void ModelCallback::setup(Trainer& trainer) {
   State& state = trainer.state();
   state.model = trainer.options().model.make();
+  for (const auto& change : changes_) {
+    change(*state.model);
+  }
   const at::ScalarType dtype = trainer.step_slots().precision->dtype_of_weights();
   if (dtype != at::kFloat) {
     set_floating_dtype(state.model->module(), dtype);

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "callbacks/callback.h"
 
 namespace rondo {
@@ -10,6 +14,10 @@ class ModelCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "model";
 
+  /// Has the model go through `change` when it is made, before anybody takes its parameters: to be
+  /// called in `pre_setup`.
+  void prepare(std::function<void(Model&)> change) { changes_.push_back(std::move(change)); }
+
   void setup(Trainer& trainer) override;
   void on_train_start(Trainer&, Model& model, const DataLoader&, Loop&, int64_t) override;
   void on_enter_validate(Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&) override;
@@ -17,6 +25,9 @@ class ModelCallback : public CoreCallback {
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
+
+ private:
+  std::vector<std::function<void(Model&)>> changes_;
 };
 
 }  // namespace rondo

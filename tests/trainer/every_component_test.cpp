@@ -26,13 +26,15 @@ const std::map<std::string, std::string> kKeys = {
      "loader = \"val\"\nmetrics = [{ Mean = { output = \"loss\", label = \"mean\" } "
      "}]\nevery_n_vals = 2"},
     {"KeepBestCheckpoints", "metric = \"val/loss\"\ndirection = \"min\""},
+    {"Lora", "modules = [\"0\"]"},
     {"LoadCheckpointStates", "states = [\"model\", \"optimizer\", \"global_step\", \"timestamp\"]"},
     {"NotifyCommand", "command = \"true\""},
     {"ThresholdStopper", "metric = \"val/loss\"\ndirection = \"max\"\nthreshold = 1e9"},
 };
 
 bool runs_here(const std::string& name) {
-  return name != "SampleText";  // it wants a Gpt and a text
+  // They want a Gpt and a text, and a script.
+  return name != "SampleText" && name != "SaveScript";
 }
 
 /// LoadCheckpointStates leaves parts of a checkpoint out.

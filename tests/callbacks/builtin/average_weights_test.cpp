@@ -1,7 +1,10 @@
 #include "callbacks/builtin/average_weights.h"
 
 #include <doctest/doctest.h>
-#include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
 #include <string>
@@ -9,6 +12,7 @@
 
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
+#include "models/from_module.h"
 #include "models/model_state.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -100,7 +104,7 @@ TEST_CASE("traced equals eager, and a resumed run the whole one") {
   CHECK(first_difference(eager, fit(resumed)) == "");
 }
 
-TEST_CASE("a validation sees the average, and training goes on with the raw weights") {
+TEST_CASE("C70: a validation sees the average, and training goes on with the raw weights") {
   const TempDir dir;
   AverageWeights::Options average;
   average.decay = 0.5;
@@ -162,6 +166,75 @@ TEST_CASE("what is saved while a validation sees the average has the raw weights
   trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
   CHECK(first_difference(saved.at("model").as_dict(),
                          model_state(trainer.state().model->module())) == "");
+}
+
+TEST_CASE(
+    "the average can be the model of checkpoints, and a resume goes on with the raw weights") {
+  const TempDir dir;
+  AverageWeights::Options average;
+  average.decay = 0.9;
+  const auto fit = [&](const char* name, const char* save, const LoadFrom& from) {
+    average.save = save;
+    TrainerOptions options = options_of(dir / name, "traced", average);
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)}, from);
+    return bits_of(trainer);
+  };
+  const StateDict beside = fit("beside", "beside", {});
+  const StateDict instead = fit("instead", "instead", {});
+  const std::filesystem::path file = dir / "instead/checkpoint_5.pt";
+  const StateDict saved = read_checkpoint(file);
+  const StateDict of_beside = read_checkpoint(dir / "beside/checkpoint_5.pt");
+  const auto bytes = [](const StateDict& state, const char* place) {
+    return state.at(place).as_dict().at("0.weight").as_tensor();
+  };
+  CHECK(equal_bytes(bytes(saved, "model"), bytes(of_beside, "callbacks/AverageWeights")));
+  CHECK(equal_bytes(bytes(saved, "callbacks/AverageWeights"), bytes(of_beside, "model")));
+  for (const StateDict& run : {instead, fit("resumed", "instead", file)}) {
+    for (const char* section : {"model", "optimizer", "rng"}) {
+      CHECK(first_difference(beside.at(section).as_dict(), run.at(section).as_dict()) == "");
+    }
+  }
+  CHECK(first_difference(read_checkpoint(dir / "instead/checkpoint_10.pt").at("model").as_dict(),
+                         read_checkpoint(dir / "resumed/checkpoint_10.pt").at("model").as_dict()) ==
+        "");
+}
+
+TEST_CASE("the average is written when a fit ends, its batch norms with statistics of their own") {
+  namespace nn = torch::nn;
+  const TempDir dir;
+  AverageWeights::Options average;
+  average.kind = "swa";
+  average.update_batch_norm = true;
+  average.export_to = "average.pt";
+  TrainerOptions options = options_of(dir / "run", "traced", average);
+  const auto make = [] {
+    return nn::Sequential(nn::Linear(4, 5), nn::BatchNorm1d(5), nn::Dropout(0.5), nn::Linear(5, 3));
+  };
+  options.model = from_module(make, "x", cross_entropy("label"));
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train", 24, 4), {tiny_loader("val", 4)});
+  const StateDict raw = deep_copy(model_state(trainer.state().model->module()));
+  CHECK(first_difference(
+            raw, read_checkpoint(dir / "run/checkpoint_10.pt").at("model").as_dict()) == "");
+  const StateDict written = read_checkpoint(dir / "run/average.pt").at("model").as_dict();
+  CHECK(written.names() == raw.names());
+  nn::Sequential module = make();
+  load_model_state(*module, written, /*strict=*/true);
+  const at::NoGradGuard no_grad;
+  at::Tensor mean = at::zeros({5});
+  at::Tensor variance = at::zeros({5});
+  const auto stream = tiny_loader("train", 24, 4).stream({}, 7);
+  int batches = 0;
+  while (const auto batch = stream->next()) {
+    const at::Tensor x = module->at<nn::LinearImpl>(0).forward((*batch)["x"]);
+    mean += x.mean(0);
+    variance += x.var(0, /*unbiased=*/true);
+    ++batches;
+  }
+  CHECK(batches == 6);
+  CHECK(at::allclose(written.at("1.running_mean").as_tensor(), mean / batches, 1e-4, 1e-5));
+  CHECK(at::allclose(written.at("1.running_var").as_tensor(), variance / batches, 1e-4, 1e-5));
 }
 
 TEST_CASE("options out of their range are refused") {
