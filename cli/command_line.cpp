@@ -195,12 +195,14 @@ void add_checkpoint(CLI::App& root, CommandLine& line) {
   add_action(app, "delete", "Delete files and take them out of their run's index", -1, line);
   add_output(add_action(app, "average", "Write the mean of the models of several files", -1, line),
              line);
-  add_output(add_action(app,
-                        "merge",
-                        "Write low-rank adapters into the weights, of the first file or the second",
-                        -1,
-                        line),
-             line);
+  CLI::App& merge =
+      add_action(app,
+                 "merge",
+                 "Write low-rank adapters into the weights, of the first file or the second",
+                 -1,
+                 line);
+  merge.get_option("files")->expected(1, 2);
+  add_output(merge, line);
 }
 
 void add_export_step(CLI::App& root, CommandLine& line) {

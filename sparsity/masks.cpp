@@ -116,7 +116,10 @@ void SparsityMasks::choose() {
   for (MaskGroup& group : groups_) {
     group.choose();
   }
-  zero();
+  zero_weights();
+  for (const Mask* mask : all()) {
+    mask->zero_states();
+  }
 }
 
 void SparsityMasks::add_states(const at::Tensor& weight, const NamedTensors& states) {
@@ -133,10 +136,9 @@ void SparsityMasks::add_states(const at::Tensor& weight, const NamedTensors& sta
   }
 }
 
-void SparsityMasks::zero() const {
+void SparsityMasks::zero_weights() const {
   for (const Mask* mask : all()) {
     mask->zero_weight();
-    mask->zero_states();
   }
 }
 
@@ -166,6 +168,11 @@ void SparsityMasks::after_update(const void* owner) {
     }
     if (!group.is_due()) {
       continue;
+    }
+    // Some rules add a constant to what they keep, whatever the gradient: weights that grow begin
+    // with zero.
+    for (const Mask& mask : group.masks()) {
+      mask.zero_states();
     }
     group.change();
     for (const Mask& mask : group.masks()) {
@@ -216,7 +223,7 @@ void SparsityMasks::load(const StateDict& state) {
       mask.set(saved.at(mask.name()).as_tensor());
     }
   }
-  zero();
+  zero_weights();
 }
 
 double SparsityMasks::sparsity() const {

@@ -54,8 +54,8 @@ class SparsityMasks {
   /// \throws CheckpointError  when `load` would
   void check(const StateDict& state) const;
 
-  /// Takes the masks of a checkpoint in place of those chosen here, and sets what they prune to
-  /// zero.
+  /// Takes the masks of a checkpoint in place of those chosen here, and sets the weights that they
+  /// prune to zero.
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
   void load(const StateDict& state);
 
@@ -71,7 +71,7 @@ class SparsityMasks {
 
  private:
   std::vector<const Mask*> all() const;
-  void zero() const;
+  void zero_weights() const;
 
   std::vector<MaskGroup> groups_;
 };

@@ -13,7 +13,6 @@
 #include "core/low_rank.h"
 #include "core/registry.h"
 #include "core/require.h"
-#include "models/low_rank_adapters.h"
 #include "models/model_state.h"
 #include "trainer/trainer.h"
 

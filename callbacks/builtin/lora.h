@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "callbacks/callback.h"
+#include "models/low_rank_adapters.h"
 
 namespace rondo {
-
-class LowRankAdapters;
 
 /// Trains low-rank adapters of the model's layers and freezes everything else: see LowRankAdapters
 /// for which layers can be adapted. A checkpoint of a model without adapters can be loaded: they

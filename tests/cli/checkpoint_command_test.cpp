@@ -178,6 +178,25 @@ TEST_CASE("average writes the mean of the models, and nothing when they do not f
   CHECK_FALSE(fs::exists(none));
 }
 
+TEST_CASE("merge writes adapters into the weights of their own file or of a base") {
+  const TempDir dir;
+  const StateDict adapters{{"layer.lora_A", torch::full({1, 3}, 2.0F)},
+                           {"layer.lora_B", torch::full({2, 1}, 3.0F)},
+                           {"layer.lora_scale", torch::full({}, 0.5F)}};
+  const std::string alone = (dir / "adapters.pt").string();
+  write_checkpoint(files(), alone, {{"model", adapters}, {"global_step", 3}});
+  const std::string base = write(dir / "base.pt", 1.0F);
+  const std::string merged = (dir / "merged.pt").string();
+  CHECK(checkpoint({"merge", alone, "-o", merged}).code == 1);
+  CHECK(checkpoint({"merge", base, "-o", merged}).code == 1);
+  CHECK(checkpoint({"merge", alone, base, base, "-o", merged}).code == 2);
+  CHECK_FALSE(fs::exists(merged));
+  CHECK(checkpoint({"merge", alone, base, "-o", merged}).code == 0);
+  const StateDict model = read_checkpoint(merged).at("model").as_dict();
+  CHECK(model.names() == std::vector<std::string>{"layer.weight"});
+  CHECK(equal_bytes(model.at("layer.weight").as_tensor(), torch::full({2, 3}, 4.0F)));
+}
+
 TEST_CASE("an action that does not exist, or lacks files, is a wrong use") {
   const TempDir dir;
   const std::string a = write(dir / "a.pt", 1.0F);

@@ -31,7 +31,7 @@ class TwoOfFour final : public SparsityAlgorithm {
  public:
   at::Tensor next_mask(const MaskedWeights& weights) override {
     const at::Tensor fours = weights.weight.abs().flatten().view({-1, 4});
-    const at::Tensor rank = fours.argsort(1, /*descending=*/true).argsort(1);
+    const at::Tensor rank = fours.argsort(1, /*descending=*/true).argsort();
     return rank.lt(2).view(weights.weight.sizes());
   }
 };
