@@ -52,7 +52,6 @@ set(RONDO_PUBLIC_HEADERS
   optim/scheduler.h
   optim/schedulers.h
   optim/torch_optimizer.h
-  sparsity/algorithms.h
 
   # slots of the Trainer, which TrainerOptions::slots replaces
   callbacks/core/artifact_dir_callback.h
