@@ -146,10 +146,10 @@ DiceLoss::DiceLoss(const Options& options) : options_(options) {
   check(options);
 }
 
-void DiceLoss::check(const at::Tensor& output,
-                     const at::Tensor& target,
-                     std::string_view name) const {
-  Criterion::check(output, target, name);
+void DiceLoss::require_fits(const at::Tensor& output,
+                            const at::Tensor& target,
+                            std::string_view name) const {
+  Criterion::require_fits(output, target, name);
   if (target.dim() == 0 || (!options_.background && output.size(-1) < 2)) {
     throw ShapeError(
         fmt::format("Dice: \"{}\" needs a batch dimension and, without the "

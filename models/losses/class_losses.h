@@ -87,9 +87,9 @@ class DiceLoss final : public Criterion {
   Targets targets() const override { return Targets::Classes; }
 
  protected:
-  void check(const at::Tensor& output,
-             const at::Tensor& target,
-             std::string_view name) const override;
+  void require_fits(const at::Tensor& output,
+                    const at::Tensor& target,
+                    std::string_view name) const override;
   at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const override;
 
  private:

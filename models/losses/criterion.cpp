@@ -91,7 +91,7 @@ at::Tensor spread(const at::Tensor& weights, const at::Tensor& losses, std::stri
 at::Tensor Criterion::mean(const at::Tensor& output,
                            const at::Tensor& target,
                            std::string_view name) const {
-  check(output, target, name);
+  require_fits(output, target, name);
   return naming_classes(*this, output, name, [&] { return plain_mean(output, target); });
 }
 
@@ -99,7 +99,7 @@ at::Tensor Criterion::mean(const at::Tensor& output,
                            const at::Tensor& target,
                            const at::Tensor& weights,
                            std::string_view name) const {
-  check(output, target, name);
+  require_fits(output, target, name);
   return naming_classes(*this, output, name, [&] {
     const at::Tensor all = losses(output, target);
     const at::Tensor by = spread(weights, all, name);
@@ -108,9 +108,9 @@ at::Tensor Criterion::mean(const at::Tensor& output,
   });
 }
 
-void Criterion::check(const at::Tensor& output,
-                      const at::Tensor& target,
-                      std::string_view name) const {
+void Criterion::require_fits(const at::Tensor& output,
+                             const at::Tensor& target,
+                             std::string_view name) const {
   if (targets() == Targets::Classes) {
     require_classes(output, target, name);
   } else {

@@ -58,9 +58,9 @@ class Criterion {
 
  protected:
   /// \throws ShapeError  when they do not go together; by default, what `targets` says
-  virtual void check(const at::Tensor& output,
-                     const at::Tensor& target,
-                     std::string_view name) const;
+  virtual void require_fits(const at::Tensor& output,
+                            const at::Tensor& target,
+                            std::string_view name) const;
 
   /// The losses before their mean: [B, ...], floating.
   virtual at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const = 0;

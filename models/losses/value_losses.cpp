@@ -58,11 +58,11 @@ QuantileLoss::QuantileLoss(const Options& options) : options_(options) {
   check(options);
 }
 
-void QuantileLoss::check(const at::Tensor& output,
-                         const at::Tensor& target,
-                         std::string_view name) const {
+void QuantileLoss::require_fits(const at::Tensor& output,
+                                const at::Tensor& target,
+                                std::string_view name) const {
   if (outputs_per_value() == 1) {
-    Criterion::check(output, target, name);
+    Criterion::require_fits(output, target, name);
     return;
   }
   if (output.dim() == 0 || output.size(-1) != outputs_per_value()) {
@@ -72,7 +72,7 @@ void QuantileLoss::check(const at::Tensor& output,
                     outputs_per_value(),
                     fmt::join(output.sizes(), ", ")));
   }
-  Criterion::check(output.select(-1, 0), target, name);
+  Criterion::require_fits(output.select(-1, 0), target, name);
 }
 
 at::Tensor QuantileLoss::losses(const at::Tensor& output, const at::Tensor& target) const {

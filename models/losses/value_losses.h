@@ -73,9 +73,9 @@ class QuantileLoss final : public Criterion {
   }
 
  protected:
-  void check(const at::Tensor& output,
-             const at::Tensor& target,
-             std::string_view name) const override;
+  void require_fits(const at::Tensor& output,
+                    const at::Tensor& target,
+                    std::string_view name) const override;
   at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const override;
 
  private:
