@@ -15,6 +15,7 @@
 #include "data/datasets.h"
 #include "loggers/loggers.h"
 #include "loops/fit_run.h"
+#include "loops/steps/steps.h"
 #include "models/models.h"
 #include "optim/optimizers.h"
 #include "optim/schedulers.h"

@@ -248,7 +248,14 @@ std::string describe_choice(const StateDict& saved,
 
 std::vector<std::string> rename_parameters(StateDict& state, const Globs& globs) {
   std::vector<bool> used(globs.size(), false);
-  for (const char* place : {"model", "optimizer/state", "sparsity/masks"}) {
+  std::vector<std::string> places = {"model", "optimizer/state", "sparsity/masks"};
+  const StateValue* const several = state.find("optimizers");
+  for (const auto& item : several != nullptr && several->is_dict()
+                              ? several->as_dict().items()
+                              : std::vector<StateDict::Item>()) {
+    places.push_back("optimizers/" + item.first + "/state");
+  }
+  for (const std::string& place : places) {
     StateValue* names = state.find(place);
     if (names != nullptr && names->is_dict()) {
       rename_in(names->as_dict(), globs, used);

@@ -38,9 +38,9 @@ std::string describe_choice(const StateDict& saved,
                             const StateDict& own,
                             const EntryFilter& is_meant);
 
-/// Renames parameters and buffers wherever a state names them: in `model`, `optimizer/state` and
-/// `sparsity/masks`. Each pair is a glob and what takes its place, in which the n-th `*` stands for
-/// the text of the glob's n-th; the first glob that matches a name counts.
+/// Renames parameters and buffers wherever a state names them: in `model`, in the state of
+/// optimizers and in `sparsity/masks`. Each pair is a glob and what takes its place, in which the
+/// n-th `*` stands for the text of the glob's n-th; the first glob that matches a name counts.
 /// \return the globs that match no name
 /// \throws CheckpointError  when two entries get one name
 std::vector<std::string> rename_parameters(

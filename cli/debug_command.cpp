@@ -51,7 +51,7 @@ struct Saved {
 /// Of the model and the optimizer.
 Holds worst_in(const StateDict& checkpoint) {
   Holds worst = Holds::Numbers;
-  for (const char* part : {"model", "optimizer"}) {
+  for (const char* part : {"model", "optimizer", "optimizers"}) {
     if (const StateValue* const saved = checkpoint.find(part)) {
       worst = std::max(worst, worst_of(*saved));
     }

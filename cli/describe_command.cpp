@@ -129,6 +129,7 @@ void for_each_family(const Registries& registries, Visit visit) {
   visit(registries.optimizers);
   visit(registries.schedulers);
   visit(registries.sparsity_algorithms);
+  visit(registries.steps);
   visit(registries.metrics);
   visit(registries.callbacks);
   visit(registries.loggers);

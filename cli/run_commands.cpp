@@ -180,6 +180,8 @@ int run_phases(const CommandLine& line,
 /// The options of a Trainer that only evaluates.
 TrainerOptions to_evaluate(const CommandLine& line, TrainerOptions options) {
   options.optimizer = {};
+  options.optimizers = {};
+  options.step = {};
   options.schedulers.clear();
   options.untrained = line.untrained ? UntrainedWeights::Accept : UntrainedWeights::Refuse;
   return options;

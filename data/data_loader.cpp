@@ -307,6 +307,9 @@ KeyTable<LoaderOptions> loader_keys() {
            each(0, at_least(1)),
            "lengths that batches of samples of several lengths are padded to, ascending")
       .key("pad", &LoaderOptions::pad, "tensors whose first dimension is padded")
+      .key("not_cut",
+           &LoaderOptions::not_cut,
+           "tensors that loop.device_train_microbatch_size leaves whole")
       .key("pad_labels",
            &LoaderOptions::pad_labels,
            "those of them that get -100, which losses and metrics leave out, instead of 0");

@@ -31,6 +31,9 @@ struct LoaderOptions {
   std::vector<std::string> pad = {};  ///< tensors whose first dimension is padded, with zeros
   /// Those of `pad` that get -100 instead: losses and metrics leave it out.
   std::vector<std::string> pad_labels = {"label", "targets"};
+  /// Tensors that each micro-batch of a batch gets whole; the others are cut along the first
+  /// dimension.
+  std::vector<std::string> not_cut = {};
 };
 
 /// The keys of LoaderOptions, which stand beside those of the data set in a config.

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
@@ -129,14 +129,15 @@ std::string text_of(const FailedNode& failed,
   return text + (source.empty() ? "" : " at " + source);
 }
 
-}  // namespace
-
-void run_backward(const std::string& model,
-                  const torch::nn::Module& module,
-                  const at::Tensor& loss) {
+/// Runs `compute` and says where it failed.
+template <class Compute>
+void with_place(const std::string& model,
+                const torch::nn::Module& module,
+                const at::Tensor& loss,
+                const Compute& compute) {
   const FailedNodes failed;
   try {
-    loss.backward();
+    compute();
   } catch (const CaptureError&) {
     throw;
   } catch (const NonFiniteLossError&) {
@@ -154,6 +155,34 @@ void run_backward(const std::string& model,
     }
     std::throw_with_nested(BackwardError(text));
   }
+}
+
+}  // namespace
+
+void run_backward(const std::string& model,
+                  const torch::nn::Module& module,
+                  const at::Tensor& loss,
+                  const std::vector<at::Tensor>& inputs) {
+  with_place(model, module, loss, [&] {
+    torch::autograd::backward(
+        {loss}, {}, /*retain_graph=*/c10::nullopt, /*create_graph=*/false, inputs);
+  });
+}
+
+std::vector<at::Tensor> run_gradients(const std::string& model,
+                                      const torch::nn::Module& module,
+                                      const at::Tensor& loss,
+                                      const std::vector<at::Tensor>& inputs) {
+  std::vector<at::Tensor> gradients;
+  with_place(model, module, loss, [&] {
+    gradients = torch::autograd::grad({loss},
+                                      inputs,
+                                      {},
+                                      /*retain_graph=*/c10::nullopt,
+                                      /*create_graph=*/false,
+                                      /*allow_unused=*/true);
+  });
+  return gradients;
 }
 
 }  // namespace rondo

@@ -28,6 +28,19 @@ Timestamp advanced(
   return time;
 }
 
+/// What the step of the current batch is recorded for. Where the batches of its group differ, their
+/// number plays no part: the share of each is a tensor.
+StepKey key_of(const Trainer& trainer) {
+  const State& state = trainer.state();
+  const std::string kind = trainer.step_slots().step->kind(state);
+  const std::string& name = trainer.step_slots().sparsity->step_name();
+  StepKey key{kind.empty() ? name : name + "/" + kind,
+              state.phase,
+              trainer.step_slots().precision->dtype()};
+  key.phase.size = state.share_of_group ? 0 : key.phase.size;
+  return key;
+}
+
 }  // namespace
 
 TrainStage::TrainStage(Trainer& trainer, const DataLoader& loader, Loop& loop, int64_t loop_idx)
@@ -47,6 +60,7 @@ void TrainStage::begin() {
 std::optional<Batch> TrainStage::fetch() {
   GroupedBatch grouped = trainer_.step_slots().dataloader->next_batch();
   trainer_.state().phase = grouped.phase;
+  trainer_.state().share_of_group = grouped.share;
   ends_epoch_ = grouped.ends_epoch;
   return std::move(grouped.batch);
 }
@@ -56,8 +70,7 @@ std::optional<Batch> TrainStage::fetch() {
 template <class Run>
 const Outputs* TrainStage::run_step(const Run& run) {
   const State& state = trainer_.state();
-  const StepSlots& slots = trainer_.step_slots();
-  const StepKey key{slots.sparsity->step_name(), state.phase, slots.precision->dtype()};
+  const StepKey key = key_of(trainer_);
   const bool logs = state.phase.is_last && trainer_.metric_log().is_log_step_at(state.next);
   // Every batch of a group belongs to the update that the group makes.
   Timestamp group_end = state.next;
@@ -127,7 +140,9 @@ void TrainStage::begin_batch() {
 bool TrainStage::end_batch(const Outputs& outputs) {
   State& state = trainer_.state();
   if (state.phase.size > 1 && !ran_body_) {
-    state.optimizer->bind_grads(!state.phase.is_last);
+    for (const auto& optimizer : state.optimizers) {
+      optimizer->bind_grads(!state.phase.is_last);
+    }
   }
   const Batch batch = std::move(*batch_);
   batch_.reset();

@@ -14,6 +14,9 @@
 
 namespace rondo {
 
+/// The name of a run's only optimizer.
+inline constexpr const char* kDefaultOptimizer = "default";
+
 /// A trained tensor with what the optimizer keeps for it.
 class Parameter {
  public:
@@ -94,6 +97,11 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
+
+  /// What the run calls it: "default" for the only one.
+  const std::string& name() const { return name_; }
+
+  void set_name(std::string name) { name_ = std::move(name); }
 
   /// Takes the parameters of a model, once, before anything else. Those that require no gradient
   /// are left out; a tensor that stands under two names is taken once, under the first. The
@@ -206,6 +214,7 @@ class Optimizer {
   std::vector<size_t> groups_of(const NamedTensors& parameters) const;
   std::vector<NamedTensors> make_states(const NamedTensors& parameters) const;
 
+  std::string name_ = kDefaultOptimizer;
   Numbers numbers_;
   std::vector<std::string> state_names_;
   std::vector<ParamGroupOptions> group_options_;

@@ -143,11 +143,18 @@ void Scheduler::write(const Timestamp& now, Optimizer& optimizer) const {
 
 void check_schedulers(const std::vector<std::unique_ptr<Scheduler>>& schedulers,
                       const Optimizer& optimizer) {
+  const auto drives_it = [&](const Scheduler& scheduler) {
+    const std::string& name = scheduler.target().optimizer;
+    return name.empty() || name == optimizer.name();
+  };
   for (size_t i = 0; i < schedulers.size(); ++i) {
+    if (!drives_it(*schedulers[i])) {
+      continue;
+    }
     check_exists(schedulers[i]->target(), title(schedulers, i), optimizer);
     for (size_t j = 0; j < i; ++j) {
       const std::string why = conflict(schedulers[j]->target(), schedulers[i]->target());
-      if (!why.empty()) {
+      if (!why.empty() && drives_it(*schedulers[j])) {
         throw UsageError(fmt::format("{} and {} both drive \"{}\": {}",
                                      title(schedulers, j),
                                      title(schedulers, i),

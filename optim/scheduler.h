@@ -24,9 +24,10 @@ inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 struct SchedulerTarget {
   std::string param_group_key = "lr";              ///< the number that it drives
   std::vector<std::string> param_group_tags = {};  ///< the groups that it drives; none: all
-  bool relative = false;      ///< its values are factors of each group's own number
-  Duration warmup = 0;        ///< a line from 0 to the schedule; see Scheduler::at
-  bool scale_warmup = false;  ///< whether `loop.scale_schedule_ratio` stretches the warm-up too
+  bool relative = false;       ///< its values are factors of each group's own number
+  std::string optimizer = "";  ///< the name of the optimizer that it drives; "": the only one
+  Duration warmup = 0;         ///< a line from 0 to the schedule; see Scheduler::at
+  bool scale_warmup = false;   ///< whether `loop.scale_schedule_ratio` stretches the warm-up too
 };
 
 /// A metric that a schedule follows.
@@ -117,7 +118,7 @@ class Scheduler {
   std::vector<double> initial_;  // a group each; none: not relative
 };
 
-/// Checks what no scheduler can see alone.
+/// Checks what no scheduler can see alone, of those that drive the optimizer.
 /// \throws UsageError  naming the schedulers: when two drive the same number of the same group,
 ///     when the optimizer has no such number, or when a tag belongs to no group
 void check_schedulers(const std::vector<std::unique_ptr<Scheduler>>& schedulers,

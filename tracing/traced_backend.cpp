@@ -37,9 +37,10 @@ std::string name_of(const StepKey& key) {
     return key.step;
   }
   std::string name = key.step + (key.phase.is_last ? "/update" : "/accumulate");
-  if (key.phase.size > 1) {
-    name +=
-        std::string(key.phase.is_first ? "_first" : "") + "_of_" + std::to_string(key.phase.size);
+  if (key.phase.size != 1) {  // 0: of batches that differ, whatever their number
+    const bool is_weighted = key.phase.size == 0;
+    name += key.phase.is_first ? "_first" : "";
+    name += is_weighted ? "_weighted" : "_of_" + std::to_string(key.phase.size);
   }
   return name;
 }

@@ -11,6 +11,7 @@
 #include "core/registry.h"
 #include "trainer/core_callbacks.h"
 #include "trainer/section_reader.h"
+#include "trainer/trainer_options.h"
 
 namespace rondo {
 
@@ -120,6 +121,67 @@ class ListWithDefaults {
   ComponentListOption<Base> list_;
   const Registry<Base>* registry_;
   std::vector<std::string> defaults_;
+};
+
+/// `{ critic = { params = ["critic.*"], Adam = { lr = 1e-4 } } }`: several optimizers by name.
+class OptimizersOption {
+ public:
+  using Optimizers = std::vector<NamedOptimizer>;
+
+  explicit OptimizersOption(const Registry<Optimizer>& registry) : registry_(&registry) {}
+
+  static std::string name() {
+    return "a table of names, each a table with params and one optimizer";
+  }
+
+  std::optional<Optimizers> read(const ConfigValue& value, FaultSink& faults) const {
+    const auto* table = value.get_if<ConfigTable>();
+    if (table == nullptr) {
+      return detail::mismatch(value, name(), faults);
+    }
+    Optimizers optimizers;
+    for (const ConfigEntry& entry : table->entries()) {
+      FaultSink inside = faults.inside(entry.key);
+      if (!is_label(entry.key)) {
+        inside.add(entry.key_position, "a name has letters, digits, \"_\" and \"-\"");
+      }
+      read_one(entry, optimizers, inside);
+    }
+    return optimizers;
+  }
+
+  ConfigValue write(const Optimizers& optimizers) const {
+    ConfigTable table;
+    for (const NamedOptimizer& one : optimizers) {
+      ConfigValue written = registry_->write(one.optimizer);
+      written.get_if<ConfigTable>()->set("params",
+                                         OptionType<std::vector<std::string>>::write(one.params));
+      table.set(one.name, std::move(written));
+    }
+    return optimizers.empty() ? ConfigValue() : ConfigValue(std::move(table));
+  }
+
+ private:
+  void read_one(const ConfigEntry& entry, Optimizers& optimizers, FaultSink& faults) const {
+    const auto* given = entry.value.get_if<ConfigTable>();
+    const ConfigValue* params = given != nullptr ? given->find("params") : nullptr;
+    if (params == nullptr) {
+      faults.add(entry.key_position,
+                 "missing key \"params\": globs of the parameters that it trains");
+      return;
+    }
+    FaultSink of_params = faults.inside("params");
+    const auto globs = OptionType<std::vector<std::string>>::read(*params, of_params);
+    ConfigTable component = *given;
+    component.erase("params");
+    Factory<Optimizer> optimizer =
+        registry_->read_single(ConfigValue(std::move(component), entry.value.position()), faults);
+    if (globs && optimizer) {
+      optimizers.push_back({entry.key, *globs, std::move(optimizer)});
+    }
+  }
+
+  const Registry<Optimizer>* registry_;
 };
 
 /// `{ run_schedule = { MySchedule = { … } } }`: core callbacks that stand in for those of slots.

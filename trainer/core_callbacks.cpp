@@ -18,6 +18,7 @@
 #include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/core/schedulers_callback.h"
 #include "callbacks/core/sparsity_callback.h"
+#include "loops/steps/standard_step.h"
 #include "trainer/trainer_options.h"
 
 namespace rondo {
@@ -27,6 +28,11 @@ namespace {
 template <class T>
 Factory<CoreCallback> plain(const TrainerOptions&) {
   return use<T>();
+}
+
+Factory<CoreCallback> step_body(const TrainerOptions& options) {
+  const Factory<TrainStep> step = options.step ? options.step : use<StandardStep>();
+  return {step.name(), step.type(), nullptr, [step] { return step.make(); }, step.origin()};
 }
 
 Factory<CoreCallback> training_loop(const TrainerOptions& options) {
@@ -72,6 +78,7 @@ const std::vector<CoreSlot>& core_slots() {
        "callbacks that watch a metric find its newest value",
        plain<MetricsCallback>},
       {GradAccumCallback::kSlot, "users see the divided loss", plain<GradAccumCallback>},
+      {TrainStep::kSlot, "it finds model and optimizers made", step_body},
       {RunScheduleCallback::kSlot,
        "the plan ends before users hear of a failure",
        plain<RunScheduleCallback>},

@@ -173,7 +173,7 @@ ExportedSchedule table_of(const Scheduler& scheduler, const State& state) {
         "a schedule without an end cannot be exported from a run whose length in updates is not "
         "known: set loop.max_steps");
   }
-  const double scale = scale_of(scheduler, *state.optimizer);
+  const double scale = scale_of(scheduler, state.optimizer_of(scheduler));
   ExportedSchedule table;
   for (int64_t updates = 0; updates <= static_cast<int64_t>(length); ++updates) {
     table.values.push_back(scheduler.at(static_cast<double>(updates)) * scale);
@@ -277,6 +277,11 @@ StateDict manifest_of(const RunConfig& run, const Trainer& trainer) {
 StepFile export_step(const RunConfig& run) {
   if (!run.fit) {
     throw UsageError("export-step needs a run with [trainer.fit]");
+  }
+  if (run.init.loop.device_train_microbatch_size) {
+    throw NotSupportedError(
+        "a step in a file takes whole batches: leave loop.device_train_microbatch_size out, and "
+        "give the loader the batch_size that the step is to have");
   }
   const ScratchDirectory scratch;
   Trainer trainer(options_to_export(run, scratch.path()), TextLog(LogLevel::Warning));

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "data/register.h"
 #include "loggers/register.h"
+#include "loops/steps/register.h"
 #include "metrics/register.h"
 #include "models/losses/register.h"
 #include "models/register.h"
@@ -24,6 +25,7 @@ void register_builtins(Registries& registries) {
   register_builtin_optimizers(registries.optimizers);
   register_builtin_schedulers(registries.schedulers);
   register_builtin_sparsity_algorithms(registries.sparsity_algorithms);
+  register_builtin_steps(registries.steps, registries.models);
   register_builtin_metrics(registries.metrics);
   register_builtin_callbacks(registries.callbacks, registries.metrics);
   register_builtin_loggers(registries.loggers);

@@ -4,6 +4,7 @@
 #include "core/registry.h"
 #include "data/dataset.h"
 #include "loggers/logger.h"
+#include "loops/train_step.h"
 #include "metrics/metric.h"
 #include "models/losses/criterion.h"
 #include "models/model.h"
@@ -26,6 +27,7 @@ struct Registries {
   Registry<Optimizer> optimizers{"optimizer"};
   Registry<Scheduler> schedulers{"scheduler"};
   Registry<SparsityAlgorithm> sparsity_algorithms{"sparsity algorithm"};
+  Registry<TrainStep> steps{"step"};
   Registry<Metric> metrics{"metric"};
   Registry<Callback> callbacks{"callback"};
   Registry<Logger> loggers{"logger"};

@@ -140,10 +140,8 @@ class ScratchFit {
              const Loaders& val,
              const LoadFrom& from,
              const DataLoader& of_run)
-      : trainer_(rehearsed(options,
-                           scratch_.path(),
-                           updates_of_pass(of_run, options.loop.grad_accum_steps),
-                           !val.empty()),
+      : trainer_(rehearsed(
+                     options, scratch_.path(), updates_of_pass(of_run, options.loop), !val.empty()),
                  TextLog(LogLevel::Warning)),
         random_(trainer_),
         fit_(trainer_.start_fit(train, val, from)) {}

@@ -109,9 +109,10 @@ void check_together(const ConfigTable& init,
   check("checkpoint", "checkpoint_name", [&] {
     static_cast<void>(CheckpointName(options.checkpoint.checkpoint_name));
   });
-  if (options.precision.max_gradient_norm && options.precision.max_gradient_value) {
-    faults.add(place_of(init, begin, "precision", "max_gradient_value"),
-               "max_gradient_norm and max_gradient_value exclude each other; give one of them");
+  check("precision", "", [&] { check_clipping(options.precision); });
+  if (init.find("optimizer") != nullptr && init.find("optimizers") != nullptr) {
+    faults.add(init.find_entry("optimizers")->key_position,
+               "optimizer and optimizers exclude each other; give one of them");
   }
   if (init.find("model_dir") != nullptr && options.model_dir.empty()) {
     faults.add(place_of(init, begin, "model_dir", ""),
@@ -185,7 +186,8 @@ void read_sections(const ConfigTable& trainer,
   };
   if (const ConfigValue* fit = trainer.find("fit")) {
     run.fit = sections.fit(section("fit"), fit->position());
-    if (table_at(trainer, "init", faults).find("optimizer") == nullptr) {
+    const ConfigTable& init = table_at(trainer, "init", faults);
+    if (init.find("optimizer") == nullptr && init.find("optimizers") == nullptr) {
       faults.add(fit->position(),
                  "[trainer.fit] needs an optimizer, such as [trainer.init.optimizer.AdamW]");
     }

@@ -74,13 +74,14 @@ std::vector<ScheduleCurve> schedule_curves(const RunConfig& run, int64_t points)
   options.seed = options.seed.value_or(0);  // nothing depends on it
   Trainer trainer(std::move(options), TextLog(LogLevel::Warning));
   const LoopOptions& loop = run.init.loop;
-  const RunPlan plan(loop, Timestamp(), updates_of_pass(run.fit->train, loop.grad_accum_steps));
+  const RunPlan plan(loop, Timestamp(), updates_of_pass(run.fit->train, loop));
   std::vector<ScheduleCurve> curves;
   for (const auto& scheduler : trainer.state().schedulers) {
     scheduler->resolve(plan.length(), loop.scale_schedule_ratio);
     const double length = length_of(*scheduler, plan.length());
     const FollowedMetric* const followed = scheduler->followed();
-    for (const auto& [number, scale] : names_and_scales(*scheduler, *trainer.state().optimizer)) {
+    for (const auto& [number, scale] :
+         names_and_scales(*scheduler, trainer.state().optimizer_of(*scheduler))) {
       curves.push_back({number,
                         class_name(typeid(*scheduler)),
                         scheduler->unit(),

@@ -21,13 +21,13 @@ constexpr int64_t kPasses = 3;
 
 DataLoader with_short_passes(const DataLoader& loader, const LoopOptions& loop) {
   const auto* const data = dynamic_cast<const Dataset*>(&loader.source());
-  if (data == nullptr) {
-    return loader;
+  if (data == nullptr || loop.train_subset_num_batches) {
+    return loader;  // whose passes are as long as they are asked for
   }
   const int64_t batch_size = loader.options().batch_size;
   const int64_t whole_batches = data->size() / batch_size;
   const int64_t whole_groups = whole_batches / loop.grad_accum_steps;
-  const int64_t updates = *updates_of_pass(loader, loop.grad_accum_steps);
+  const int64_t updates = *updates_of_pass(loader, loop);
   if (updates == whole_groups || whole_groups <= kWholeGroups) {
     return loader;
   }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "backends/backend.h"
@@ -24,13 +25,15 @@ class RunPlan;
 struct State {
   std::unique_ptr<Backend> backend;                    // slot backend
   std::unique_ptr<Model> model;                        // slot model
-  std::unique_ptr<Optimizer> optimizer;                // slot optimizer; null: evaluation only
+  std::vector<std::unique_ptr<Optimizer>> optimizers;  // slot optimizer; none: evaluation only
+  Optimizer* optimizer = nullptr;  // the first of them, which is mostly the only one
   std::vector<std::unique_ptr<Scheduler>> schedulers;  // slot schedulers
   std::filesystem::path artifact_dir;                  // slot artifact_dir
   uint64_t seed = 0;                                   // slot reproducibility
   Timestamp timestamp;                                 // the loop; `update` is the global step
 
   GroupPosition phase;                    // of the current batch: the training stage
+  std::optional<double> share_of_group;   // that it has, where its group's batches differ: likewise
   Timestamp previous;                     // before the current update: the training stage
   Timestamp earlier;                      // before the update before it: likewise
   Timestamp next;                         // after the current batch, but for its seconds: likewise
@@ -46,6 +49,15 @@ struct State {
   Metrics last_metrics;      // the newest value of each metric that was logged
 
   int64_t global_step() const { return timestamp.update; }
+
+  /// The optimizer of that name; "" for the only one.
+  /// \throws UsageError  when there is none, or when "" could mean several
+  Optimizer& optimizer_named(std::string_view name) const;
+
+  /// The optimizer that the scheduler drives. \throws UsageError  as above
+  Optimizer& optimizer_of(const Scheduler& scheduler) const {
+    return optimizer_named(scheduler.target().optimizer);
+  }
 
   /// True when `interval` falls due from `before`, which is in the current update of a fit, to
   /// `after`. What an update will take is not known when it begins, so an interval of seconds falls

@@ -10,6 +10,7 @@ class ReproducibilityCallback;
 class RunScheduleCallback;
 class SchedulersCallback;
 class SparsityCallback;
+class TrainStep;
 
 /// The callbacks of the slots that are asked in every batch, found once; never null, owned by the
 /// Trainer's map.
@@ -19,6 +20,7 @@ struct StepSlots {
   SchedulersCallback* schedulers = nullptr;
   PrecisionCallback* precision = nullptr;
   SparsityCallback* sparsity = nullptr;
+  TrainStep* step = nullptr;
   LoggingCallback* logging = nullptr;
   EarlyExitCallback* early_exit = nullptr;
   RunScheduleCallback* run_schedule = nullptr;

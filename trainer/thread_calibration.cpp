@@ -51,14 +51,23 @@ std::string step_in_config(const TrainerOptions& options) {
   backend.erase("environment");
   ConfigTable step;
   step.set("backend", ConfigValue(backend));
-  for (const char* key : {"model", "optimizer", "precision", "sparsity", "callbacks", "slots"}) {
+  for (const char* key : {"model",
+                          "optimizer",
+                          "optimizers",
+                          "step",
+                          "precision",
+                          "sparsity",
+                          "callbacks",
+                          "slots"}) {
     if (const ConfigValue* value = init.find(key)) {
       step.set(key, *value);
     }
   }
   const ConfigTable loop = table_at(init, "loop");
-  if (const ConfigValue* batches = loop.find("grad_accum_steps")) {
-    step.set("grad_accum_steps", *batches);
+  for (const char* key : {"grad_accum_steps", "device_train_microbatch_size"}) {
+    if (const ConfigValue* value = loop.find(key)) {
+      step.set(key, *value);
+    }
   }
   step.set("train_dataloader", ConfigValue(table_at(table_at(trainer, "fit"), "train_dataloader")));
   return ConfigValue(step).to_text();
@@ -91,10 +100,15 @@ std::string batch_of(const DataLoader& train) {
 /// The same of a run that was built in code: its parts have names, but options of any kind.
 std::string step_in_code(const Trainer& trainer, const DataLoader& train) {
   const TrainerOptions& options = trainer.options();
-  return fmt::format("{}{} {} {} {} {} {} {} {}",
+  std::string optimizers = options.optimizer.name();
+  for (const NamedOptimizer& one : options.optimizers) {
+    optimizers += " " + one.optimizer.name();
+  }
+  return fmt::format("{}{} {} {} {} {} {} {} {} {}",
                      options.model.name(),
                      texts_of(named_parameters(trainer.state().model->module())),
-                     options.optimizer.name(),
+                     optimizers,
+                     options.step.name(),
                      options.backend.mode,
                      options.backend.executor,
                      options.backend.exact,

@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "loops/fit_run.h"
 #include "loops/predict.h"
+#include "loops/train_step.h"
 #include "loops/validate_all.h"
 #include "trainer/core_callbacks.h"
 
@@ -98,6 +99,7 @@ void Trainer::find_step_slots() {
                  &slot<SchedulersCallback>(),
                  &slot<PrecisionCallback>(),
                  &slot<SparsityCallback>(),
+                 &slot<TrainStep>(),
                  &slot<LoggingCallback>(),
                  &slot<EarlyExitCallback>(),
                  &slot<RunScheduleCallback>()};

@@ -179,7 +179,14 @@ KeyTable<PrecisionOptions> precision_keys() {
       .key("max_gradient_value",
            &PrecisionOptions::max_gradient_value,
            greater_than(0),
-           "clamp each element of the gradients to plus and minus this");
+           "clamp each element of the gradients to plus and minus this")
+      .key("max_gradient_ratio",
+           &PrecisionOptions::max_gradient_ratio,
+           greater_than(0),
+           "clip each unit's gradient to this share of its weights' norm (AGC)")
+      .key("clip_by_group",
+           &PrecisionOptions::clip_by_group,
+           "clip each parameter group by a norm of its own");
   return keys;
 }
 
@@ -238,6 +245,17 @@ KeyTable<LoopOptions> loop_keys() {
            &LoopOptions::grad_accum_steps,
            count,
            "batches whose gradients make up an update")
+      .key("device_train_microbatch_size",
+           &LoopOptions::device_train_microbatch_size,
+           count,
+           "samples of the pieces that a batch is cut into; absent: a step sees a batch")
+      .key("accumulate_on_tokens",
+           &LoopOptions::accumulate_on_tokens,
+           "weight the batches of an update by tokens, not by samples")
+      .key("train_subset_num_batches",
+           &LoopOptions::train_subset_num_batches,
+           count,
+           "batches after which a pass over the training data ends; absent: all")
       .key("scale_schedule_ratio",
            &LoopOptions::scale_schedule_ratio,
            greater_than(0),
@@ -364,6 +382,14 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
               &TrainerOptions::optimizer,
               ComponentOption<Optimizer>(registries.optimizers),
               "the optimizer that updates the model")
+      .key_of("optimizers",
+              &TrainerOptions::optimizers,
+              OptimizersOption(registries.optimizers),
+              "several optimizers by name, each with params, the globs of its parameters")
+      .key_of("step",
+              &TrainerOptions::step,
+              ComponentOption<TrainStep>(registries.steps),
+              "the body of a training step; absent: forward, backward, update")
       .key_of("schedulers",
               &TrainerOptions::schedulers,
               ComponentListOption<Scheduler>(registries.schedulers),

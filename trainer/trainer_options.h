@@ -16,6 +16,7 @@
 #include "callbacks/core/precision_options.h"
 #include "core/factory.h"
 #include "loggers/logger.h"
+#include "loops/train_step.h"
 #include "metrics/metric.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
@@ -31,12 +32,21 @@ enum class UntrainedWeights {
   Accept   ///< evaluates them
 };
 
+/// An optimizer of several, with the parameters that it trains.
+struct NamedOptimizer {
+  std::string name;                 ///< letters, digits, "_" and "-"
+  std::vector<std::string> params;  ///< globs of parameter names; no two optimizers pick the same
+  Factory<Optimizer> optimizer;
+};
+
 /// Everything that makes a run, `[trainer.init]` in a config file: an option's path is its key
 /// there. Required: `model_dir` and `model`. Without an optimizer the Trainer only evaluates.
 struct TrainerOptions {
   std::filesystem::path model_dir = {};  ///< where checkpoints, logs and artifacts go
   Factory<Model> model = {};
-  Factory<Optimizer> optimizer = {};
+  Factory<Optimizer> optimizer = {};            ///< the only one, whose name is "default"
+  std::vector<NamedOptimizer> optimizers = {};  ///< or several, each over its own parameters
+  Factory<TrainStep> step = {};  ///< the body of a training step; absent: StandardStep
   std::vector<Factory<Scheduler>> schedulers = {};
   std::vector<Factory<Metric>> metrics = {};        ///< of validations, beside the model's own
   std::vector<Factory<Metric>> train_metrics = {};  ///< of training, logged at log steps

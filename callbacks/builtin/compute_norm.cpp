@@ -58,9 +58,11 @@ void ComputeNorm::on_before_backward(Trainer& trainer, Model&, Outputs&) {
     return;
   }
   std::vector<at::Tensor> values;
-  for (const ParamGroup& group : trainer.state().optimizer->groups()) {
-    for (const Parameter& parameter : group.params) {
-      values.push_back(parameter.value);
+  for (const auto& optimizer : trainer.state().optimizers) {
+    for (const ParamGroup& group : optimizer->groups()) {
+      for (const Parameter& parameter : group.params) {
+        values.push_back(parameter.value);
+      }
     }
   }
   trainer.log_metrics({{"model_wise_params_norm", joint_norm(values)}});

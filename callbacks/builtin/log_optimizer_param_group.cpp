@@ -9,12 +9,11 @@
 namespace rondo {
 
 void LogOptimizerParamGroup::setup(Trainer& trainer) {
-  if (!trainer.state().optimizer) {
-    return;
-  }
-  for (ParamGroup& group : trainer.state().optimizer->groups()) {
-    for (const std::string& key : options_.keys) {
-      (void)group[key];  // throws for a number that does not exist
+  for (const auto& optimizer : trainer.state().optimizers) {
+    for (ParamGroup& group : optimizer->groups()) {
+      for (const std::string& key : options_.keys) {
+        (void)group[key];  // throws for a number that does not exist
+      }
     }
   }
 }

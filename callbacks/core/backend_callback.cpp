@@ -36,8 +36,8 @@ void append(CapturedState& all, const std::string& prefix, const NamedTensors& t
 uint64_t fingerprint_of(const State& state) {
   Fingerprint fingerprint;
   add_module(fingerprint, state.model->module());
-  if (state.optimizer) {
-    for (const ParamGroup& group : state.optimizer->groups()) {
+  for (const auto& optimizer : state.optimizers) {
+    for (const ParamGroup& group : optimizer->groups()) {
       for (const NamedTensor& number : group.numbers()) {
         fingerprint.add(number.second.unsafeGetTensorImpl());
       }
@@ -118,8 +118,11 @@ CapturedState captured_state(Trainer& trainer) {
   const torch::nn::Module& module = trainer.state().model->module();
   append(all, "model.", named_parameters(module));
   append(all, "model.", named_buffers(module));
-  if (trainer.state().optimizer) {
-    append(all, "optimizer.", trainer.state().optimizer->captured_state());
+  for (const auto& optimizer : trainer.state().optimizers) {
+    const bool is_default = optimizer->name() == kDefaultOptimizer;
+    append(all,
+           is_default ? std::string("optimizer.") : "optimizers." + optimizer->name() + ".",
+           optimizer->captured_state());
   }
   for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
     append(all, fmt::format("callbacks/{}/", entry.name), tensors_of(entry));

@@ -77,13 +77,13 @@ void DataloaderCallback::on_fit_start(Trainer& trainer,
     }
   }
   prepare(trainer, train);
-  const int64_t group_size = trainer.slot<GradAccumCallback>().steps();
+  const GroupOptions& groups = trainer.slot<GradAccumCallback>().groups();
   Timestamp& time = trainer.state().timestamp;
   if (has_no_position_) {
     time.restart_epoch();
     start_ = {time.epoch, 0};
   }
-  stream_ = std::make_unique<GroupedStream>(train, group_size, trainer.state().seed, start_);
+  stream_ = std::make_unique<GroupedStream>(train, groups, trainer.state().seed, start_);
   warn_of_random_numbers(trainer.log(), train);
   if (stream_->first_epoch() > time.epoch && !trainer.state().plan->is_over(time)) {
     trainer.log().info(fmt::format(

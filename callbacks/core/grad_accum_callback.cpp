@@ -1,26 +1,60 @@
 #include "callbacks/core/grad_accum_callback.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "models/loss_parts.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
 void GradAccumCallback::setup(Trainer& trainer) {
   if (const auto* loop = trainer.callback<TrainingLoop>()) {
-    steps_ = loop->options().grad_accum_steps;
+    const LoopOptions& options = loop->options();
+    groups_ = {options.grad_accum_steps,
+               options.device_train_microbatch_size,
+               options.accumulate_on_tokens,
+               options.train_subset_num_batches};
   }
-  if (steps_ > 1) {
-    trainer.log().info(fmt::format("gradients are summed over {} batches", steps_));
+  if (groups_.batches > 1) {
+    trainer.log().info(fmt::format("gradients are summed over {} batches", groups_.batches));
+  }
+  if (groups_.micro_batch) {
+    trainer.log().info(
+        fmt::format("batches are cut into micro-batches of {} samples", *groups_.micro_batch));
+  }
+  if (groups_.batches > 1 || groups_.micro_batch) {
+    const c10::Device device = trainer.state().backend->device();
+    share_ = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device));
   }
 }
 
+void GradAccumCallback::on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) {
+  if (const std::optional<double>& share = trainer.state().share_of_group) {
+    share_.fill_(*share);
+  }
+}
+
+at::Tensor GradAccumCallback::weighted(const Trainer& trainer, const at::Tensor& loss) const {
+  return trainer.state().share_of_group ? loss.mul(share_.to(loss.scalar_type()))
+                                        : loss.div(static_cast<double>(trainer.state().phase.size));
+}
+
+NamedTensors GradAccumCallback::captured_state() {
+  return share_.defined() ? NamedTensors{{"share", share_}} : NamedTensors();
+}
+
 void GradAccumCallback::on_after_forward(Trainer& trainer, Model&, Outputs& outputs, const Batch&) {
-  const int64_t size = trainer.state().phase.size;
-  const at::Tensor* loss = outputs.find("loss");
-  if (trainer.state().is_training && size > 1 && loss != nullptr) {
-    outputs.set("loss", loss->div(static_cast<double>(size)));
+  if (!trainer.state().is_training || trainer.state().phase.size == 1) {
+    return;
+  }
+  std::vector<std::string> names = loss_parts(outputs);
+  if (outputs.find("loss") != nullptr) {
+    names.emplace_back("loss");
+  }
+  for (const std::string& name : names) {
+    outputs.set(name, weighted(trainer, outputs[name]));
   }
 }
 

@@ -1,27 +1,41 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 
 #include "callbacks/callback.h"
+#include "data/grouped_stream.h"
 
 namespace rondo {
 
 /// Sums gradients over several batches before one update; fills slot `grad_accum`. The loss of each
-/// batch is divided by the size of its own group; validation losses are not.
+/// is divided by their number. Where they differ in size, such as a short last one, it is
+/// multiplied by the share of the batch in its group: the mean of the losses is then that over all
+/// samples (or tokens). Validation losses stay.
 class GradAccumCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "grad_accum";
 
   void setup(Trainer& trainer) override;
 
-  /// In the step: divides the loss.
+  /// Writes the share of the batch, which the step reads.
+  void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t batch_idx) override;
+
+  /// In the step: weights the loss and its parts.
   void on_after_forward(Trainer& trainer, Model&, Outputs& outputs, const Batch&) override;
 
-  /// Batches of an update.
-  int64_t steps() const { return steps_; }
+  /// The share.
+  NamedTensors captured_state() override;
+
+  /// How batches make an update.
+  const GroupOptions& groups() const { return groups_; }
 
  private:
-  int64_t steps_ = 1;
+  at::Tensor weighted(const Trainer& trainer, const at::Tensor& loss) const;
+
+  GroupOptions groups_;
+  at::Tensor share_;  // float64, 0-dim; undefined where groups have one batch
 };
 
 }  // namespace rondo

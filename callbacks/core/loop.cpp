@@ -72,6 +72,8 @@ TrainingLoop::TrainingLoop(const Options& options)
   require_count("loop.steps_per_epoch", options.steps_per_epoch);
   require_eval_steps(options.eval_steps);
   require_count("loop.grad_accum_steps", options.grad_accum_steps);
+  require_count("loop.device_train_microbatch_size", options.device_train_microbatch_size);
+  require_count("loop.train_subset_num_batches", options.train_subset_num_batches);
   require_frequency(options.eval_frequency);
   if (!std::isfinite(options.scale_schedule_ratio) || options.scale_schedule_ratio <= 0.0) {
     throw UsageError(fmt::format("loop.scale_schedule_ratio: expected a number > 0, got {}",

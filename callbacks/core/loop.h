@@ -20,6 +20,11 @@ struct LoopOptions {
   Time eval_frequency = 1.0;       ///< between two validations; a fraction of the run; 0: never
   std::optional<Time> eval_steps;  ///< batches of a validation, or a share of its pass; absent: all
   int64_t grad_accum_steps = 1;    ///< batches of an update, >= 1
+  /// Samples of a micro-batch, >= 1: batches are cut into such pieces, of which a step sees one.
+  /// Absent: a step sees a batch.
+  std::optional<int64_t> device_train_microbatch_size;
+  bool accumulate_on_tokens = false;  ///< whether tokens, not samples, weight a group's batches
+  std::optional<int64_t> train_subset_num_batches;  ///< batches after which a pass ends, >= 1
   double scale_schedule_ratio = 1.0;  ///< stretches the run and its schedules alike, > 0
 };
 

@@ -3,11 +3,14 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
+#include "core/flat_memory.h"
 #include "core/nan_sign.h"
+#include "models/loss_parts.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -39,6 +42,18 @@ void require_finite(const at::Tensor& loss, Trainer& trainer) {
   throw NonFiniteLossError(what + "\n" + why);
 }
 
+/// The sum of a group's values up to this one, which `sum` keeps for the next batch.
+at::Tensor summed(const at::Tensor& value, at::Tensor& sum, const GroupPosition& phase) {
+  at::Tensor so_far = value.detach();
+  if (!phase.is_first) {
+    so_far = sum.add(so_far);
+  }
+  if (!phase.is_last) {
+    sum.copy_(so_far);
+  }
+  return so_far;
+}
+
 }  // namespace
 
 void LossAccumCallback::setup(Trainer& trainer) {
@@ -53,18 +68,29 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
                                           const Outputs& outputs,
                                           const Batch&) {
   const GroupPosition& phase = trainer.state().phase;
-  at::Tensor loss = outputs["loss"].detach();
-  if (!phase.is_first) {
-    loss = group_loss_.add(loss);
+  const at::Tensor loss = summed(outputs["loss"], group_loss_, phase);
+  Metrics values{{"loss", loss}};
+  for (const std::string& name : loss_parts(outputs)) {
+    values.set(name, summed(outputs[name], sum_of_part(name, phase), phase));
   }
   if (!phase.is_last) {
-    group_loss_.copy_(loss);
     return;
   }
-  trainer.defer({loss}, [&trainer](const std::vector<at::Tensor>& values) {
-    require_finite(values[0], trainer);
+  trainer.defer({loss}, [&trainer](const std::vector<at::Tensor>& of_update) {
+    require_finite(of_update[0], trainer);
   });
-  trainer.log_metrics({{"loss", loss}});
+  trainer.log_metrics(values);
+}
+
+at::Tensor& LossAccumCallback::sum_of_part(const std::string& name, const GroupPosition& phase) {
+  const auto is_it = [&](const NamedTensor& part) { return part.first == name; };
+  const auto known = std::find_if(group_parts_.begin(), group_parts_.end(), is_it);
+  if (known != group_parts_.end() || (phase.is_first && phase.is_last)) {
+    return known != group_parts_.end() ? known->second : group_loss_;  // of one batch: unused
+  }
+  FlatMemory memory;  // made without the dispatcher: no recorded step sees it made
+  memory.add_like(group_loss_);
+  return group_parts_.emplace_back(name, memory.allocate().front()).second;
 }
 
 void LossAccumCallback::on_validate_step_end(Trainer& trainer,
@@ -77,7 +103,9 @@ void LossAccumCallback::on_validate_step_end(Trainer& trainer,
 }
 
 NamedTensors LossAccumCallback::captured_state() {
-  return {{"group_loss", group_loss_}};
+  NamedTensors sums = {{"group_loss", group_loss_}};
+  sums.insert(sums.end(), group_parts_.begin(), group_parts_.end());
+  return sums;
 }
 
 }  // namespace rondo

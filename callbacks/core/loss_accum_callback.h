@@ -2,13 +2,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+
+#include "backends/step.h"
 #include "callbacks/callback.h"
 
 namespace rondo {
 
-/// Logs losses; fills slot `loss_accum`. Training: `loss` of each update, summed over its batches;
-/// one that is not finite ends the run. Validation: `val_loss` of each batch. Tensors in the step
-/// do the sums.
+/// Logs losses; fills slot `loss_accum`. Training: `loss` of each update and its parts,
+/// `loss/<name>`, summed over its batches; a loss that is not finite ends the run. Validation:
+/// `val_loss` of each batch. Tensors in the step do the sums.
 class LossAccumCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "loss_accum";
@@ -24,8 +27,11 @@ class LossAccumCallback : public CoreCallback {
   NamedTensors captured_state() override;
 
  private:
-  at::Tensor group_loss_;  // 0-dim, float64 with fp64, else float32: sum over the batches of the
-                           // running group
+  at::Tensor& sum_of_part(const std::string& name, const GroupPosition& phase);
+
+  at::Tensor group_loss_;     // 0-dim, float64 with fp64, else float32: sum over the batches of the
+                              // running group
+  NamedTensors group_parts_;  // the same of each part of the loss, "loss/<name>"
 };
 
 }  // namespace rondo

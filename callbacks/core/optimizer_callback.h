@@ -5,15 +5,20 @@
 #include <vector>
 
 #include "callbacks/callback.h"
+#include "core/named_tensor.h"
 
 namespace rondo {
 
-/// Builds the optimizer over the model's parameters; fills slot `optimizer`. Without one the
-/// Trainer only evaluates. Warns of parameters that a module got later, which nobody trains.
+struct NamedOptimizer;
+
+/// Builds the optimizer over the model's parameters, or several, each over those that its globs
+/// pick; fills slot `optimizer`. Without one the Trainer only evaluates. Warns of parameters that a
+/// module got later, which nobody trains.
 class OptimizerCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "optimizer";
 
+  /// \throws UsageError  when one gets no parameter, or two get the same
   void setup(Trainer& trainer) override;
 
   /// \throws UsageError  without an optimizer
@@ -29,11 +34,12 @@ class OptimizerCallback : public CoreCallback {
  private:
   using Numbers = std::vector<std::pair<std::string, double>>;
 
-  void warn_of_other_numbers(Trainer& trainer) const;
+  void add(Trainer& trainer, const NamedOptimizer& wanted, const NamedTensors& parameters);
+  void warn_of_other_numbers(Trainer& trainer, size_t optimizer) const;
   void warn_of_untrained(Trainer& trainer);
 
-  std::vector<Numbers> configured_;     // one a group
-  std::vector<std::string> untrained_;  // parameters that were warned of
+  std::vector<std::vector<Numbers>> configured_;  // one a group, of each optimizer
+  std::vector<std::string> untrained_;            // parameters that were warned of
 };
 
 }  // namespace rondo

@@ -3,6 +3,11 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/logical_or.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <algorithm>
 
@@ -33,8 +38,7 @@ void check(const PrecisionOptions& o) {
                   "precision.on_unsupported",
                   "\"fallback\", \"error\" or \"emulate\"",
                   o.on_unsupported);
-  positive("precision.max_gradient_norm", o.max_gradient_norm);
-  positive("precision.max_gradient_value", o.max_gradient_value);
+  check_clipping(o);
   positive("precision.loss_scaling_factor", o.loss_scaling_factor);
   positive("precision.initial_loss_scale", o.initial_loss_scale);
   positive("precision.min_loss_scale", o.min_loss_scale);
@@ -54,10 +58,6 @@ void check(const PrecisionOptions& o) {
                   "precision.initial_loss_scale",
                   "from min_loss_scale to max_loss_scale",
                   o.initial_loss_scale);
-  if (o.max_gradient_norm && o.max_gradient_value) {
-    throw UsageError(
-        "precision: max_gradient_norm and max_gradient_value exclude each other; give one of them");
-  }
   check_operator_names(o.float32_operators);
 }
 
@@ -115,7 +115,50 @@ GradScaler::Options scaler_options(const PrecisionOptions& options) {
       least));
 }
 
+std::vector<at::Tensor> grads_of(const ParamGroup& group) {
+  std::vector<at::Tensor> grads;
+  for (const Parameter& parameter : group.params) {
+    if (parameter.grad().defined()) {
+      grads.push_back(parameter.grad());
+    }
+  }
+  return grads;
+}
+
+/// The tensors that are updated: parameters, or their masters.
+NamedTensors updated(const Optimizer& optimizer) {
+  NamedTensors tensors;
+  for (const ParamGroup& group : optimizer.groups()) {
+    for (const Parameter& parameter : group.params) {
+      tensors.emplace_back(parameter.name, parameter.value);
+    }
+  }
+  return tensors;
+}
+
 }  // namespace
+
+void check_clipping(const PrecisionOptions& options) {
+  const std::pair<const char*, const std::optional<double>*> bounds[] = {
+      {"max_gradient_norm", &options.max_gradient_norm},
+      {"max_gradient_value", &options.max_gradient_value},
+      {"max_gradient_ratio", &options.max_gradient_ratio}};
+  std::vector<std::string> given;
+  for (const auto& [name, bound] : bounds) {
+    const double value = bound->value_or(1.0);
+    detail::require(value > 0.0, std::string("precision.") + name, "> 0", value);
+    if (bound->has_value()) {
+      given.emplace_back(name);
+    }
+  }
+  if (given.size() > 1) {
+    throw UsageError(fmt::format("precision: {} exclude each other; give one of them",
+                                 fmt::join(given, " and ")));
+  }
+  if (options.clip_by_group && !options.max_gradient_norm) {
+    throw UsageError("precision: clip_by_group needs max_gradient_norm, the norm of each group");
+  }
+}
 
 PrecisionScope::PrecisionScope(std::optional<at::ScalarType> autocast,
                                c10::DeviceType device,
@@ -265,7 +308,13 @@ at::Tensor PrecisionCallback::scaled(const at::Tensor& loss) const {
 }
 
 void PrecisionCallback::clip_gradients(Optimizer& optimizer) const {
-  if (options_.max_gradient_norm) {
+  if (options_.max_gradient_ratio) {
+    clip_by_ratio_(updated(optimizer), *options_.max_gradient_ratio);
+  } else if (options_.max_gradient_norm && options_.clip_by_group) {
+    for (const ParamGroup& group : optimizer.groups()) {
+      clip_by_norm_(grads_of(group), *options_.max_gradient_norm);
+    }
+  } else if (options_.max_gradient_norm) {
     clip_by_norm_(optimizer.grads(), *options_.max_gradient_norm);
   } else if (options_.max_gradient_value) {
     clip_by_value_(optimizer.grads(), *options_.max_gradient_value);

@@ -27,6 +27,12 @@ struct PrecisionOptions {
       max_gradient_norm;  ///< > 0: gradients are scaled down to this joint L2 norm
   std::optional<double>
       max_gradient_value;  ///< > 0: gradients are clamped to ±this; excludes the norm
+  std::optional<double> max_gradient_ratio;  ///< > 0: adaptive clipping, to this share of the norm
+                                             ///< of the weights; excludes the other two
+  bool clip_by_group = false;                ///< whether each parameter group has a norm of its own
 };
+
+/// \throws UsageError  naming what is out of range, or excludes another
+void check_clipping(const PrecisionOptions& options);
 
 }  // namespace rondo

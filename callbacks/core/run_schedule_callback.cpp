@@ -1,29 +1,37 @@
 #include "callbacks/core/run_schedule_callback.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
 std::optional<int64_t> updates_of_pass(const DataLoader& loader,
-                                       int64_t group_size,
+                                       const LoopOptions& loop,
                                        int64_t from_sample) {
-  std::optional<int64_t> updates = loader.size(from_sample);
-  if (updates) {
-    updates = *updates / group_size + (*updates % group_size == 0 ? 0 : 1);
+  std::optional<int64_t> batches = loader.size(from_sample);
+  if (loop.train_subset_num_batches) {
+    const int64_t batch_size = loader.options().batch_size;
+    const int64_t done = (from_sample + batch_size - 1) / batch_size;
+    const int64_t left = std::max<int64_t>(*loop.train_subset_num_batches - done, 0);
+    batches = std::min(batches.value_or(left), left);
   }
-  return updates;
+  if (!batches) {
+    return std::nullopt;
+  }
+  const int64_t group_size = loop.grad_accum_steps;
+  return *batches / group_size + (*batches % group_size == 0 ? 0 : 1);
 }
 
 void RunScheduleCallback::build(Trainer& trainer,
                                 const DataLoader& train,
                                 const LoopOptions& options) {
   const Timestamp& start = trainer.state().timestamp;
-  const int64_t group_size = options.grad_accum_steps;
-  const std::optional<int64_t> per_epoch = updates_of_pass(train, group_size);
+  const std::optional<int64_t> per_epoch = updates_of_pass(train, options);
   plan_ = make_plan(options, start, per_epoch);
   if (per_epoch && plan_->length().updates_per_epoch == per_epoch) {
-    plan_->set_left_of_epoch(start, *updates_of_pass(train, group_size, start.sample_in_epoch));
+    plan_->set_left_of_epoch(start, *updates_of_pass(train, options, start.sample_in_epoch));
   }
   trainer.state().plan = plan_.get();
 }

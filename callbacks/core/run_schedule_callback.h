@@ -11,10 +11,9 @@
 namespace rondo {
 
 /// Updates of a pass, where its length is known; a group that its end cuts short is one as well.
-/// \param group_size   batches of an update, >= 1
 /// \param from_sample  of the pass, where it begins
 std::optional<int64_t> updates_of_pass(const DataLoader& loader,
-                                       int64_t group_size,
+                                       const LoopOptions& loop,
                                        int64_t from_sample = 0);
 
 /// Owns the plan of the running fit: when it validates and when it ends. Fills slot `run_schedule`.

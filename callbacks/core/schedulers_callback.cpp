@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -91,16 +92,51 @@ std::string subject_of(const Scheduler& scheduler) {
   return class_name(typeid(scheduler)) + " of " + scheduler.followed()->name;
 }
 
-/// What a checkpoint has of the scheduler at its place in the list; null when that is about
-/// something else.
-const StateDict* own_state(const Scheduler& scheduler, size_t place, const StateValue* saved) {
-  if (saved == nullptr || place >= saved->as_list().size()) {
+size_t index_of(const State& state, const Optimizer& optimizer) {
+  const auto is_it = [&](const auto& one) { return one.get() == &optimizer; };
+  const auto found = std::find_if(state.optimizers.begin(), state.optimizers.end(), is_it);
+  return static_cast<size_t>(found - state.optimizers.begin());
+}
+
+/// The schedulers of an optimizer, in their order.
+std::vector<Scheduler*> schedulers_of(const State& state, const Optimizer& optimizer) {
+  std::vector<Scheduler*> found;
+  for (const auto& scheduler : state.schedulers) {
+    if (&state.optimizer_of(*scheduler) == &optimizer) {
+      found.push_back(scheduler.get());
+    }
+  }
+  return found;
+}
+
+/// What a checkpoint has of an optimizer's schedulers; null when it has nothing.
+const StateList* saved_list(const StateDict& state, const Optimizer& optimizer) {
+  const bool is_default = optimizer.name() == kDefaultOptimizer;
+  const StateValue* const saved =
+      state.find(is_default ? std::string("schedulers") : "schedulers/" + optimizer.name());
+  const bool is_of_others = is_default && saved != nullptr && saved->is_dict();
+  return saved != nullptr && !is_of_others ? &saved->as_list() : nullptr;
+}
+
+/// The state of a scheduler; null when the list has one at its place that is about something else.
+const StateDict* own_state(const Scheduler& scheduler, size_t place, const StateList* saved) {
+  if (saved == nullptr || place >= saved->size()) {
     return nullptr;
   }
-  const StateDict& found = saved->as_list()[place].as_dict();
+  const StateDict& found = (*saved)[place].as_dict();
   const StateValue* const subject = found.find("subject");
   const bool is_own = subject != nullptr && subject->as_string() == subject_of(scheduler);
   return is_own ? &found.at("state").as_dict() : nullptr;
+}
+
+/// When the numbers were written last, where that was before the update that was saved.
+std::optional<Timestamp> saved_time(const StateList* saved) {
+  if (saved == nullptr || saved->empty() || !saved->front().as_dict().contains("written")) {
+    return std::nullopt;
+  }
+  Timestamp written;
+  written.load(saved->front().as_dict().at("written").as_dict());
+  return written;
 }
 
 }  // namespace
@@ -110,6 +146,7 @@ void SchedulersCallback::setup(Trainer& trainer) {
   if (!state.optimizer) {
     return;
   }
+  written_.resize(state.optimizers.size());
   if (trainer.options().loop.scale_schedule_ratio != 1.0 && trainer.options().schedulers.empty()) {
     throw UsageError(
         "loop.scale_schedule_ratio stretches a run with its schedules, and this run has none: set "
@@ -118,10 +155,22 @@ void SchedulersCallback::setup(Trainer& trainer) {
   for (const Factory<Scheduler>& factory : trainer.options().schedulers) {
     state.schedulers.push_back(factory.make());
   }
-  check_schedulers(state.schedulers, *state.optimizer);
+  for (size_t i = 0; i < state.schedulers.size(); ++i) {
+    try {
+      state.optimizer_of(*state.schedulers[i]);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("schedulers[{}] ({}).optimizer: {}",
+                                   i,
+                                   class_name(typeid(*state.schedulers[i])),
+                                   error.what()));
+    }
+  }
+  for (const auto& optimizer : state.optimizers) {
+    check_schedulers(state.schedulers, *optimizer);
+  }
   for (size_t i = 0; i < state.schedulers.size(); ++i) {
     Scheduler& scheduler = *state.schedulers[i];
-    scheduler.attach(*state.optimizer);
+    scheduler.attach(state.optimizer_of(scheduler));
     if (const FollowedMetric* metric = scheduler.followed()) {
       followers_.push_back({i, {class_name(typeid(scheduler)), metric->name, metric->direction}});
     }
@@ -142,13 +191,18 @@ void SchedulersCallback::on_fit_start(Trainer& trainer,
   for (Follower& follower : followers_) {
     follower.direction.resolve(trainer, val);
   }
-  for (const auto& scheduler : state.schedulers) {
-    scheduler->resolve(state.plan->length(), trainer.options().loop.scale_schedule_ratio);
-    warn_of_end(trainer, *scheduler);
-    const std::vector<double> before = values_of(driven(*scheduler, *state.optimizer));
-    scheduler->write(state.timestamp, *state.optimizer);
-    if (goes_on(trainer)) {
-      warn_of_jump(trainer, *scheduler, before, values_of(driven(*scheduler, *state.optimizer)));
+  for (size_t i = 0; i < state.optimizers.size(); ++i) {
+    Optimizer& optimizer = *state.optimizers[i];
+    const bool stood = written_[i] && written_[i]->update < state.timestamp.update;
+    written_[i] = stood ? *written_[i] : state.timestamp;
+    for (Scheduler* const scheduler : schedulers_of(state, optimizer)) {
+      scheduler->resolve(state.plan->length(), trainer.options().loop.scale_schedule_ratio);
+      warn_of_end(trainer, *scheduler);
+      const std::vector<double> before = values_of(driven(*scheduler, optimizer));
+      scheduler->write(*written_[i], optimizer);
+      if (goes_on(trainer)) {
+        warn_of_jump(trainer, *scheduler, before, values_of(driven(*scheduler, optimizer)));
+      }
     }
   }
 }
@@ -182,7 +236,7 @@ void SchedulersCallback::observe(Trainer& trainer, const std::string& when) {
     const double value = follower.direction.newest_value(trainer);
     const double before = scheduler.value(0.0);
     scheduler.observe(follower.direction.is_better(0.0, 1.0) ? value : -value);
-    scheduler.write(state.timestamp, *state.optimizer);
+    scheduler.write(state.timestamp, state.optimizer_of(scheduler));
     if (scheduler.value(0.0) != before) {
       trainer.log().info(fmt::format("{}: {} from {:.6g} to {:.6g} after update {}, {} = {:.6g}",
                                      class_name(typeid(scheduler)),
@@ -196,72 +250,106 @@ void SchedulersCallback::observe(Trainer& trainer, const std::string& when) {
   }
 }
 
-void SchedulersCallback::step(Trainer& trainer) {
+void SchedulersCallback::step(Trainer& trainer, Optimizer& optimizer) {
   State& state = trainer.state();
+  std::optional<Timestamp>& written = written_[index_of(state, optimizer)];
   for (const auto& owned : state.schedulers) {
     Scheduler& scheduler = *owned;
-    trainer.call(hooks::on_before_scheduler_step, *state.model, *state.optimizer, scheduler);
+    if (&state.optimizer_of(scheduler) != &optimizer) {
+      continue;
+    }
+    trainer.call(hooks::on_before_scheduler_step, *state.model, optimizer, scheduler);
     trainer.host_call(
-        "scheduler", driven(scheduler, *state.optimizer), [&](const std::vector<at::Tensor>&) {
-          scheduler.write(state.next, *state.optimizer);
+        "scheduler", driven(scheduler, optimizer), [&](const std::vector<at::Tensor>&) {
+          scheduler.write(state.next, optimizer);
+          written = state.next;
         });
-    trainer.call(hooks::on_after_scheduler_step, *state.model, *state.optimizer, scheduler);
+    trainer.call(hooks::on_after_scheduler_step, *state.model, optimizer, scheduler);
   }
 }
 
-void SchedulersCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+StateList SchedulersCallback::state_of(const State& state, const Optimizer& optimizer) const {
+  const std::optional<Timestamp>& written = written_[index_of(state, optimizer)];
+  const bool stood = written && written->update < state.timestamp.update;
   StateList saved;
-  for (size_t i = 0; i < trainer.state().schedulers.size(); ++i) {
-    const Scheduler& scheduler = *trainer.state().schedulers[i];
-    // For readers of the file: functions of how far the run is need no state.
-    StateDict one = {{"updates", trainer.state().timestamp.update}};
-    if (scheduler.followed() != nullptr) {
-      one.set("subject", subject_of(scheduler));
-      one.set("state", scheduler.save_state());
+  for (const Scheduler* const scheduler : schedulers_of(state, optimizer)) {
+    // For readers of the file: functions of how far the run is need no state, unless they stand.
+    StateDict one = {{"updates", stood ? written->update : state.timestamp.update}};
+    if (stood) {
+      one.set("written", written->state_dict());
+    }
+    if (scheduler->followed() != nullptr) {
+      one.set("subject", subject_of(*scheduler));
+      one.set("state", scheduler->save_state());
     }
     saved.emplace_back(std::move(one));
   }
-  if (!saved.empty()) {
-    state.set("schedulers", std::move(saved));
+  return saved;
+}
+
+void SchedulersCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
+  StateDict others;
+  for (const auto& optimizer : trainer.state().optimizers) {
+    StateList saved = state_of(trainer.state(), *optimizer);
+    if (saved.empty()) {
+      continue;
+    }
+    if (optimizer->name() == kDefaultOptimizer) {
+      state.set("schedulers", std::move(saved));
+    } else {
+      others.set(optimizer->name(), std::move(saved));
+    }
+  }
+  if (!others.empty()) {
+    state.set("schedulers", std::move(others));
   }
 }
 
 void SchedulersCallback::check_checkpoint(Trainer& trainer, const StateDict& state) {
-  const StateValue* const saved = state.find("schedulers");
-  if (saved != nullptr) {
-    saved->as_list();
-  }
-  for (const Follower& follower : followers_) {
-    Scheduler& scheduler = *trainer.state().schedulers[follower.scheduler];
-    if (const StateDict* const own = own_state(scheduler, follower.scheduler, saved)) {
-      const StateDict before = scheduler.save_state();
-      scheduler.load_state(*own);
-      scheduler.load_state(before);
+  for (const auto& optimizer : trainer.state().optimizers) {
+    const StateList* const saved = saved_list(state, *optimizer);
+    saved_time(saved);
+    size_t place = 0;
+    for (Scheduler* const scheduler : schedulers_of(trainer.state(), *optimizer)) {
+      if (const StateDict* const own = own_state(*scheduler, place++, saved)) {
+        const StateDict before = scheduler->save_state();
+        scheduler->load_state(*own);
+        scheduler->load_state(before);
+      }
     }
   }
 }
 
 void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
-  const StateValue* saved = state.find("schedulers");
-  const size_t now = trainer.state().schedulers.size();
-  const size_t then = saved != nullptr ? saved->as_list().size() : 0;
-  const bool trains = trainer.state().optimizer != nullptr;
-  if (saved != nullptr && then != now && trains) {
-    trainer.log().warning(fmt::format(
-        "the checkpoint was saved with {} schedulers, this run has {}; each follows from "
-        "how far the run is",
-        then,
-        now));
-  }
-  for (const Follower& follower : followers_) {
-    Scheduler& scheduler = *trainer.state().schedulers[follower.scheduler];
-    const StateDict* const own = own_state(scheduler, follower.scheduler, saved);
-    if (own == nullptr && trains) {
-      trainer.log().warning(subject_of(scheduler) +
-                            " begins afresh: the checkpoint has no state of it at its place");
+  for (size_t i = 0; i < trainer.state().optimizers.size(); ++i) {
+    const Optimizer& optimizer = *trainer.state().optimizers[i];
+    const StateList* const saved = saved_list(state, optimizer);
+    const std::vector<Scheduler*> own = schedulers_of(trainer.state(), optimizer);
+    written_[i] = saved_time(saved);
+    if (saved != nullptr && saved->size() != own.size()) {
+      trainer.log().warning(fmt::format(
+          "the checkpoint was saved with {} schedulers, this run has {}; each follows from "
+          "how far the run is",
+          saved->size(),
+          own.size()));
     }
-    scheduler.load_state(own != nullptr ? *own : StateDict());
+    for (size_t place = 0; place < own.size(); ++place) {
+      load_followed(trainer, *own[place], own_state(*own[place], place, saved));
+    }
   }
+}
+
+void SchedulersCallback::load_followed(Trainer& trainer,
+                                       Scheduler& scheduler,
+                                       const StateDict* saved) {
+  if (scheduler.followed() == nullptr) {
+    return;
+  }
+  if (saved == nullptr) {
+    trainer.log().warning(subject_of(scheduler) +
+                          " begins afresh: the checkpoint has no state of it at its place");
+  }
+  scheduler.load_state(saved != nullptr ? *saved : StateDict());
 }
 
 }  // namespace rondo

@@ -1,14 +1,20 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "callbacks/callback.h"
 #include "callbacks/core/metric_direction.h"
+#include "core/state_dict.h"
+#include "core/timestamp.h"
 
 namespace rondo {
 
-/// Builds the schedulers and moves their numbers after each update; fills slot `schedulers`.
+struct State;
+
+/// Builds the schedulers and moves their numbers after each update of their optimizer; fills slot
+/// `schedulers`.
 class SchedulersCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "schedulers";
@@ -25,9 +31,9 @@ class SchedulersCallback : public CoreCallback {
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
-  /// Writes the numbers of the next update, scheduler by scheduler, between its hooks. A host call:
-  /// it runs in every replay.
-  void step(Trainer& trainer);
+  /// Writes an optimizer's numbers of the next update, scheduler by scheduler, between its hooks. A
+  /// host call: it runs in every replay.
+  void step(Trainer& trainer, Optimizer& optimizer);
 
  private:
   /// A scheduler that follows a metric.
@@ -37,7 +43,10 @@ class SchedulersCallback : public CoreCallback {
   };
 
   void observe(Trainer& trainer, const std::string& when);
+  StateList state_of(const State& state, const Optimizer& optimizer) const;
+  static void load_followed(Trainer& trainer, Scheduler& scheduler, const StateDict* saved);
 
+  std::vector<std::optional<Timestamp>> written_;  // when, of each optimizer
   std::vector<Follower> followers_;
 };
 

@@ -69,6 +69,8 @@ StateCheck SoundState::check_of(const torch::nn::Module& module, int64_t update)
     });
     require_finite(
         state.find("optimizer/state"), "optimizer/state", update, [](const auto&) { return true; });
+    require_finite(
+        state.find("optimizers"), "optimizers", update, [](const auto&) { return true; });
   };
 }
 

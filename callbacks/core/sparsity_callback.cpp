@@ -20,11 +20,8 @@ bool changes_masks(const SparsityMasks& masks) {
   });
 }
 
-bool owns(const Optimizer* optimizer, const at::Tensor& weight) {
-  if (optimizer == nullptr) {
-    return false;
-  }
-  for (const ParamGroup& group : optimizer->groups()) {
+bool owns(const Optimizer& optimizer, const at::Tensor& weight) {
+  for (const ParamGroup& group : optimizer.groups()) {
     for (const Parameter& parameter : group.params) {
       if (parameter.value.is_same(weight)) {
         return true;
@@ -32,6 +29,16 @@ bool owns(const Optimizer* optimizer, const at::Tensor& weight) {
     }
   }
   return false;
+}
+
+/// The optimizer that updates a weight; null when none does.
+const Optimizer* owner_of(const State& state, const at::Tensor& weight) {
+  for (const auto& optimizer : state.optimizers) {
+    if (owns(*optimizer, weight)) {
+      return optimizer.get();
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -46,16 +53,14 @@ void SparsityCallback::setup(Trainer& trainer) {
     return;
   }
   masks_ = std::move(masks);
-  const Optimizer* const optimizer = trainer.state().optimizer.get();
-  masks_->apply(named_parameters(trainer.state().model->module()), [&](const at::Tensor& weight) {
-    return owns(optimizer, weight) ? optimizer : nullptr;
-  });
-  if (optimizer == nullptr) {
-    return;
-  }
-  for (const ParamGroup& group : optimizer->groups()) {
-    for (const Parameter& parameter : group.params) {
-      masks_->add_states(parameter.value, parameter.states());
+  const State& state = trainer.state();
+  masks_->apply(named_parameters(state.model->module()),
+                [&](const at::Tensor& weight) { return owner_of(state, weight); });
+  for (const auto& optimizer : state.optimizers) {
+    for (const ParamGroup& group : optimizer->groups()) {
+      for (const Parameter& parameter : group.params) {
+        masks_->add_states(parameter.value, parameter.states());
+      }
     }
   }
 }
@@ -153,7 +158,7 @@ void SparsityCallback::check_checkpoint(Trainer& trainer, const StateDict& state
   }
   if (const StateValue* saved = state.find("sparsity")) {
     masks_->check(saved->as_dict());
-  } else if (state.find("optimizer") != nullptr &&
+  } else if ((state.contains("optimizer") || state.contains("optimizers")) &&
              !trainer.options().checkpoint.disable_strict_checkpoint_loading) {
     throw CheckpointError(
         "the checkpoint of a dense run holds no sparsity masks. To prune its weights, begin a run "

@@ -26,6 +26,9 @@ void check_part(const Scheduler& part, const SchedulerTarget& whole, const std::
                     whole.param_group_key,
                     own.param_group_key));
   }
+  if (!own.optimizer.empty()) {
+    throw UsageError(name + ".optimizer: expected none; set it outside");
+  }
   if (own.relative) {
     throw UsageError(name + ".relative: expected false; set it outside");
   }

@@ -8,6 +8,9 @@ const KeyTable<SchedulerTarget>& target_keys() {
     KeyTable<Target> keys;
     keys.key("param_group_key", &Target::param_group_key, "the optimizer's number that it drives")
         .key("param_group_tags", &Target::param_group_tags, "the groups that it drives; none: all")
+        .key("optimizer",
+             &Target::optimizer,
+             "the name of the optimizer that it drives; empty: the only one")
         .key("relative",
              &Target::relative,
              "whether its values are factors of what each group has in the optimizer's options")

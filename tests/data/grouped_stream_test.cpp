@@ -25,7 +25,7 @@ TEST_SUITE_BEGIN("data/grouped_stream");
 
 TEST_CASE("a data set with fewer rows than a batch is an error that says so") {
   for (const int64_t epoch : {0, 4}) {
-    GroupedStream stream(loader_of(5, 10, true), 1, 1, {epoch, 0});
+    GroupedStream stream(loader_of(5, 10, true), {1}, 1, {epoch, 0});
     CHECK(stream.first_epoch() == epoch);
     CHECK_THROWS_AS(stream.next(), DataError);
     const std::string message = message_of([&] { stream.next(); });
@@ -35,7 +35,7 @@ TEST_CASE("a data set with fewer rows than a batch is an error that says so") {
       CHECK_MESSAGE(contains(message, fact.c_str()), message);
     }
   }
-  GroupedStream none(loader_of(0, 10, false), 1, 1, {});
+  GroupedStream none(loader_of(0, 10, false), {1}, 1, {});
   CHECK(contains(message_of([&] { none.next(); }), "no sample"));
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("where the rest of an epoch makes no batch, the next epoch begins") {
 
   for (const Case& one : {Case{0, 2, 0}, Case{60, 2, 60}, Case{90, 3, 0}, Case{130, 3, 0}}) {
     CAPTURE(one.from);
-    GroupedStream stream(loader_of(100, 32, true), 2, 1, {2, one.from});
+    GroupedStream stream(loader_of(100, 32, true), {2}, 1, {2, one.from});
     CHECK(stream.first_epoch() == one.first_epoch);
     const GroupedBatch first = stream.next();
     CHECK(first.batch["x"][0].item<int64_t>() == one.first_sample);
@@ -65,7 +65,8 @@ TEST_CASE("each batch knows its position in its group, and a group ends with its
     bool ends_epoch;
   };
 
-  GroupedStream stream(loader_of(100, 32, false), 3, 1, {});  // four batches, the last of four rows
+  GroupedStream stream(
+      loader_of(100, 32, false), {3}, 1, {});  // four batches, the last of four rows
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (const Position& one : {Position{true, false, 3, false},
                                 Position{false, false, 3, false},
@@ -77,6 +78,47 @@ TEST_CASE("each batch knows its position in its group, and a group ends with its
       CHECK(batch.phase.size == one.size);
       CHECK(batch.ends_epoch == one.ends_epoch);
     }
+  }
+}
+
+TEST_CASE("batches of a group that are alike have no share, others have that of their samples") {
+  GroupedStream stream(loader_of(10, 4, false), {3}, 1, {});
+  for (const double share : {0.4, 0.4, 0.2}) {
+    CHECK(stream.next().share.value() == doctest::Approx(share));
+  }
+  GroupedStream even(loader_of(12, 4, false), {3}, 1, {});
+  GroupedStream cut(loader_of(12, 4, false), {1, 2}, 1, {});
+  for (int i = 0; i < 6; ++i) {
+    CHECK_FALSE(even.next().share.has_value());
+    const GroupedBatch piece = cut.next();
+    CHECK_FALSE(piece.share.has_value());
+    CHECK(piece.batch.size() == 2);
+    CHECK(piece.phase == GroupPosition{i % 2 == 0, i % 2 == 1, 2});
+  }
+}
+
+TEST_CASE("a pass ends after batches_of_pass, also one that was resumed, and never later") {
+  GroupOptions three;
+  three.batches_of_pass = 3;
+  GroupedStream stream(loader_of(10, 2, false), three, 1, {1, 4});
+  CHECK(stream.next().ends_epoch);  // the third of its epoch
+  for (const int64_t first : {0, 2, 4, 0}) {
+    const GroupedBatch next = stream.next();
+    CHECK(next.batch["x"][0].item<int64_t>() == first);
+    CHECK(next.ends_epoch == (first == 4));
+  }
+  GroupOptions nine;
+  nine.batches_of_pass = 9;
+  LoaderOptions shuffled;
+  shuffled.batch_size = 2;
+  shuffled.shuffle = true;
+  const DataLoader loader("train", from_tensors({{"x", at::arange(6)}}), shuffled);
+  GroupedStream cut(loader, nine, 1, {});
+  GroupedStream whole(loader, {}, 1, {});
+  for (int i = 0; i < 9; ++i) {
+    const GroupedBatch next = cut.next();
+    CHECK(at::equal(next.batch["x"], whole.next().batch["x"]));
+    CHECK(next.ends_epoch == (i % 3 == 2));
   }
 }
 

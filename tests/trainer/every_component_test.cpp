@@ -21,6 +21,7 @@ constexpr int64_t kUpdates = 6;
 
 /// What components need to do something in a tiny run; the others run with their defaults.
 const std::map<std::string, std::string> kKeys = {
+    {"Distillation", "teacher = { Mlp = { sizes = [4, 8, 3], input = \"x\" } }"},
     {"EarlyStopper", "metric = \"val/loss\"\ndirection = \"min\"\npatience = \"50ep\""},
     {"Evaluator",
      "loader = \"val\"\nmetrics = [{ Mean = { output = \"loss\", label = \"mean\" } "
@@ -109,6 +110,19 @@ TEST_CASE("with each callback that a config can name traced equals eager, and re
     if (can_resume(entry.name)) {
       check_resumed(add);
     }
+  }
+}
+
+TEST_CASE("with each step that a config can name traced equals eager, and resumed unstopped") {
+  Registries registries;
+  register_builtins(registries);
+  CHECK(registries.steps.entries().size() > 2);
+  for (const auto& entry : registries.steps.entries()) {
+    CAPTURE(entry.name);
+    const Factory<TrainStep> step = from_keys(registries.steps, entry.name);
+    const Add add = [&](TrainerOptions& options) { options.step = step; };
+    check_traced(add);
+    check_resumed(add);
   }
 }
 

@@ -141,8 +141,8 @@ TEST_CASE("a rehearsal of all steps replays those that end a long pass, if the r
   CHECK(steps_of("max_steps = 62") == names);
   CHECK(steps_of("max_duration = \"2942sp\"") == names);
   CHECK(steps_of("num_epochs = 2") == names);
-  names.emplace_back("train_accumulate_first_of_2.0");
-  names.emplace_back("train_update_of_2.0");
+  names.emplace_back("train_accumulate_first_weighted.0");
+  names.emplace_back("train_update_weighted.0");
   CHECK(steps_of("max_steps = 63") == names);
   CHECK(steps_of("max_duration = \"2943sp\"") == names);
   CHECK(steps_of("num_epochs = 3") == names);

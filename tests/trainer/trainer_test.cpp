@@ -111,11 +111,11 @@ TEST_CASE(
   const Trainer trainer(options, quiet_log());
   CHECK(names_of(trainer) ==
         std::vector<std::string>{
-            "autorestart",  "artifact_dir", "reproducibility", "backend",   "model",
-            "dataloader",   "optimizer",    "schedulers",      "precision", "sparsity",
-            "loop",         "logging",      "loss_accum",      "metrics",   "grad_accum",
-            "early_exit",   "Plain",        "Custom",          "Plain_2",   "Plain_3",
-            "MemoryLogger", "run_schedule", "checkpoint"});
+            "autorestart", "artifact_dir", "reproducibility", "backend",   "model",
+            "dataloader",  "optimizer",    "schedulers",      "precision", "sparsity",
+            "loop",        "logging",      "loss_accum",      "metrics",   "grad_accum",
+            "step",        "early_exit",   "Plain",           "Custom",    "Plain_2",
+            "Plain_3",     "MemoryLogger", "run_schedule",    "checkpoint"});
 }
 
 TEST_CASE("T5: hooks reach core slots, users, loggers, schedule, checkpoint and globals in turn") {

@@ -1,0 +1,89 @@
+#include "data/micro_batches.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ne.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr int64_t kIgnored = -100;  // of labels, in losses of LibTorch and rondo
+
+/// Tensors to cut first, so that the size of a piece is that of its first tensor.
+Batch cut_first(const Batch& batch, const std::vector<std::string>& not_cut) {
+  Batch sorted;
+  Batch whole;
+  for (const NamedTensor& item : batch.items()) {
+    const bool is_whole = item.second.dim() == 0 ||
+                          std::find(not_cut.begin(), not_cut.end(), item.first) != not_cut.end();
+    (is_whole ? whole : sorted).set(item.first, item.second);
+  }
+  if (sorted.empty()) {
+    throw DataError(fmt::format(
+        "loop.device_train_microbatch_size: the batch has no tensor to cut; not_cut has [{}]",
+        fmt::join(not_cut, ", ")));
+  }
+  const int64_t size = sorted.size();
+  for (const NamedTensor& item : sorted.items()) {
+    if (item.second.size(0) != size) {
+      throw DataError(fmt::format(
+          "loop.device_train_microbatch_size: the batch has {} samples (of \"{}\"), but \"{}\" "
+          "has {} rows; name it in not_cut of the loader when each micro-batch needs all of it",
+          size,
+          sorted.items().front().first,
+          item.first,
+          item.second.size(0)));
+    }
+  }
+  for (const NamedTensor& item : whole.items()) {
+    sorted.set(item.first, item.second);
+  }
+  return sorted;
+}
+
+}  // namespace
+
+std::vector<Batch> micro_batches(const Batch& batch,
+                                 int64_t samples,
+                                 const std::vector<std::string>& not_cut) {
+  const Batch sorted = cut_first(batch, not_cut);
+  const int64_t size = sorted.size();
+  if (size <= samples) {
+    return {sorted};
+  }
+  std::vector<Batch> pieces;
+  for (int64_t begin = 0; begin < size; begin += samples) {
+    const int64_t length = std::min(samples, size - begin);
+    Batch& piece = pieces.emplace_back();
+    for (const NamedTensor& item : sorted.items()) {
+      const bool is_whole = item.second.dim() == 0 ||
+                            std::find(not_cut.begin(), not_cut.end(), item.first) != not_cut.end();
+      // Memory of its own, aligned as that of a whole batch: kernels round by alignment.
+      piece.set(item.first, is_whole ? item.second : item.second.narrow(0, begin, length).clone());
+    }
+  }
+  return pieces;
+}
+
+int64_t tokens_of(const Batch& batch, const std::vector<std::string>& labels) {
+  for (const std::string& name : labels) {
+    if (const at::Tensor* const found = batch.find(name)) {
+      return found->is_floating_point() ? found->numel()
+                                        : found->ne(kIgnored).sum().item<int64_t>();
+    }
+  }
+  if (const at::Tensor* const tokens = batch.find("tokens")) {
+    return tokens->numel();
+  }
+  throw DataError(fmt::format(
+      "loop.accumulate_on_tokens: the batch has none of [{}] and no \"tokens\" to count",
+      fmt::join(labels, ", ")));
+}
+
+}  // namespace rondo
