@@ -111,7 +111,11 @@ void AverageWeights::on_train_batch_start(Trainer& trainer, Model&, const Batch&
   share_.fill_(share_of_weights(trainer.state().global_step() + 1));
 }
 
-void AverageWeights::on_after_optimizer_step(Trainer&, Model&, Optimizer&) {
+// Once an update, whatever optimizers step in it.
+void AverageWeights::on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) {
+  if (!trainer.state().phase.is_last) {
+    return;
+  }
   const at::NoGradGuard no_grad;
   at::Tensor share = share_;
   for (size_t i = 0; i < weights_.size(); ++i) {

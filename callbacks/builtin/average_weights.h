@@ -38,7 +38,7 @@ class AverageWeights final : public Callback {
   void on_fit_start(Trainer&, const DataLoader& train, const Loaders&, Loop&) override;
   void on_fit_end(Trainer& trainer, Loop&) override;
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override;
-  void on_after_optimizer_step(Trainer&, Model&, Optimizer&) override;
+  void on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) override;
   void on_train_batch_end(Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override;
   void on_enter_validate(Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&) override;
   void on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) override;
