@@ -4,14 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/error.h"
-#include "core/random.h"
 #include "core/require.h"
 #include "data/internal/batch_streams.h"
 
@@ -19,12 +20,19 @@ namespace rondo {
 
 namespace {
 
-std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<BatchStream> stream,
+constexpr int64_t kUsualPrefetch = 8;  // batches, of several workers together
+
+std::unique_ptr<BatchStream> made_ahead(std::unique_ptr<detail::PlannedStream> stream,
                                         const LoaderOptions& options,
                                         detail::PassEnd pass_end) {
-  stream = detail::in_batch_memory(std::move(stream));
-  return options.prefetch == 0 ? std::move(stream)
-                               : detail::prefetched(std::move(stream), options.prefetch, pass_end);
+  if (options.workers > 1) {
+    const int64_t depth = std::max(options.prefetch.value_or(kUsualPrefetch), options.workers);
+    return detail::made_by_workers(std::move(stream), options.workers, depth, pass_end);
+  }
+  auto in_memory = detail::in_batch_memory(std::move(stream));
+  return options.prefetch == 0
+             ? std::move(in_memory)
+             : detail::prefetched(std::move(in_memory), options.prefetch, pass_end);
 }
 
 void require_padding(const std::string& loader, const LoaderOptions& options) {
@@ -42,13 +50,96 @@ void require_padding(const std::string& loader, const LoaderOptions& options) {
   }
 }
 
+void require_buckets(const std::string& loader, const LoaderOptions& options) {
+  if (options.max_tokens) {
+    const int64_t least = options.pad_to.empty() ? 1 : options.pad_to.back();
+    detail::require(*options.max_tokens >= least,
+                    loader + ": max_tokens",
+                    fmt::format(">= {}, the longest of pad_to", least),
+                    *options.max_tokens);
+    if (options.batch_size != 1) {
+      throw UsageError(loader + ": max_tokens sizes batches instead of batch_size; give one");
+    }
+  }
+  if ((options.buckets || options.max_tokens) && options.pad_to.empty()) {
+    throw UsageError(loader +
+                     ": buckets and max_tokens need pad_to, the lengths of batches, and pad, the "
+                     "tensors that are padded");
+  }
+}
+
+void require_drawing(const std::string& loader, const LoaderOptions& options) {
+  const bool draws = !options.draw_by.empty() || !options.balance_by.empty();
+  if (options.draws) {
+    detail::require(*options.draws >= 1, loader + ": draws", ">= 1", *options.draws);
+    if (!draws) {
+      throw UsageError(loader + ": draws needs draw_by or balance_by");
+    }
+  }
+  if (!options.draw_by.empty() && !options.balance_by.empty()) {
+    throw UsageError(loader + ": draw_by and balance_by exclude each other; give one");
+  }
+  if (draws && (options.shuffle || options.buckets || options.max_tokens)) {
+    throw UsageError(loader +
+                     ": samples that are drawn (draw_by, balance_by) come by chance already, and "
+                     "not in buckets; leave out shuffle, buckets and max_tokens");
+  }
+}
+
+void require_threads(const std::string& loader, const LoaderOptions& options) {
+  const int64_t prefetch = options.prefetch.value_or(kUsualPrefetch);
+  detail::require(prefetch >= 0, loader + ": prefetch", ">= 0", prefetch);
+  detail::require(options.workers >= 1, loader + ": workers", ">= 1", options.workers);
+  if (options.workers > 1 && prefetch == 0) {
+    throw UsageError(loader + ": several workers make batches ahead; leave out prefetch = 0");
+  }
+}
+
+/// What only a data set that is reached by index can give; nullptr when nothing is asked for.
+const char* needs_index(const LoaderOptions& options) {
+  return options.shuffle                                           ? "shuffle"
+         : options.buckets || options.max_tokens                   ? "a loader with buckets"
+         : !options.draw_by.empty() || !options.balance_by.empty() ? "drawing samples"
+         : options.first_samples                                   ? "first_samples"
+         : options.workers > 1                                     ? "a loader with several workers"
+                                                                   : nullptr;
+}
+
+/// Classes become the weights with which each comes equally often.
+void balance(std::vector<double>& classes) {
+  std::map<double, double> counts;
+  for (const double number : classes) {
+    counts[number] += 1;
+  }
+  for (double& number : classes) {
+    number = 1 / counts[number];
+  }
+}
+
+std::vector<double> sums_of(std::vector<double> weights, const std::string& name) {
+  double sum = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0) || std::isinf(weights[i])) {
+      throw DataError(fmt::format(
+          "\"{}\" of sample {} is {}, where a weight >= 0 is needed", name, i, weights[i]));
+    }
+    sum += weights[i];
+    weights[i] = sum;
+  }
+  if (!(sum > 0) || std::isinf(sum)) {
+    throw DataError(fmt::format("the weights \"{}\" of all samples have the sum {}", name, sum));
+  }
+  return weights;
+}
+
 }  // namespace
 
 struct DataLoader::Shared {
   std::string label;
   Factory<DataSource> factory;
-  bool shuffles = false;
-  std::string name;  // in messages
+  const char* needs_index = nullptr;  // what needs a data set that is reached by index
+  std::optional<int64_t> limit;       // samples of the data that are used, at most
+  std::string name;                   // in messages
 
   std::mutex mutex;  // guards the building of what follows; it never changes afterwards
   std::shared_ptr<DataSource> source;      // shared with the streams, which may outlive the loader
@@ -56,11 +147,25 @@ struct DataLoader::Shared {
   std::shared_ptr<detail::IterableSource> iterable;  // null for an indexed one
   std::optional<int64_t> samples;
   bool has_given_notes = false;
+
+  std::mutex order_mutex;  // guards what follows
+  std::shared_ptr<const std::vector<double>> weight_sums;
+  std::shared_ptr<const detail::Buckets> buckets;
+
   std::shared_ptr<detail::RandomDraw> random_draw =
       std::make_shared<detail::RandomDraw>();  // shared with the streams
 
   void build();
   void adopt(std::shared_ptr<DataSource> built);
+  void count();
+  void find_weights(const LoaderOptions& options);
+  void find_buckets(const LoaderOptions& options);
+  detail::OrderRule rule(const LoaderOptions& options, uint64_t run_seed);
+  LoaderOptions threads_of(const LoaderOptions& options) const;
+  std::unique_ptr<detail::PlannedStream> pass(const LoaderOptions& options,
+                                              const LoaderPosition& from,
+                                              uint64_t run_seed,
+                                              bool may_be_beyond);
 };
 
 void DataLoader::Shared::build() {
@@ -78,12 +183,12 @@ void DataLoader::Shared::build() {
 
 void DataLoader::Shared::adopt(std::shared_ptr<DataSource> built) {
   if (auto indexed = std::dynamic_pointer_cast<const Dataset>(built)) {
-    samples = indexed->size();
-    detail::require(*samples >= 0, "size()", ">= 0", *samples);
     dataset = std::move(indexed);
+    count();
   } else if (auto sequential = std::dynamic_pointer_cast<IterableDataset>(built)) {
-    if (shuffles) {
-      throw UsageError("shuffle needs a data set that is reached by index; this one is iterable");
+    if (needs_index != nullptr) {
+      throw UsageError(fmt::format(
+          "{} needs a data set that is reached by index; this one is iterable", needs_index));
     }
     samples = sequential->size();
     iterable = std::make_shared<detail::IterableSource>();
@@ -92,6 +197,75 @@ void DataLoader::Shared::adopt(std::shared_ptr<DataSource> built) {
     throw UsageError("a data set derives from Dataset or IterableDataset");
   }
   source = std::move(built);
+}
+
+void DataLoader::Shared::count() {
+  const int64_t size = dataset->size();
+  detail::require(size >= 0, "size()", ">= 0", size);
+  samples = std::min(size, limit.value_or(size));
+}
+
+/// Once, as it can take a pass over the data.
+void DataLoader::Shared::find_weights(const LoaderOptions& options) {
+  const bool balances = options.draw_by.empty();
+  const std::string& tensor = balances ? options.balance_by : options.draw_by;
+  if (weight_sums || tensor.empty()) {
+    return;
+  }
+  try {
+    std::vector<double> weights = dataset->numbers(tensor);
+    weights.resize(static_cast<size_t>(*samples));
+    if (balances) {
+      balance(weights);
+    }
+    weight_sums = std::make_shared<const std::vector<double>>(sums_of(std::move(weights), tensor));
+  } catch (...) {
+    std::throw_with_nested(
+        DataError(fmt::format("{}: cannot draw samples by \"{}\"", name, tensor)));
+  }
+}
+
+/// The same of the lengths.
+void DataLoader::Shared::find_buckets(const LoaderOptions& options) {
+  if (buckets || (!options.buckets && !options.max_tokens)) {
+    return;
+  }
+  try {
+    detail::Buckets found;
+    found.of_sample = dataset->lengths(options.pad);
+    const detail::Padding padding{options.pad_to, options.pad, options.pad_labels};
+    for (size_t i = 0; i < found.of_sample.size(); ++i) {
+      int64_t& length = found.of_sample[i];
+      length = static_cast<int64_t>(
+          detail::place_of(length, static_cast<int64_t>(i), options.pad.front(), padding));
+    }
+    for (const int64_t length : options.pad_to) {
+      found.batch_sizes.push_back(options.max_tokens ? *options.max_tokens / length
+                                                     : options.batch_size);
+    }
+    buckets = std::make_shared<const detail::Buckets>(std::move(found));
+  } catch (...) {
+    std::throw_with_nested(DataError(name + ": cannot put its samples into buckets"));
+  }
+}
+
+detail::OrderRule DataLoader::Shared::rule(const LoaderOptions& options, uint64_t run_seed) {
+  const std::lock_guard lock(order_mutex);
+  detail::OrderRule made;
+  made.samples = samples.value_or(0);
+  made.batch_size = options.batch_size;
+  made.shuffle = options.shuffle;
+  made.drop_last = options.drop_last;
+  made.seed = options.shuffle_seed.value_or(run_seed);
+  if (dataset && *samples > 0) {
+    find_weights(options);
+    find_buckets(options);
+    const bool draws = !options.draw_by.empty() || !options.balance_by.empty();
+    made.weight_sums = draws ? weight_sums : nullptr;
+    made.draws = options.draws.value_or(*samples);
+    made.buckets = options.buckets || options.max_tokens ? buckets : nullptr;
+  }
+  return made;
 }
 
 DataLoader::DataLoader(Factory<DataSource> source, LoaderOptions options)
@@ -107,11 +281,15 @@ DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOpti
   detail::require(
       options_.batch_size >= 1, shared_->name + ": batch_size", ">= 1", options_.batch_size);
   require_padding(shared_->name, options_);
-  const int64_t prefetch = options_.prefetch.value_or(0);
-  detail::require(prefetch >= 0, shared_->name + ": prefetch", ">= 0", prefetch);
+  require_buckets(shared_->name, options_);
+  require_drawing(shared_->name, options_);
+  require_threads(shared_->name, options_);
+  const int64_t limit = options_.first_samples.value_or(1);
+  detail::require(limit >= 1, shared_->name + ": first_samples", ">= 1", limit);
   shared_->label = std::move(label);
   shared_->factory = std::move(source);
-  shared_->shuffles = options_.shuffle;
+  shared_->needs_index = needs_index(options_);
+  shared_->limit = options_.first_samples;
 }
 
 DataLoader DataLoader::first(int64_t samples) const {
@@ -124,7 +302,8 @@ DataLoader DataLoader::first(int64_t samples) const {
   DataLoader part(shared_->label, shared_->factory, options_);
   part.shared_->source = shared_->source;
   part.shared_->dataset = shared_->dataset;
-  part.shared_->samples = std::min(samples, *shared_->samples);
+  part.shared_->limit = std::min(samples, *shared_->samples);
+  part.shared_->count();
   return part;
 }
 
@@ -132,6 +311,13 @@ DataLoader DataLoader::in_order() const {
   DataLoader all = *this;
   all.options_.shuffle = false;
   all.options_.drop_last = false;
+  all.options_.buckets = false;
+  if (const auto most = std::exchange(all.options_.max_tokens, std::nullopt)) {
+    all.options_.batch_size = *most / options_.pad_to.back();
+  }
+  all.options_.draw_by.clear();
+  all.options_.balance_by.clear();
+  all.options_.draws.reset();
   return all;
 }
 
@@ -157,7 +343,12 @@ void DataLoader::take_fitted(const StateDict& fitted) const {
   shared_->build();
   try {
     shared_->source->take_fitted(fitted);
-    shared_->samples = shared_->dataset ? shared_->dataset->size() : shared_->samples;
+    if (shared_->dataset) {
+      shared_->count();
+      const std::lock_guard lock(shared_->order_mutex);
+      shared_->weight_sums.reset();
+      shared_->buckets.reset();
+    }
   } catch (...) {
     std::throw_with_nested(DataError(
         fmt::format("{}: its data does not go with what the training data taught", shared_->name)));
@@ -170,23 +361,49 @@ DatasetNotes DataLoader::take_notes() const {
   return std::exchange(shared_->has_given_notes, true) ? DatasetNotes() : shared_->source->notes();
 }
 
-std::optional<int64_t> DataLoader::size(int64_t from) const {
+bool DataLoader::has_state() const {
   shared_->build();
-  if (!shared_->samples) {
+  return shared_->iterable != nullptr && shared_->iterable->data->has_state();
+}
+
+void DataLoader::load_state(const StateDict& state, bool is_in_pass) const {
+  shared_->build();
+  if (!has_state()) {
+    throw CheckpointError(
+        shared_->name +
+        ": the checkpoint holds the state of a data set that keeps its own, which "
+        "this one does not");
+  }
+  const std::lock_guard lock(shared_->iterable->mutex);
+  shared_->iterable->data->load_state(state);
+  shared_->iterable->is_in_pass = is_in_pass;
+}
+
+std::optional<int64_t> DataLoader::samples() const {
+  shared_->build();
+  return shared_->samples && options().draws ? options().draws : shared_->samples;
+}
+
+std::optional<int64_t> DataLoader::size(const LoaderPosition& from, uint64_t run_seed) const {
+  const std::optional<int64_t> all = samples();
+  if (!all) {
     return std::nullopt;
   }
-  const int64_t left = std::max<int64_t>(*shared_->samples - from, 0);
-  const int64_t batch_size = options().batch_size;
-  const bool has_short_batch = left % batch_size != 0 && !options().drop_last;
-  return left / batch_size + (has_short_batch ? 1 : 0);
+  detail::OrderRule rule = shared_->rule(options(), run_seed);
+  rule.samples = *all;
+  if (!rule.buckets) {  // the order does not matter, and takes time
+    rule.shuffle = false;
+    rule.weight_sums.reset();
+  }
+  return detail::PassOrder(rule, from.epoch).batches_from(from.sample);
 }
 
 std::optional<int64_t> DataLoader::last_size() const {
-  shared_->build();
-  if (!shared_->samples) {
+  const std::optional<int64_t> all = samples();
+  if (!all || options().buckets || options().max_tokens) {
     return std::nullopt;
   }
-  const int64_t left = *shared_->samples % options().batch_size;
+  const int64_t left = *all % options().batch_size;
   return left == 0 || options().drop_last ? options().batch_size : left;
 }
 
@@ -197,53 +414,75 @@ bool DataLoader::take_random_draw() const {
 std::optional<int64_t> DataLoader::number_of(const LoaderPosition& position,
                                              uint64_t run_seed) const {
   shared_->build();
-  if (!shared_->dataset || position.sample >= *shared_->samples) {
+  const detail::OrderRule rule = shared_->rule(options(), run_seed);
+  if (!shared_->dataset || position.sample >= rule.size()) {
     return std::nullopt;
   }
-  if (!options().shuffle) {
-    return position.sample;
-  }
-  const uint64_t seed = options().shuffle_seed.value_or(run_seed);
-  return permutation(*shared_->samples, seed, position.epoch)[static_cast<size_t>(position.sample)];
+  return detail::PassOrder(rule, position.epoch).number(position.sample);
 }
 
 std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
                                                 uint64_t run_seed) const {
-  return made_ahead(
-      pass(position, run_seed, /*may_be_beyond=*/false), options(), detail::PassEnd::Rest);
+  return made_ahead(shared_->pass(options(), position, run_seed, /*may_be_beyond=*/false),
+                    shared_->threads_of(options()),
+                    detail::PassEnd::Rest);
 }
 
 std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
                                                 uint64_t run_seed) const {
-  const auto pass_at = [loader = *this, run_seed](const LoaderPosition& from) {
-    return loader.pass(from, run_seed, /*may_be_beyond=*/true);
+  const auto pass_at = [shared = shared_, how = options_, run_seed](const LoaderPosition& from) {
+    return shared->pass(how, from, run_seed, /*may_be_beyond=*/true);
   };
   auto passes = detail::passes(pass_at, position);
   // Two passes over an iterable data set exclude each other, and a validation may come in between.
   return made_ahead(std::move(passes),
-                    options(),
+                    shared_->threads_of(options()),
                     shared_->iterable ? detail::PassEnd::Rest : detail::PassEnd::GoOn);
 }
 
-std::unique_ptr<BatchStream> DataLoader::pass(const LoaderPosition& position,
-                                              uint64_t run_seed,
-                                              bool may_be_beyond) const {
-  shared_->build();
-  detail::require(position.epoch >= 0, shared_->name + ": epoch", ">= 0", position.epoch);
-  detail::require(position.sample >= 0, shared_->name + ": sample", ">= 0", position.sample);
-  const LoaderOptions& how = options();
-  detail::Pass pass{shared_->name,
-                    shared_->samples,
-                    how.batch_size,
-                    how.shuffle,
-                    how.drop_last,
-                    how.shuffle_seed.value_or(run_seed),
+std::unique_ptr<detail::PlannedStream> DataLoader::Shared::pass(const LoaderOptions& how,
+                                                                const LoaderPosition& position,
+                                                                uint64_t run_seed,
+                                                                bool may_be_beyond) {
+  build();
+  detail::require(position.epoch >= 0, name + ": epoch", ">= 0", position.epoch);
+  detail::require(position.sample >= 0, name + ": sample", ">= 0", position.sample);
+  detail::Pass made{name,
+                    rule(how, run_seed),
                     position,
                     may_be_beyond,
                     {how.pad_to, how.pad, how.pad_labels},
-                    shared_->random_draw};
-  return shared_->dataset ? detail::stream_of(shared_->dataset, std::move(pass))
-                          : detail::stream_of(shared_->iterable, std::move(pass));
+                    random_draw};
+  return dataset ? detail::stream_of(dataset, std::move(made))
+                 : detail::stream_of(iterable, std::move(made));
+}
+
+/// What a data set with a state of its own gives is made when it is asked for.
+LoaderOptions DataLoader::Shared::threads_of(const LoaderOptions& options) const {
+  LoaderOptions made = options;
+  if (iterable && iterable->data->has_state()) {
+    made.prefetch = 0;
+  }
+  return made;
+}
+
+std::optional<std::string> slow_loader_advice(const DataLoader& loader, double waited, double ran) {
+  constexpr double kShortest = 5.0;  // seconds
+  constexpr double kSmallest = 0.1;
+  if (ran < kShortest || waited < kSmallest * ran) {
+    return std::nullopt;
+  }
+  const LoaderOptions& options = loader.options();
+  const bool is_indexed = dynamic_cast<const Dataset*>(&loader.source()) != nullptr;
+  return fmt::format(
+      "{}: the run waited for its batches {:.0f} % of the time; {}",
+      loader.name(),
+      100 * waited / ran,
+      options.prefetch == 0 ? "leave out prefetch = 0, so that batches are made ahead"
+      : is_indexed ? fmt::format("more threads (workers = {}), smaller or decoded files, or a data "
+                                 "set with a faster get_batch would help",
+                                 2 * options.workers)
+                   : std::string("a data set with a faster `next` would help"));
 }
 
 std::string why_no_batch(const DataLoader& loader) {
@@ -312,7 +551,33 @@ KeyTable<LoaderOptions> loader_keys() {
            "tensors that loop.device_train_microbatch_size leaves whole")
       .key("pad_labels",
            &LoaderOptions::pad_labels,
-           "those of them that get -100, which losses and metrics leave out, instead of 0");
+           "those of them that get -100, which losses and metrics leave out, instead of 0")
+      .key("buckets",
+           &LoaderOptions::buckets,
+           "make each batch of samples that are padded to the same length of pad_to")
+      .key("max_tokens",
+           &LoaderOptions::max_tokens,
+           at_least(1),
+           "samples of a batch times their padded length at most, instead of batch_size")
+      .key("draw_by",
+           &LoaderOptions::draw_by,
+           "tensor with the weight of a sample: samples are drawn with chances in its proportion")
+      .key(
+          "balance_by",
+          &LoaderOptions::balance_by,
+          "tensor with the class of a sample: samples are drawn so that classes come equally often")
+      .key("draws",
+           &LoaderOptions::draws,
+           at_least(1),
+           "samples of a pass that is drawn; as many as the data has when absent")
+      .key("first_samples",
+           &LoaderOptions::first_samples,
+           at_least(1),
+           "only the first so many samples of the data; all when absent")
+      .key("workers",
+           &LoaderOptions::workers,
+           at_least(1),
+           "threads that make batches ahead, in the same order");
   return keys;
 }
 

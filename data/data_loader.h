@@ -34,6 +34,21 @@ struct LoaderOptions {
   /// Tensors that each micro-batch of a batch gets whole; the others are cut along the first
   /// dimension.
   std::vector<std::string> not_cut = {};
+  /// Makes each batch of samples that are padded to the same of these lengths. A pass then has as
+  /// many shapes of batches as lengths, and shorter last batches of each.
+  bool buckets = false;
+  /// Instead of batch_size: samples of a batch times the length that they are padded to, at most.
+  /// Implies `buckets`; every length of pad_to must fit.
+  std::optional<int64_t> max_tokens = {};
+  /// Samples are drawn, some several times in a pass, others never, each with the chance that this
+  /// tensor, its weight, says. "" for none. Excludes shuffle, buckets and balance_by.
+  std::string draw_by = {};
+  /// Samples are drawn so that each value of this tensor, a class, comes equally often.
+  std::string balance_by = {};
+  /// Samples of a pass that is drawn; as many as the data has when absent.
+  std::optional<int64_t> draws = {};
+  std::optional<int64_t> first_samples = {};  ///< of the data, >= 1; all when absent
+  int64_t workers = 1;                        ///< threads that make batches ahead, >= 1
 };
 
 /// The keys of LoaderOptions, which stand beside those of the data set in a config.
@@ -76,7 +91,8 @@ class DataLoader {
   /// \throws UsageError  for an iterable data set
   DataLoader first(int64_t samples) const;
 
-  /// The same loader without `shuffle` and `drop_last`: every sample, in the order of the data.
+  /// The same loader without `shuffle`, `drop_last`, draws and buckets: every sample, in the order
+  /// of the data.
   DataLoader in_order() const;
 
   const std::string& label() const;
@@ -86,13 +102,25 @@ class DataLoader {
 
   const LoaderOptions& options() const { return options_; }
 
-  /// Batches of a pass from sample `from` on, where that is known; 0 beyond its end. Builds the
-  /// data set on first use.
-  std::optional<int64_t> size(int64_t from = 0) const;
+  /// Batches of a pass from `from` on, where that is known; 0 beyond its end. Builds the data set
+  /// on first use. Every pass has equally many.
+  /// \param run_seed  as for `stream`; it matters within a pass of buckets
+  std::optional<int64_t> size(const LoaderPosition& from = {}, uint64_t run_seed = 0) const;
+
+  /// Samples of a pass, where they are known.
+  std::optional<int64_t> samples() const;
 
   /// Samples of the last batch of a pass, where it is known: those that are left, if it has them,
-  /// or `batch_size`.
+  /// or `batch_size`. Not known of buckets.
   std::optional<int64_t> last_size() const;
+
+  /// Gives a data set that keeps its own state what `IterableDataset::save_state` gave.
+  /// \param is_in_pass  the next pass is what is left of the one that was saved, not a new one
+  /// \throws CheckpointError  for another data set
+  void load_state(const StateDict& state, bool is_in_pass) const;
+
+  /// Whether its data set keeps its own state.
+  bool has_state() const;
 
   /// The data set, built on first use; lives as long as a copy of the loader.
   /// \throws DataError  nesting the cause, when it cannot be built; a later call tries again
@@ -142,16 +170,18 @@ class DataLoader {
   bool is_same(const DataLoader& other) const { return shared_ == other.shared_; }
 
  private:
-  std::unique_ptr<BatchStream> pass(const LoaderPosition& position,
-                                    uint64_t run_seed,
-                                    bool may_be_beyond) const;
-
   struct Shared;
   std::shared_ptr<Shared> shared_;  // copies are one loader: the data set is built and held once
   LoaderOptions options_;
 };
 
 using Loaders = std::vector<DataLoader>;
+
+/// What to do about a loader whose batches a run waited for: its name, the share of the time, and
+/// what would help. Nothing where the share is small or the time too short to tell.
+/// \param waited  seconds that the run waited for batches
+/// \param ran     seconds that it took, the waiting included
+std::optional<std::string> slow_loader_advice(const DataLoader& loader, double waited, double ran);
 
 /// Why a whole pass over the loader's data yields no batch, and what to do: the end of an error or
 /// a warning.

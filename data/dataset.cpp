@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <numeric>
@@ -11,6 +12,7 @@
 
 #include "core/error.h"
 #include "data/batch_memory.h"
+#include "data/internal/padding.h"
 #include "data/internal/samples.h"
 
 namespace rondo {
@@ -112,6 +114,41 @@ std::vector<Sample> detail::get_samples(const Dataset& data, const std::vector<i
 
 Batch Dataset::get_batch(const std::vector<int64_t>& indices) const {
   return detail::stack_samples(detail::get_samples(*this, indices), indices);
+}
+
+std::vector<double> Dataset::numbers(const std::string& name) const {
+  constexpr int64_t kBlock = 256;
+  const int64_t all = size();
+  std::vector<double> found;
+  found.reserve(static_cast<size_t>(all));
+  for (int64_t first = 0; first < all; first += kBlock) {
+    std::vector<int64_t> indices(static_cast<size_t>(std::min(kBlock, all - first)));
+    std::iota(indices.begin(), indices.end(), first);
+    const Batch batch = get_batch(indices);
+    const at::Tensor* const tensor = batch.find(name);
+    if (tensor == nullptr || tensor->dim() != 1 || c10::isComplexType(tensor->scalar_type())) {
+      throw DataError(fmt::format(
+          "\"{}\" of sample {} is {}, where one number is needed",
+          name,
+          first,
+          tensor == nullptr ? std::string("not there") : shape_text(tensor->select(0, 0))));
+    }
+    const at::Tensor values = tensor->to(at::kDouble).contiguous();
+    const auto* const value = values.data_ptr<double>();
+    found.insert(found.end(), value, value + values.numel());
+  }
+  return found;
+}
+
+std::vector<int64_t> Dataset::lengths(const std::vector<std::string>& names) const {
+  std::vector<int64_t> found(static_cast<size_t>(size()));
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Sample sample = get(static_cast<int64_t>(i));
+    for (const std::string& name : names) {
+      found[i] = std::max(found[i], detail::length_of(sample, static_cast<int64_t>(i), name));
+    }
+  }
+  return found;
 }
 
 Batch stack(const std::vector<Sample>& samples) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/dataset_facts.h"
@@ -42,6 +43,10 @@ class DataSource {
   virtual void take_fitted(const StateDict&) {}
 
   virtual DatasetNotes notes() const { return {}; }
+
+  /// What it counts while it gives samples, by name, such as samples that it dropped: logged as
+  /// metrics of training. Any thread may ask.
+  virtual std::vector<std::pair<std::string, double>> counts() const { return {}; }
 };
 
 /// Samples that are counted and reached by number. Called on loader threads, by several at once
@@ -70,10 +75,21 @@ class Dataset : public DataSource {
   virtual Batch get_epoch_batch(const std::vector<int64_t>& indices, int64_t /*epoch*/) const {
     return get_batch(indices);
   }
+
+  /// Tensor `name` of every sample, which is one number: what loaders balance or weight samples by.
+  /// Override it where that takes less than every whole sample, as by default.
+  /// \throws DataError  naming a sample that has no such tensor, or another kind of it
+  virtual std::vector<double> numbers(const std::string& name) const;
+
+  /// The first dimension of the longest of the tensors `names`, for every sample. Override it where
+  /// that takes less than every whole sample, as by default.
+  /// \throws DataError  naming a sample that lacks one of them
+  virtual std::vector<int64_t> lengths(const std::vector<std::string>& names) const;
 };
 
 /// Samples that come one after the other. Called on a loader thread, never by two at once. A pass
-/// must yield the same samples each time it is started, or a resumed run goes on with others.
+/// must yield the same samples each time it is started, or a resumed run goes on with others; a
+/// data set that keeps its own state gives that instead.
 class IterableDataset : public DataSource {
  public:
   /// Begins pass `epoch` from its first sample.
@@ -84,6 +100,17 @@ class IterableDataset : public DataSource {
 
   /// Number of samples of a pass, where it is known.
   virtual std::optional<int64_t> size() const { return std::nullopt; }
+
+  /// True of one that knows where it stands. A resumed run then calls `load_state` and goes on with
+  /// `next`, where others are read over from `start` on. Its batches are made when they are asked
+  /// for, never ahead, so that `save_state` is what the run has seen.
+  virtual bool has_state() const { return false; }
+
+  /// Where it stands, for a checkpoint.
+  virtual StateDict save_state() const { return {}; }
+
+  /// Goes on from there. \throws CheckpointError  when it is not what `save_state` gives
+  virtual void load_state(const StateDict&) {}
 };
 
 /// Stacks samples along a new first dimension. No samples give an empty batch.

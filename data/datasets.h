@@ -1,13 +1,17 @@
 #pragma once
 
-// Every data set.
+// Every data set, and environments whose steps become data.
 
 #include "data/array_files.h"
 #include "data/cifar_binary.h"
+#include "data/combined.h"
 #include "data/csv_table.h"
 #include "data/glyphs.h"
 #include "data/idx_images.h"
 #include "data/images/image_folder.h"
+#include "data/pendulum.h"
+#include "data/replay_buffer.h"
+#include "data/sample_ring.h"
 #include "data/shapes.h"
 #include "data/tensor_dataset.h"
 #include "data/text_tokens.h"

@@ -14,9 +14,13 @@ GroupedStream::GroupedStream(const DataLoader& loader,
                              const GroupOptions& options,
                              uint64_t run_seed,
                              const LoaderPosition& position)
-    : loader_(loader), options_(options), run_seed_(run_seed), epoch_(position.epoch) {
+    : loader_(loader),
+      options_(options),
+      run_seed_(run_seed),
+      epoch_(position.epoch),
+      looks_ahead_(!loader.has_state()) {
   begin_epoch(position.sample);
-  if (!ahead_ && position.sample > 0) {
+  if (looks_ahead_ && !ahead_ && position.sample > 0) {
     ++epoch_;
     begin_epoch(0);
   }
@@ -31,7 +35,7 @@ void GroupedStream::begin_epoch(int64_t sample) {
     stream_ = loader_.epochs({epoch_, sample}, run_seed_);
   }
   read_ = (sample + batch_size - 1) / batch_size;
-  ahead_ = read();
+  ahead_ = looks_ahead_ ? read() : std::nullopt;
 }
 
 std::optional<Batch> GroupedStream::read() {
@@ -49,12 +53,33 @@ GroupedBatch GroupedStream::next() {
   return std::move(group_[given_++]);
 }
 
-void GroupedStream::read_group() {
+/// The first batch of the next group.
+void GroupedStream::read_first() {
   const bool has_begun = !group_.empty();
-  if (!ahead_ && has_begun) {
+  if (!looks_ahead_) {
+    ahead_ = read();
+  }
+  if (!ahead_ && (has_begun || !looks_ahead_)) {  // the end of the pass before
     ++epoch_;
     begin_epoch(0);
+    if (!looks_ahead_) {
+      ahead_ = read();
+    }
   }
+}
+
+/// Whether no batch of the pass is left, as far as is known without asking for it.
+bool GroupedStream::is_last() const {
+  if (looks_ahead_) {
+    return !ahead_;
+  }
+  const std::optional<int64_t> samples = loader_.samples();
+  return (options_.batches_of_pass && read_ >= *options_.batches_of_pass) ||
+         (samples && stream_->position().sample >= *samples);
+}
+
+void GroupedStream::read_group() {
+  read_first();
   if (!ahead_) {
     throw DataError(fmt::format(
         "the training data of epoch {} yields no batch: {}", epoch_, why_no_batch(loader_)));
@@ -63,13 +88,14 @@ void GroupedStream::read_group() {
   given_ = 0;
   for (int64_t i = 0; ahead_ && i < options_.batches; ++i) {
     add(std::move(*ahead_));
-    ahead_ = read();
+    ahead_ = looks_ahead_ || (i + 1 < options_.batches && !is_last()) ? read() : std::nullopt;
   }
+  is_at_end_ = is_last();
   const auto size = static_cast<int64_t>(group_.size());
   for (int64_t i = 0; i < size; ++i) {
     group_[static_cast<size_t>(i)].phase = {i == 0, i + 1 == size, size};
   }
-  group_.back().ends_epoch = !ahead_.has_value();
+  group_.back().ends_epoch = is_at_end_;
   set_shares();
 }
 

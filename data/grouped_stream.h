@@ -28,7 +28,8 @@ struct GroupOptions {
 
 /// The endless batches of training, epoch after epoch, in groups that never cross an epoch: the
 /// last group of an epoch may be smaller. A group is read whole before its first batch is given
-/// out, so its size is known from the beginning.
+/// out, so its size is known from the beginning. Of a data set that keeps its own state nothing
+/// more is read than what is given out.
 class GroupedStream {
  public:
   /// Begins with the next epoch where what is left of the position's epoch makes no batch.
@@ -44,10 +45,15 @@ class GroupedStream {
   /// \throws DataError  when a whole epoch yields no batch, or a batch cannot be cut
   GroupedBatch next();
 
+  /// True where the next batch to be read is the first of its pass.
+  bool is_between_passes() const { return is_at_end_; }
+
  private:
   std::optional<Batch> read();
   void begin_epoch(int64_t sample);
   void read_group();
+  void read_first();
+  bool is_last() const;
   void add(Batch batch);
   void set_shares();
 
@@ -57,6 +63,8 @@ class GroupedStream {
   int64_t epoch_;
   std::unique_ptr<BatchStream> stream_;
   int64_t read_ = 0;            // batches of the epoch that were read; counted where a pass is cut
+  bool looks_ahead_;            // not where a data set gives what comes in from outside
+  bool is_at_end_ = false;      // of a pass
   std::optional<Batch> ahead_;  // the first batch of the next group of this epoch
   int64_t first_epoch_ = 0;
   std::vector<GroupedBatch> group_;

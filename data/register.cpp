@@ -13,6 +13,8 @@ void register_builtin_datasets(Registry<DataSource>& registry) {
   register_image_folder(registry);
   register_shapes(registry);
   register_waves(registry);
+  register_combined(registry);
+  register_sample_ring(registry);
 }
 
 }  // namespace rondo

@@ -16,6 +16,7 @@
 #include "callbacks/builtin/lora.h"
 #include "callbacks/builtin/memory_monitor.h"
 #include "callbacks/builtin/metric_stopper.h"
+#include "callbacks/builtin/normalize_inputs.h"
 #include "callbacks/builtin/notification.h"
 #include "callbacks/builtin/notify_command.h"
 #include "callbacks/builtin/runtime_estimator.h"

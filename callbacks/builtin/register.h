@@ -20,6 +20,7 @@ void register_log_optimizer_param_group(Registry<Callback>& registry);
 void register_log_sparsity(Registry<Callback>& registry);
 void register_lora(Registry<Callback>& registry);
 void register_memory_monitor(Registry<Callback>& registry);
+void register_normalize_inputs(Registry<Callback>& registry);
 void register_notify_command(Registry<Callback>& registry);
 void register_runtime_estimator(Registry<Callback>& registry);
 void register_sample_text(Registry<Callback>& registry);
@@ -47,6 +48,7 @@ inline void register_builtin_callbacks(Registry<Callback>& registry,
   register_log_sparsity(registry);
   register_lora(registry);
   register_memory_monitor(registry);
+  register_normalize_inputs(registry);
   register_notify_command(registry);
   register_runtime_estimator(registry);
   register_sample_text(registry);

@@ -12,26 +12,24 @@ namespace {
 
 std::string order_of(const DataLoader& loader, uint64_t run_seed) {
   const LoaderOptions& options = loader.options();
-  return options.shuffle
-             ? fmt::format("shuffled with seed {}", options.shuffle_seed.value_or(run_seed))
-             : "not shuffled";
-}
-
-/// Samples of a pass, where that is known.
-std::optional<int64_t> samples_of(const DataLoader& loader) {
-  const DataSource& source = loader.source();
-  if (const auto* indexed = dynamic_cast<const Dataset*>(&source)) {
-    return indexed->size();
+  const uint64_t seed = options.shuffle_seed.value_or(run_seed);
+  if (!options.draw_by.empty() || !options.balance_by.empty()) {
+    return fmt::format("drawn by {}{} with seed {}", options.draw_by, options.balance_by, seed);
   }
-  const auto* sequential = dynamic_cast<const IterableDataset*>(&source);
-  return sequential != nullptr ? sequential->size() : std::nullopt;
+  std::string order = options.shuffle ? fmt::format("shuffled with seed {}", seed) : "not shuffled";
+  if (options.max_tokens) {
+    order += fmt::format(", in buckets of {} tokens", *options.max_tokens);
+  } else if (options.buckets) {
+    order += fmt::format(", in buckets of {} samples", options.batch_size);
+  }
+  return order;
 }
 
 /// The name in a checkpoint of what the training data learnt: it stands next to the position.
 std::string name_of(const DataLoader& loader) {
   const std::string& label = loader.label();
-  const bool is_taken =
-      label == "epoch" || label == "sample" || label == "order" || label == "samples";
+  const bool is_taken = label == "epoch" || label == "sample" || label == "order" ||
+                        label == "samples" || label == "state" || label == "is_in_pass";
   return label.empty() ? "train" : label + (is_taken ? "_data" : "");
 }
 
@@ -60,6 +58,9 @@ void DataloaderCallback::on_enter_fit(
   const Timestamp& time = trainer.state().timestamp;
   start_ = {time.epoch, time.sample_in_epoch};
   has_no_position_ = false;
+  since_first_batch_.reset();
+  waited_ = 0.0;
+  has_advised_ = false;
   cleanup.push([this](const std::exception_ptr&) {
     stream_.reset();
     loader_.reset();
@@ -84,6 +85,7 @@ void DataloaderCallback::on_fit_start(Trainer& trainer,
     start_ = {time.epoch, 0};
   }
   stream_ = std::make_unique<GroupedStream>(train, groups, trainer.state().seed, start_);
+  has_counts_ = !train.source().counts().empty();
   warn_of_random_numbers(trainer.log(), train);
   if (stream_->first_epoch() > time.epoch && !trainer.state().plan->is_over(time)) {
     trainer.log().info(fmt::format(
@@ -96,7 +98,50 @@ void DataloaderCallback::on_fit_start(Trainer& trainer,
 }
 
 GroupedBatch DataloaderCallback::next_batch() {
+  if (!since_first_batch_) {  // what it takes to begin is no sign of a slow loader
+    GroupedBatch first = stream_->next();
+    since_first_batch_.emplace();
+    return first;
+  }
+  const Stopwatch waiting(waited_);
   return stream_->next();
+}
+
+void DataloaderCallback::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  if (!has_counts_ || !trainer.is_log_step()) {
+    return;
+  }
+  Metrics values;
+  for (const auto& [name, count] : loader_->source().counts()) {
+    values.set("data/" + name, count);
+  }
+  trainer.log_metrics(values);
+}
+
+void DataloaderCallback::on_train_end(Trainer& trainer, Model&, Loop&, int64_t) {
+  if (has_advised_ || !since_first_batch_) {
+    return;
+  }
+  if (const auto advice = slow_loader_advice(*loader_, waited_, since_first_batch_->seconds())) {
+    trainer.log().warning(*advice);
+    has_advised_ = true;
+  }
+}
+
+void DataloaderCallback::save_own_state(StateDict& position) const {
+  const auto* const data = dynamic_cast<const IterableDataset*>(&loader_->source());
+  if (data == nullptr || !data->has_state() || !stream_) {
+    return;
+  }
+  position.set("state", data->save_state());
+  position.set("is_in_pass", !stream_->is_between_passes());
+}
+
+void DataloaderCallback::load_own_state(const StateDict& position) {
+  if (const StateValue* const state = position.find("state")) {
+    loader_->load_state(state->as_dict(), position.at("is_in_pass").as_bool());
+  }
 }
 
 void DataloaderCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
@@ -105,13 +150,14 @@ void DataloaderCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) 
     StateDict position{{"epoch", time.epoch},
                        {"sample", time.sample_in_epoch},
                        {"order", order_of(*loader_, trainer.state().seed)}};
-    if (const auto samples = samples_of(*loader_)) {
+    if (const auto samples = loader_->samples()) {
       position.set("samples", *samples);
     }
     if (StateDict fitted = loader_->fitted(); !fitted.empty()) {
       position.set(name_of(*loader_),
                    StateDict{{"fitted", std::move(fitted)}, {"facts", to_state(loader_->facts())}});
     }
+    save_own_state(position);
     state.set("dataloader", std::move(position));
   }
 }
@@ -157,6 +203,7 @@ void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
     return;
   }
   start_ = {saved->as_dict().at("epoch").as_int(), saved->as_dict().at("sample").as_int()};
+  load_own_state(saved->as_dict());
   const StateValue* const order = saved->as_dict().find("order");
   const std::string now = order_of(*loader_, trainer.state().seed);
   if (order != nullptr && start_.sample > 0 && order->as_string() != now) {
@@ -168,7 +215,7 @@ void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
         start_.epoch));
   }
   const StateValue* const samples = saved->as_dict().find("samples");
-  const std::optional<int64_t> samples_now = samples_of(*loader_);
+  const std::optional<int64_t> samples_now = loader_->samples();
   if (samples != nullptr && samples_now && samples->as_int() != *samples_now) {
     trainer.log().warning(fmt::format(
         "the data of the checkpoint had {} samples, it has {} now: the run goes on, but it is not "

@@ -9,11 +9,12 @@ namespace rondo {
 
 std::optional<int64_t> updates_of_pass(const DataLoader& loader,
                                        const LoopOptions& loop,
-                                       int64_t from_sample) {
-  std::optional<int64_t> batches = loader.size(from_sample);
+                                       const LoaderPosition& from,
+                                       uint64_t run_seed) {
+  std::optional<int64_t> batches = loader.size(from, run_seed);
   if (loop.train_subset_num_batches) {
     const int64_t batch_size = loader.options().batch_size;
-    const int64_t done = (from_sample + batch_size - 1) / batch_size;
+    const int64_t done = (from.sample + batch_size - 1) / batch_size;
     const int64_t left = std::max<int64_t>(*loop.train_subset_num_batches - done, 0);
     batches = std::min(batches.value_or(left), left);
   }
@@ -31,7 +32,8 @@ void RunScheduleCallback::build(Trainer& trainer,
   const std::optional<int64_t> per_epoch = updates_of_pass(train, options);
   plan_ = make_plan(options, start, per_epoch);
   if (per_epoch && plan_->length().updates_per_epoch == per_epoch) {
-    plan_->set_left_of_epoch(start, *updates_of_pass(train, options, start.sample_in_epoch));
+    const LoaderPosition from{start.epoch, start.sample_in_epoch};
+    plan_->set_left_of_epoch(start, *updates_of_pass(train, options, from, trainer.state().seed));
   }
   trainer.state().plan = plan_.get();
 }

@@ -11,10 +11,12 @@
 namespace rondo {
 
 /// Updates of a pass, where its length is known; a group that its end cuts short is one as well.
-/// \param from_sample  of the pass, where it begins
+/// \param from      of the pass, where it begins
+/// \param run_seed  as for `DataLoader::size`
 std::optional<int64_t> updates_of_pass(const DataLoader& loader,
                                        const LoopOptions& loop,
-                                       int64_t from_sample = 0);
+                                       const LoaderPosition& from = {},
+                                       uint64_t run_seed = 0);
 
 /// Owns the plan of the running fit: when it validates and when it ends. Fills slot `run_schedule`.
 /// For other times derive from RunPlan, and from this class to return it in `make_plan`.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <exception>
 #include <functional>
 #include <numeric>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/random.h"
 #include "data/batch_memory.h"
 #include "data/internal/random_watch.h"
 #include "data/internal/samples.h"
@@ -33,8 +31,8 @@ namespace {
 /// Watches where a pass's first batch has its random numbers from; others cost nothing.
 class FirstBatchWatch {
  public:
-  FirstBatchWatch(const Pass& pass, bool& is_first) : pass_(pass) {
-    if (std::exchange(is_first, false)) {
+  FirstBatchWatch(RandomDraw& draw, bool is_first) : draw_(draw) {
+    if (is_first) {
       watch_.emplace();
     }
   }
@@ -44,82 +42,101 @@ class FirstBatchWatch {
 
   ~FirstBatchWatch() {
     if (watch_ && watch_->has_seen_draw()) {
-      pass_.random_draw->note();
+      draw_.note();
     }
   }
 
  private:
-  const Pass& pass_;
+  RandomDraw& draw_;
   std::optional<RandomWatch> watch_;
 };
 
-class IndexedStream final : public BatchStream {
- public:
-  IndexedStream(std::shared_ptr<const Dataset> data, Pass pass)
-      : data_(std::move(data)), pass_(std::move(pass)), size_(*pass_.samples), at_(pass_.from) {
-    if (at_.sample > size_ && !pass_.may_be_beyond) {
-      throw_beyond(pass_, size_);
-    }
-  }
+/// A batch of an indexed data set that is still to be made.
+struct IndexedBatch {
+  std::shared_ptr<const Dataset> data;
+  std::shared_ptr<const Pass> pass;
+  LoaderPosition at;
+  std::vector<int64_t> indices;
+  bool is_first;
 
-  std::optional<Batch> next() override {
-    const int64_t count = std::min(pass_.batch_size, size_ - at_.sample);
-    if (count <= 0 || (pass_.drop_last && count < pass_.batch_size)) {
-      return std::nullopt;
-    }
-    Batch batch;
+  Batch operator()() const {
     try {
-      const FirstBatchWatch watch(pass_, is_first_);
-      batch = make(next_indices(count));
+      const FirstBatchWatch watch(*pass->random_draw, is_first);
+      return make();
     } catch (...) {
       std::throw_with_nested(
           DataError(fmt::format("{}, epoch {}, batch of the samples from {} to {}",
-                                pass_.loader,
-                                at_.epoch,
-                                at_.sample,
-                                at_.sample + count - 1)));
+                                pass->loader,
+                                at.epoch,
+                                at.sample,
+                                at.sample + static_cast<int64_t>(indices.size()) - 1)));
     }
+  }
+
+ private:
+  Batch make() const {
+    if (pass->padding.lengths.empty()) {
+      return data->get_epoch_batch(indices, at.epoch);
+    }
+    return stack_padded(get_samples(*data, indices), indices, pass->padding);
+  }
+};
+
+class IndexedStream final : public PlannedStream {
+ public:
+  IndexedStream(std::shared_ptr<const Dataset> data, Pass pass)
+      : data_(std::move(data)),
+        pass_(std::make_shared<const Pass>(std::move(pass))),
+        at_(pass_->from) {
+    if (at_.sample > pass_->order.size() && !pass_->may_be_beyond) {
+      throw_beyond(*pass_, pass_->order.size());
+    }
+  }
+
+  std::optional<Make> plan() override {
+    if (!order_) {  // made here, because this is the prefetching thread
+      order_.emplace(pass_->order, at_.epoch);
+    }
+    const int64_t count = order_->batch_at(at_.sample);
+    if (count == 0) {
+      return std::nullopt;
+    }
+    std::vector<int64_t> indices(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
+      indices[static_cast<size_t>(i)] = order_->number(at_.sample + i);
+    }
+    const LoaderPosition at = at_;
     at_.sample += count;
-    return batch;
+    return IndexedBatch{data_, pass_, at, std::move(indices), std::exchange(is_first_, false)};
   }
 
   LoaderPosition position() const override { return at_; }
 
  private:
-  Batch make(const std::vector<int64_t>& indices) const {
-    if (pass_.padding.lengths.empty()) {
-      return data_->get_epoch_batch(indices, at_.epoch);
-    }
-    return stack_padded(get_samples(*data_, indices), indices, pass_.padding);
-  }
-
-  std::vector<int64_t> next_indices(int64_t count) {
-    if (pass_.shuffle) {
-      if (order_.empty()) {  // made here, because this is the prefetching thread
-        order_ = permutation(size_, pass_.seed, at_.epoch);
-      }
-      const auto first = order_.begin() + at_.sample;
-      return {first, first + count};
-    }
-    std::vector<int64_t> indices(static_cast<size_t>(count));
-    std::iota(indices.begin(), indices.end(), at_.sample);
-    return indices;
-  }
-
   const std::shared_ptr<const Dataset> data_;
-  const Pass pass_;
-  const int64_t size_;
+  const std::shared_ptr<const Pass> pass_;
   LoaderPosition at_;
-  std::vector<int64_t> order_;
+  std::optional<PassOrder> order_;
   bool is_first_ = true;
 };
 
-class IterableStream final : public BatchStream {
+class IterableStream final : public PlannedStream {
  public:
   IterableStream(std::shared_ptr<IterableSource> source, Pass pass)
       : source_(std::move(source)), pass_(std::move(pass)), at_(pass_.from) {}
 
-  std::optional<Batch> next() override {
+  std::optional<Make> plan() override {
+    std::optional<Batch> batch = read_batch();
+    if (!batch) {
+      return std::nullopt;
+    }
+    return [made = std::move(*batch)] { return made; };
+  }
+
+  LoaderPosition position() const override { return at_; }
+
+ private:
+  std::optional<Batch> read_batch() {
     const std::lock_guard lock(source_->mutex);
     if (is_over_) {
       return std::nullopt;
@@ -127,14 +144,14 @@ class IterableStream final : public BatchStream {
     if (!begin_or_check()) {
       return std::nullopt;
     }
-    const FirstBatchWatch watch(pass_, is_first_);
+    const FirstBatchWatch watch(*pass_.random_draw, std::exchange(is_first_, false));
     std::vector<Sample> samples;
-    while (static_cast<int64_t>(samples.size()) < pass_.batch_size && !is_over_) {
+    while (static_cast<int64_t>(samples.size()) < pass_.order.batch_size && !is_over_) {
       if (auto sample = read(at_.sample + static_cast<int64_t>(samples.size()))) {
         samples.push_back(std::move(*sample));
       }
     }
-    if (samples.empty() || (is_over_ && pass_.drop_last)) {
+    if (samples.empty() || (is_over_ && pass_.order.drop_last)) {
       return std::nullopt;
     }
     const auto count = static_cast<int64_t>(samples.size());
@@ -143,13 +160,13 @@ class IterableStream final : public BatchStream {
     return batch;
   }
 
-  LoaderPosition position() const override { return at_; }
-
- private:
   /// \return false when the pass ends before its position
   bool begin_or_check() {
     if (number_ == 0) {
       number_ = ++source_->passes_started;
+      if (std::exchange(source_->is_in_pass, false)) {
+        return true;
+      }
       source_->data->start(at_.epoch);
       for (int64_t i = 0; i < at_.sample; ++i) {
         if (!read(i)) {
@@ -193,27 +210,27 @@ class IterableStream final : public BatchStream {
   bool is_first_ = true;
 };
 
-class PassesStream final : public BatchStream {
+class PassesStream final : public PlannedStream {
  public:
-  using PassAt = std::function<std::unique_ptr<BatchStream>(const LoaderPosition&)>;
+  using PassAt = std::function<std::unique_ptr<PlannedStream>(const LoaderPosition&)>;
 
   PassesStream(PassAt pass_at, const LoaderPosition& from)
       : pass_at_(std::move(pass_at)), pass_(pass_at_(from)) {}
 
-  std::optional<Batch> next() override {
+  std::optional<Make> plan() override {
     if (is_over_) {
       pass_ = pass_at_({position().epoch + 1, 0});
     }
-    std::optional<Batch> batch = pass_->next();
-    is_over_ = !batch;
-    return batch;
+    std::optional<Make> make = pass_->plan();
+    is_over_ = !make;
+    return make;
   }
 
   LoaderPosition position() const override { return pass_->position(); }
 
  private:
   const PassAt pass_at_;
-  std::unique_ptr<BatchStream> pass_;
+  std::unique_ptr<PlannedStream> pass_;
   bool is_over_ = false;
 };
 
@@ -235,21 +252,34 @@ class StreamInBatchMemory final : public BatchStream {
 
 }  // namespace
 
+std::optional<Batch> PlannedStream::next() {
+  if (error_) {
+    std::rethrow_exception(error_);
+  }
+  try {
+    const std::optional<Make> make = plan();
+    return make ? std::optional<Batch>((*make)()) : std::nullopt;
+  } catch (...) {
+    error_ = std::current_exception();
+    throw;
+  }
+}
+
 std::unique_ptr<BatchStream> in_batch_memory(std::unique_ptr<BatchStream> source) {
   return std::make_unique<StreamInBatchMemory>(std::move(source));
 }
 
-std::unique_ptr<BatchStream> passes(
-    std::function<std::unique_ptr<BatchStream>(const LoaderPosition&)> pass_at,
+std::unique_ptr<PlannedStream> passes(
+    std::function<std::unique_ptr<PlannedStream>(const LoaderPosition&)> pass_at,
     const LoaderPosition& from) {
   return std::make_unique<PassesStream>(std::move(pass_at), from);
 }
 
-std::unique_ptr<BatchStream> stream_of(std::shared_ptr<const Dataset> data, Pass pass) {
+std::unique_ptr<PlannedStream> stream_of(std::shared_ptr<const Dataset> data, Pass pass) {
   return std::make_unique<IndexedStream>(std::move(data), std::move(pass));
 }
 
-std::unique_ptr<BatchStream> stream_of(std::shared_ptr<IterableSource> source, Pass pass) {
+std::unique_ptr<PlannedStream> stream_of(std::shared_ptr<IterableSource> source, Pass pass) {
   return std::make_unique<IterableStream>(std::move(source), std::move(pass));
 }
 

@@ -30,23 +30,14 @@ const at::Tensor& tensor_to_pad(const Sample& sample, int64_t number, const std:
 int64_t length_for(const std::vector<Sample>& samples,
                    const std::vector<int64_t>& numbers,
                    const Padding& padding) {
-  int64_t wanted = 0;
+  size_t place = 0;
   for (size_t i = 0; i < samples.size(); ++i) {
     for (const std::string& name : padding.tensors) {
-      const int64_t length = tensor_to_pad(samples[i], numbers[i], name).size(0);
-      if (length > padding.lengths.back()) {
-        throw DataError(
-            fmt::format("\"{}\" of sample {} has length {}, the longest of pad_to is {}: add a "
-                        "longer one, or cut the sample",
-                        name,
-                        numbers[i],
-                        length,
-                        padding.lengths.back()));
-      }
-      wanted = std::max(wanted, length);
+      const int64_t length = length_of(samples[i], numbers[i], name);
+      place = std::max(place, place_of(length, numbers[i], name, padding));
     }
   }
-  return *std::lower_bound(padding.lengths.begin(), padding.lengths.end(), wanted);
+  return padding.lengths[place];
 }
 
 /// Without LibTorch's threads, of which a loader's thread would start a pool of its own.
@@ -80,6 +71,24 @@ int filling(const at::Tensor& tensor, const std::string& name, const Padding& pa
 }
 
 }  // namespace
+
+int64_t length_of(const Sample& sample, int64_t number, const std::string& name) {
+  return tensor_to_pad(sample, number, name).size(0);
+}
+
+size_t place_of(int64_t length, int64_t number, const std::string& name, const Padding& padding) {
+  if (length > padding.lengths.back()) {
+    throw DataError(
+        fmt::format("\"{}\" of sample {} has length {}, the longest of pad_to is {}: add a "
+                    "longer one, or cut the sample",
+                    name,
+                    number,
+                    length,
+                    padding.lengths.back()));
+  }
+  const auto found = std::lower_bound(padding.lengths.begin(), padding.lengths.end(), length);
+  return static_cast<size_t>(found - padding.lengths.begin());
+}
 
 Batch stack_padded(std::vector<Sample> samples,
                    const std::vector<int64_t>& numbers,

@@ -15,6 +15,14 @@ struct Padding {
   std::vector<std::string> labels;   ///< of these, those that are padded with -100 instead of 0
 };
 
+/// The first dimension of a tensor that is padded.
+/// \throws DataError  when the sample has no such tensor, or it has no dimension
+int64_t length_of(const Sample& sample, int64_t number, const std::string& name);
+
+/// The index of the least length that is long enough.
+/// \throws DataError  when none is
+size_t place_of(int64_t length, int64_t number, const std::string& name, const Padding& padding);
+
 /// Stacks samples after each tensor to be padded has the least length that is long enough for all.
 /// \param numbers  how messages call the samples
 /// \throws DataError  when a tensor is missing, has no dimension or is longer than all lengths

@@ -23,10 +23,14 @@ TEST_CASE("every built-in data set can be named, and its options have docs and v
                            "ArrayFiles",
                            "ImageFolder",
                            "Shapes",
-                           "Waves"}) {
+                           "Waves",
+                           "Subset",
+                           "Concat",
+                           "Interleave",
+                           "SampleRing"}) {
     CHECK(registry.find(name) != nullptr);
   }
-  CHECK(registry.entries().size() == 10);
+  CHECK(registry.entries().size() == 15);
   for (const auto& entry : registry.entries()) {
     CHECK(!entry.doc.empty());
     for (const OptionKey& key : entry.keys->keys()) {

@@ -29,6 +29,7 @@ const std::map<std::string, std::string> kKeys = {
     {"KeepBestCheckpoints", "metric = \"val/loss\"\ndirection = \"min\""},
     {"Lora", "modules = [\"0\"]"},
     {"LoadCheckpointStates", "states = [\"model\", \"optimizer\", \"global_step\", \"timestamp\"]"},
+    {"NormalizeInputs", "input = \"x\"\nshape = [4]"},
     {"NotifyCommand", "command = \"true\""},
     {"ThresholdStopper", "metric = \"val/loss\"\ndirection = \"max\"\nthreshold = 1e9"},
 };
