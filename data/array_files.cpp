@@ -12,6 +12,7 @@
 #include "core/registry.h"
 #include "core/require.h"
 #include "data/data_dir.h"
+#include "data/hdf5_file.h"
 #include "data/internal/rows.h"
 #include "data/npy_file.h"
 #include "data/register.h"
@@ -38,12 +39,21 @@ TensorMap read_arrays(const fs::path& path) {
   if (path.extension() == ".npy") {
     return read_npy(path);
   }
+  if (path.extension() == ".npz") {
+    return read_npz(path);
+  }
   TensorMap tensors;
   collect(read_checkpoint(path), "", tensors);
   return tensors;
 }
 
 at::Tensor array_of(const ArraySource& source, const fs::path& path) {
+  if (!source.raw.dtype.empty()) {
+    return read_raw(path, source.raw);
+  }
+  if (is_hdf5(path)) {
+    return read_hdf5(path, source.entry);
+  }
   const TensorMap all = read_arrays(path);
   if (source.entry.empty() && all.items().size() == 1) {
     return all.items().front().second;
@@ -110,6 +120,16 @@ TensorMap rows_of(const ArrayFiles::Options& options) {
   return rows;
 }
 
+/// `{ file = "data.pt", entry = "y" }`, or `{ file = "a.bin", dtype = "float32", shape = [3] }`.
+KeyTable<ArraySource> source_keys() {
+  KeyTable<ArraySource> keys;
+  keys.key("file", &ArraySource::file, "name or path")
+      .required()
+      .key("entry", &ArraySource::entry, "in the file, where it holds several arrays")
+      .table("raw", &ArraySource::raw, raw_array_keys(), "of a file with nothing but numbers");
+  return keys;
+}
+
 /// `{ x = "x.npy", label = { file = "data.pt", entry = "y" } }`.
 struct ArraysOption {
   static std::string name() {
@@ -136,11 +156,9 @@ struct ArraysOption {
   static ConfigValue write(const std::vector<ArraySource>& arrays) {
     ConfigTable table;
     for (const ArraySource& array : arrays) {
-      ConfigTable source;
-      source.set("file", ConfigValue(array.file));
-      source.set("entry", ConfigValue(array.entry));
+      const bool is_file = array.entry.empty() && array.raw.dtype.empty();
       table.set(array.tensor,
-                array.entry.empty() ? ConfigValue(array.file) : ConfigValue(std::move(source)));
+                is_file ? ConfigValue(array.file) : ConfigValue(source_keys().write(&array)));
     }
     return ConfigValue(std::move(table));
   }
@@ -150,29 +168,37 @@ struct ArraysOption {
     if (const std::string* file = entry.value.get_if<std::string>()) {
       return ArraySource{entry.key, *file, ""};
     }
+    FaultSink inside = faults.inside(entry.key);
     const auto* table = entry.value.get_if<ConfigTable>();
-    const ConfigValue* file = table != nullptr ? table->find("file") : nullptr;
-    const ConfigValue* name = table != nullptr ? table->find("entry") : nullptr;
-    const bool is_source = file != nullptr && file->get_if<std::string>() != nullptr &&
-                           name != nullptr && name->get_if<std::string>() != nullptr &&
-                           table->entries().size() == 2;
-    if (!is_source) {
-      FaultSink inside = faults.inside(entry.key);
+    if (table == nullptr) {
       return detail::mismatch(entry.value, "a file, or a table with file and entry", inside);
     }
-    return ArraySource{entry.key, *file->get_if<std::string>(), *name->get_if<std::string>()};
+    ArraySource source;
+    source.tensor = entry.key;
+    source_keys().read(*table, entry.value.position(), &source, inside);
+    return source;
   }
 };
 
 }  // namespace
 
-ArrayFiles::ArrayFiles(const Options& options) : rows_({rows_of(options)}) {}
+void ArrayFiles::check(const Options& options) {
+  for (const ArraySource& source : options.arrays) {
+    if (source.raw.dtype.empty() && is_hdf5(source.file)) {
+      require_hdf5(source.file);
+    }
+  }
+}
+
+ArrayFiles::ArrayFiles(const Options& options)
+    : rows_((check(options), TensorDataset::Options{rows_of(options)})) {}
 
 void register_array_files(Registry<DataSource>& registry) {
   using Options = ArrayFiles::Options;
   registry
-      .add<ArrayFiles>("ArrayFiles",
-                       "Rows of arrays in .npy, .safetensors and .pt files, each a tensor.")
+      .add<ArrayFiles>(
+          "ArrayFiles",
+          "Rows of arrays in files, each a tensor: .npy, .npz, .safetensors, .pt, HDF5, raw.")
       .key_of("arrays", &Options::arrays, ArraysOption{}, "where each tensor of a batch comes from")
       .required()
       .key("narrow", &Options::narrow, "give float64 and float16 arrays as float32")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/raw_array.h"
 #include "data/tensor_dataset.h"
 
 namespace rondo {
@@ -14,8 +15,9 @@ namespace rondo {
 /// Where one tensor of a sample comes from.
 struct ArraySource {
   std::string tensor;  ///< its name in a batch
-  std::string file;    ///< name or path: .npy, .safetensors, .pt, .pth or a checkpoint
+  std::string file;    ///< name or path: .npy, .npz, .safetensors, .pt, .pth, a checkpoint, .h5
   std::string entry;   ///< in the file; "" where it holds one array alone
+  RawArray raw = {};   ///< of a file that holds nothing but numbers
 };
 
 /// Samples that are the rows of arrays in files: the first dimension of each array counts them.
@@ -35,6 +37,9 @@ class ArrayFiles final : public Dataset {
   /// \throws DataError  naming the file and what is wrong: the place of damage, an entry that is
   ///                    not there with those that are, arrays of different lengths
   explicit ArrayFiles(const Options& options);
+
+  /// \throws UsageError  for files of a library that rondo was built without
+  static void check(const Options& options);
 
   int64_t size() const override { return rows_.size(); }
 

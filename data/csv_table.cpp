@@ -44,6 +44,7 @@ TableFormat format_of(const Options& options) {
   format.comment = options.comment;
   format.missing_values = options.missing_values;
   format.max_unpacked_bytes = options.max_unpacked_bytes;
+  format.query = options.query;
   return format;
 }
 

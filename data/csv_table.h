@@ -50,6 +50,7 @@ class CsvTable final : public Dataset {
     std::vector<std::string> missing_values =
         TableFormat().missing_values;  ///< cells that stand for nothing, beside empty ones
     int64_t max_unpacked_bytes = int64_t{1} << 32;  ///< that a compressed file may become
+    std::string query = {};  ///< a select statement, where `file` is an SQLite database
 
     std::vector<std::string> ignore_columns = {};  ///< names or globs
     std::vector<std::string> text_columns = {};    ///< read as words also where they are numbers

@@ -119,6 +119,7 @@ void register_csv_table(Registry<DataSource>& registry) {
       .key("missing_values",
            &Options::missing_values,
            "words for a missing cell; an empty one always is")
+      .key("query", &Options::query, "a select statement, where file is an SQLite database")
       .key("max_unpacked_bytes",
            &Options::max_unpacked_bytes,
            at_least(1),

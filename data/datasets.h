@@ -17,3 +17,4 @@
 #include "data/text_tokens.h"
 #include "data/token_bin.h"
 #include "data/waves.h"
+#include "data/windows.h"

@@ -8,10 +8,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
 #include "data/internal/npy_header.h"
+#include "data/internal/zip_entries.h"
 #include "data/mapped_file.h"
 
 namespace rondo {
@@ -100,12 +102,13 @@ bool can_stay(const NpyHeader& header, const char* records) {
          is_aligned && header.records > 0;
 }
 
-}  // namespace
-
-TensorMap read_npy(const std::filesystem::path& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  const auto* const begin = static_cast<const char*>(file->data());
-  const NpyHeader header = detail::read_npy_header(path, {begin, file->size()});
+/// \param name   of the file, for messages
+/// \param bytes  that live as long as `keep`
+TensorMap read_bytes(const std::filesystem::path& name,
+                     std::string_view bytes,
+                     const std::shared_ptr<const void>& keep) {
+  const char* const begin = bytes.data();
+  const NpyHeader header = detail::read_npy_header(name, bytes);
   const char* const records = begin + header.data;
   TensorMap tensors;
   for (const NpyField& field : header.fields) {
@@ -117,10 +120,10 @@ TensorMap read_npy(const std::filesystem::path& path) {
     shape.insert(shape.end(), field.shape.begin(), field.shape.end());
     at::Tensor tensor;
     if (can_stay(header, records)) {
-      const auto keep = [file](void*) {};
-      tensor = at::from_blob(const_cast<char*>(records), shape, keep, field.type.tensor);
+      const auto let_go = [keep](void*) {};
+      tensor = at::from_blob(const_cast<char*>(records), shape, let_go, field.type.tensor);
     } else {
-      tensor = copied(path, header, field, shape, records);
+      tensor = copied(name, header, field, shape, records);
     }
     if (header.is_fortran && dimensions > 1) {
       std::vector<int64_t> order(shape.size());
@@ -130,6 +133,35 @@ TensorMap read_npy(const std::filesystem::path& path) {
       tensor = tensor.permute(order).contiguous();
     }
     tensors.set(field.name, tensor);
+  }
+  return tensors;
+}
+
+}  // namespace
+
+TensorMap read_npy(const std::filesystem::path& path) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  return read_bytes(path, {static_cast<const char*>(file->data()), file->size()}, file);
+}
+
+TensorMap read_npz(const std::filesystem::path& path) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  const std::string_view archive(static_cast<const char*>(file->data()), file->size());
+  TensorMap tensors;
+  for (const detail::ZipEntry& entry : detail::read_zip_entries(path, archive)) {
+    const std::filesystem::path name = entry.name;
+    if (name.extension() != ".npy") {
+      throw DataError(fmt::format("{}: offset {}: the entry \"{}\" is no .npy file",
+                                  path.string(),
+                                  entry.data,
+                                  entry.name));
+    }
+    const auto content =
+        std::make_shared<const std::string>(detail::unpack_zip_entry(path, archive, entry));
+    const std::string base = entry.name.substr(0, entry.name.size() - 4);
+    for (const auto& [field, tensor] : read_bytes(path / name, *content, content).items()) {
+      tensors.set(field.empty() ? base : base + "/" + field, tensor);
+    }
   }
   return tensors;
 }

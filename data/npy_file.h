@@ -18,4 +18,10 @@ namespace rondo {
 /// \throws IoError    when it cannot be opened
 TensorMap read_npy(const std::filesystem::path& path);
 
+/// Reads an archive of such files, as numpy.savez and savez_compressed write it: each array under
+/// its name, the fields of a structured one as "name/field".
+/// \throws DataError  as above, and for a damaged archive, or one with anything but .npy files
+/// \throws IoError    when it cannot be opened
+TensorMap read_npz(const std::filesystem::path& path);
+
 }  // namespace rondo

@@ -15,6 +15,7 @@ void register_builtin_datasets(Registry<DataSource>& registry) {
   register_waves(registry);
   register_combined(registry);
   register_sample_ring(registry);
+  register_windows(registry);
 }
 
 }  // namespace rondo

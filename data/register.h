@@ -17,6 +17,7 @@ void register_shapes(Registry<DataSource>& registry);
 void register_text_tokens(Registry<DataSource>& registry);
 void register_token_bin(Registry<DataSource>& registry);
 void register_waves(Registry<DataSource>& registry);
+void register_windows(Registry<DataSource>& registry);
 
 /// Every data set that a config can name without a plugin.
 void register_builtin_datasets(Registry<DataSource>& registry);

@@ -18,8 +18,14 @@ bool begins_with(std::string_view bytes, std::string_view what) {
   return bytes.substr(0, what.size()) == what;
 }
 
+bool is_webp(std::string_view bytes) {
+  constexpr size_t kKind = 8;  // behind "RIFF" and the size
+  return begins_with(bytes, "RIFF") && bytes.size() > kKind &&
+         begins_with(bytes.substr(kKind), "WEBP");
+}
+
 [[noreturn]] void fail_format(const std::string& name) {
-  detail::fail_image(name, 0, "this is no JPEG and no PNG file");
+  detail::fail_image(name, 0, "this is no JPEG, PNG or WebP file");
 }
 
 }  // namespace
@@ -39,6 +45,9 @@ ImageSize image_size(const std::string& name, std::string_view bytes) {
   if (begins_with(bytes, kPng)) {
     return detail::png_size(name, bytes);
   }
+  if (is_webp(bytes)) {
+    return detail::webp_size(name, bytes);
+  }
   if (!begins_with(bytes, kJpeg)) {
     fail_format(name);
   }
@@ -55,6 +64,9 @@ Image decode_image(const std::string& name,
                    int64_t shrink) {
   if (begins_with(bytes, kPng)) {
     return detail::decode_png(name, bytes, channels);
+  }
+  if (is_webp(bytes)) {
+    return detail::decode_webp(name, bytes, channels);
   }
   if (!begins_with(bytes, kJpeg)) {
     fail_format(name);

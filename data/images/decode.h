@@ -14,17 +14,17 @@ struct ImageSize {
   int64_t width = 0;
 };
 
-/// The size of a JPEG or PNG file, from its header.
+/// The size of a JPEG, PNG or WebP file, from its header.
 /// \param name  of the file, for messages
 /// \throws DataError  naming the file: of another format, damaged, or larger than 2^28 pixels
 ImageSize image_size(const std::string& name, std::string_view bytes);
 
-/// Decodes a JPEG or PNG file. Memory is bounded by the size in its header. Transparency is left
-/// out. A PNG of 16 bits a channel keeps them.
-/// \param name      of the file, for messages
-/// \param channels  1 or 3: what grey or coloured files are made to
-/// \param shrink    1, 2, 4 or 8: a JPEG may be decoded to this part of its height and width, which
-///                  takes much less time; a PNG is not
+/// Decodes a JPEG, PNG or WebP file, the latter where rondo was built with it. Memory is bounded by
+/// the size in its header. Transparency is left out. A PNG of 16 bits a channel keeps them. \param
+/// name      of the file, for messages \param channels  1 or 3: what grey or coloured files are
+/// made to \param shrink    1, 2, 4 or 8: a JPEG may be decoded to this part of its height and
+/// width, which
+///                  takes much less time; others are not
 /// \throws DataError  as `image_size`, and for damaged or missing pixels, with the offset where the
 ///                    library had come to
 Image decode_image(const std::string& name,

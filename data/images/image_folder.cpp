@@ -34,6 +34,8 @@ void check(const ImageFolder::Options& options) {
   detail::require(!options.root.empty(), "ImageFolder: root", "given", "\"\"");
   detail::require(options.height >= 1, "ImageFolder: height", ">= 1", options.height);
   detail::require(options.width >= 1, "ImageFolder: width", ">= 1", options.width);
+  detail::require(
+      options.max_damaged >= 0, "ImageFolder: max_damaged", ">= 0", options.max_damaged);
   detail::require(options.channels == 1 || options.channels == 3,
                   "ImageFolder: channels",
                   "1 or 3",
@@ -65,7 +67,7 @@ bool is_picture(const fs::path& path) {
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
     return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
   });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
 }
 
 fs::path folder_of(const ImageFolder::Options& options) {
@@ -171,9 +173,10 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
   for (const std::string& name : options_.classes) {
     const std::vector<fs::path> paths = sorted_pictures(folder / name);
     if (paths.empty()) {
-      throw DataError(fmt::format("ImageFolder: class \"{}\" has no .jpg, .jpeg or .png file in {}",
-                                  name,
-                                  (folder / name).string()));
+      throw DataError(
+          fmt::format("ImageFolder: class \"{}\" has no .jpg, .jpeg, .png or .webp file in {}",
+                      name,
+                      (folder / name).string()));
     }
     const auto label = static_cast<int64_t>(&name - options_.classes.data());
     for (const fs::path& path : paths) {
@@ -184,6 +187,18 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
     throw DataError(
         fmt::format("ImageFolder: {} has no folders, one for each class", folder.string()));
   }
+}
+
+/// Classes without decoding a picture.
+std::vector<double> ImageFolder::numbers(const std::string& name) const {
+  if (name != "label") {
+    return Dataset::numbers(name);
+  }
+  std::vector<double> labels;
+  for (const File& file : files_) {
+    labels.push_back(static_cast<double>(file.label));
+  }
+  return labels;
 }
 
 DatasetFacts ImageFolder::facts() const {
@@ -216,9 +231,43 @@ Batch ImageFolder::get_epoch_batch(const std::vector<int64_t>& indices, int64_t 
   return detail::stack_samples(samples, indices);
 }
 
+std::vector<std::pair<std::string, double>> ImageFolder::counts() const {
+  if (options_.max_damaged == 0) {
+    return {};
+  }
+  const std::lock_guard lock(mutex_);
+  return {{"damaged", static_cast<double>(left_out_.size())}};
+}
+
+/// Notes a damaged file. \throws DataError  nesting what is wrong with it, when there are too many
+void ImageFolder::leave_out(int64_t file) const {
+  const std::lock_guard lock(mutex_);
+  left_out_.insert(file);
+  if (static_cast<int64_t>(left_out_.size()) > options_.max_damaged) {
+    std::throw_with_nested(
+        DataError(fmt::format("ImageFolder: {} files are damaged, max_damaged is {}",
+                              left_out_.size(),
+                              options_.max_damaged)));
+  }
+}
+
+/// The same picture for the same numbers, whatever was asked for before: the next whole one.
 Sample ImageFolder::sample(int64_t index, int64_t epoch) const {
   detail::check_index(index, size());
-  const File& file = files_[static_cast<size_t>(index)];
+  for (int64_t file = index;; file = (file + 1) % size()) {
+    try {
+      return read(file, index, epoch);
+    } catch (const DataError&) {
+      if (options_.max_damaged == 0) {
+        throw;
+      }
+      leave_out(file);
+    }
+  }
+}
+
+Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
+  const File& file = files_[static_cast<size_t>(number)];
   const std::string name = file.path.string();
   const std::string bytes = detail::read_data_file(file.path);
   const ImageSize size = image_size(name, bytes);
@@ -253,7 +302,9 @@ Sample ImageFolder::sample(int64_t index, int64_t epoch) const {
 
 void register_image_folder(Registry<DataSource>& registry) {
   using Options = ImageFolder::Options;
-  registry.add<ImageFolder>("ImageFolder", "JPEG and PNG files in folders named after their class.")
+  registry
+      .add<ImageFolder>("ImageFolder",
+                        "JPEG, PNG and WebP files in folders named after their class.")
       .key("root", &Options::root, "folder of the classes' folders, in data_dir where not absolute")
       .required()
       .key("classes",
@@ -271,6 +322,10 @@ void register_image_folder(Registry<DataSource>& registry) {
       .key("mean", &Options::mean, "what is subtracted from each channel, which is in [0, 1]")
       .key("std", &Options::std, greater_than(0), "what the results are divided by")
       .key("augment_seed", &Options::augment_seed, "seed of random parts and exchanges")
+      .key("max_damaged",
+           &Options::max_damaged,
+           at_least(0),
+           "damaged files that are left out, each for the next whole picture; more are an error")
       .key("data_dir", &Options::data_dir, "directory that holds root; else RONDO_DATA");
 }
 

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -32,6 +35,9 @@ class ImageFolder final : public Dataset {
     std::vector<double> mean = {};  ///< a number for each channel; 0 when empty
     std::vector<double> std = {};   ///< a number > 0 for each channel; 1 when empty
     uint64_t augment_seed = 0;      ///< of what chance decides
+    /// Damaged files that are left out: each gives the next picture that is whole, of any class,
+    /// instead. One more is an error. The metric `data/damaged` counts them.
+    int64_t max_damaged = 0;
     std::optional<std::filesystem::path> data_dir = {};  ///< else the environment's RONDO_DATA
   };
 
@@ -48,6 +54,9 @@ class ImageFolder final : public Dataset {
   Sample get(int64_t index) const override;
 
   Batch get_epoch_batch(const std::vector<int64_t>& indices, int64_t epoch) const override;
+  std::vector<double> numbers(const std::string& name) const override;
+
+  std::vector<std::pair<std::string, double>> counts() const override;
 
   const std::vector<std::string>& classes() const { return options_.classes; }
 
@@ -58,9 +67,13 @@ class ImageFolder final : public Dataset {
   };
 
   Sample sample(int64_t index, int64_t epoch) const;
+  Sample read(int64_t file, int64_t index, int64_t epoch) const;
+  void leave_out(int64_t file) const;
 
   Options options_;
   std::vector<File> files_;
+  mutable std::mutex mutex_;            // guards what follows
+  mutable std::set<int64_t> left_out_;  // damaged files that were met
 };
 
 /// The largest part of a picture of this size that has the shape of the result, from its middle.

@@ -26,6 +26,8 @@ Image decode_jpeg(const std::string& name,
                   int64_t shrink);
 ImageSize png_size(const std::string& name, std::string_view bytes);
 Image decode_png(const std::string& name, std::string_view bytes, int64_t channels);
+ImageSize webp_size(const std::string& name, std::string_view bytes);
+Image decode_webp(const std::string& name, std::string_view bytes, int64_t channels);
 /// @}
 
 /// The orientation that EXIF data in a JPEG file gives, 1 … 8; 1 where there is none.

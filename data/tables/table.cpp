@@ -68,12 +68,13 @@ class TableReading {
                const std::vector<std::string>& known_names)
       : format_(format), plan_(plan), known_names_(known_names), missing_(format.missing_values) {
     table_.most_unpacked_ = static_cast<uint64_t>(format.max_unpacked_bytes);
+    table_.query_ = format.query;
   }
 
   void read(const std::filesystem::path& path) {
-    const TableText text(path, table_.most_unpacked_);
+    const TableText text(path, table_.most_unpacked_, table_.query_);
     const std::string file = path.string();
-    const TableDialect dialect = dialect_of(file, text.bytes());
+    const TableDialect dialect = dialect_of(file, text);
     table_.files_.push_back({path, table_.offsets_.size()});
     RecordReader reader(file, text.bytes(), dialect.records);
     reader.skip_lines(dialect.skip_lines);
@@ -105,7 +106,7 @@ class TableReading {
   }
 
  private:
-  TableDialect dialect_of(const std::string& file, std::string_view text) {
+  TableDialect dialect_of(const std::string& file, const TableText& text) {
     TableFormat format = format_;
     std::vector<std::string> known = known_names_;
     if (!table_.columns.empty()) {  // as the first file
@@ -117,7 +118,16 @@ class TableReading {
       format.header = first.has_header ? "yes" : "no";
       format.skip_lines = first.skip_lines;
     }
-    TableDialect dialect = detect_dialect(file, text, format, known);
+    const bool has_names = !text.names().empty();
+    if (has_names) {
+      format.delimiter = ",";
+      format.decimal = ".";
+      format.thousands = "none";
+      format.header = "no";
+      format.skip_lines = 0;
+    }
+    TableDialect dialect = detect_dialect(file, text.bytes(), format, known);
+    dialect.names = has_names ? text.names() : dialect.names;
     if (dialect.names.empty()) {
       throw DataError(fmt::format("{}: the file is empty; its first line names the columns", file));
     }
@@ -345,7 +355,7 @@ Table::Found Table::find(size_t row, size_t column) const {
       });
   const File& file = *std::prev(after);
   const std::string name = file.path.string();
-  const TableText text(file.path, most_unpacked_);
+  const TableText text(file.path, most_unpacked_, query_);
   RecordReader reader(name, text.bytes(), dialect.records);
   reader.seek(offsets_[row]);
   std::vector<TableField> fields;

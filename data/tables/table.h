@@ -59,6 +59,7 @@ class Table {
   std::vector<File> files_;
   std::vector<uint64_t> offsets_;  // of each row in its file's text
   uint64_t most_unpacked_ = 0;
+  std::string query_;
 };
 
 /// Which columns are read, and how. \param names  of all columns

@@ -21,6 +21,7 @@ struct TableFormat {
   std::vector<std::string> missing_values = {
       "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?"};  ///< beside empty cells
   int64_t max_unpacked_bytes = int64_t{1} << 32;  ///< that a compressed file may become, >= 1
+  std::string query = {};                         ///< of an SQLite database; "": the file is text
 };
 
 /// \param component  for messages

@@ -9,12 +9,15 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/tables/json_lines.h"
+#include "data/tables/sqlite_rows.h"
 
 namespace rondo {
 
 namespace {
 
 constexpr size_t kBlock = 1 << 20;
+constexpr std::string_view kSqlite = "SQLite format 3";
 
 /// What a packed file becomes, block by block.
 class Unpacked {
@@ -166,7 +169,7 @@ void require_text(const std::filesystem::path& path, std::string_view bytes) {
       {"\xd0\xcf\x11\xe0", "a spreadsheet of an old office program: export the sheet as CSV"},
       {"PAR1", "a Parquet file: convert it to CSV (docs/data.md shows how)"},
       {"ARROW1", "an Arrow file: convert it to CSV (docs/data.md shows how)"},
-      {"SQLite format 3", "an SQLite database: export the table as CSV"},
+      {kSqlite, "an SQLite database: set query = \"select * from …\""},
       {"\xff\xfe", "text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8"},
       {"\xfe\xff", "text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8"},
       {"BZh", "compressed by bzip2: unpack it; gzip and zstd are read as they are"},
@@ -187,9 +190,19 @@ void require_text(const std::filesystem::path& path, std::string_view bytes) {
 
 }  // namespace
 
-TableText::TableText(const std::filesystem::path& path, uint64_t most_unpacked)
+TableText::TableText(const std::filesystem::path& path,
+                     uint64_t most_unpacked,
+                     const std::string& query)
     : mapped_(std::make_unique<MappedFile>(path)) {
   const std::string_view stored(static_cast<const char*>(mapped_->data()), mapped_->size());
+  if (begins_with(stored, kSqlite) && !query.empty()) {
+    take(read_sqlite(path, query, most_unpacked));
+    return;
+  }
+  if (!query.empty()) {
+    throw DataError(
+        fmt::format("{}: query needs an SQLite database, which it is not", path.string()));
+  }
   if (begins_with(stored, "\x1f\x8b")) {
     unpacked_ = gunzipped(stored, Unpacked(path, most_unpacked));
     is_unpacked_ = true;
@@ -201,6 +214,15 @@ TableText::TableText(const std::filesystem::path& path, uint64_t most_unpacked)
     mapped_.reset();
   }
   require_text(path, bytes());
+  if (is_json_lines(bytes())) {
+    take(read_json_lines(path.string(), bytes(), most_unpacked));
+  }
+}
+
+void TableText::take(TextRows rows) {
+  names_ = std::move(rows.names);
+  unpacked_ = std::move(rows.rows);
+  mapped_.reset();
 }
 
 std::string_view TableText::bytes() const {

@@ -44,6 +44,23 @@ TEST_CASE("records are planes of red, green and blue, file after file") {
   CHECK(data.facts().image_shape == std::vector<int64_t>{3, 32, 32});
 }
 
+TEST_CASE("CIFAR-100 has a coarse and a fine label before the pixels") {
+  const TempDir dir;
+  write_file(dir / "cifar-100-binary/train.bin", "\x13" + record('\x63', '\x00', '\x33', '\xff'));
+  auto options = in(dir);
+  options.layout = "cifar100";
+  const CifarBinary fine(options);
+  CHECK(fine.get(0)["label"].item<int64_t>() == 99);
+  CHECK(fine.get(0)["image"][2][31][31].item<float>() == 1.0F);
+  CHECK(fine.facts().classes == 100);
+  options.layout = "cifar100_coarse";
+  CHECK(CifarBinary(options).get(0)["label"].item<int64_t>() == 19);
+  write_file(dir / "cifar-100-binary/train.bin", "\x14" + record('\x63', '\x00', '\x33', '\xff'));
+  CHECK(contains(message_of([&] { CifarBinary{options}; }), "offset 0: expected a label below 20"));
+  options.layout = "cifar1000";
+  CHECK_THROWS_AS(CifarBinary{options}, UsageError);
+}
+
 TEST_CASE("the test split, other files and the channels' mean and std can be chosen") {
   const TempDir dir;
   write_gzip(dir / "test_batch.bin", record('\x03', '\x00', '\x33', '\xff'));

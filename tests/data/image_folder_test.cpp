@@ -129,4 +129,29 @@ TEST_CASE("what is missing or damaged is an error that names it") {
   CHECK(contains(error(pets.options()), "pets/dog/c.png: offset"));
 }
 
+TEST_CASE("damaged files give the next whole picture, up to a limit, and are counted") {
+  const Pets pets;
+  auto options = pets.options();
+  write_file(pets.dir / "pets/dog/0.png", "no picture");
+  options.max_damaged = 1;
+  const ImageFolder data(options);
+  const int64_t added = data.size() == 4 ? 1 : 0;  // the first dog's name sorts before the others'
+  REQUIRE(added == 1);
+  int64_t damaged = -1;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const Sample got = data.get(i);
+    const Sample next = data.get((i + 1) % data.size());
+    if (equal_bytes(got["image"], next["image"])) {
+      damaged = i;
+    }
+  }
+  CHECK(damaged >= 0);
+  CHECK(data.counts().front().second == 1);
+  write_file(pets.dir / "pets/dog/00.png", "no picture either");
+  const ImageFolder worse(options);
+  const std::string message = message_of([&] { worse.get_batch({0, 1, 2, 3, 4}); });
+  CHECK(contains(message, "2 files are damaged"));
+  CHECK(contains(message, "offset 0"));
+}
+
 TEST_SUITE_END();

@@ -27,7 +27,8 @@ TEST_CASE("every built-in data set can be named, and its options have docs and v
                            "Subset",
                            "Concat",
                            "Interleave",
-                           "SampleRing"}) {
+                           "SampleRing",
+                           "Windows"}) {
     CHECK(registry.find(name) != nullptr);
   }
   CHECK(registry.entries().size() == 15);

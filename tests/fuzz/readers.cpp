@@ -10,6 +10,7 @@
 #include "data/csv_table.h"
 #include "data/images/decode.h"
 #include "data/npy_file.h"
+#include "data/tables/json_lines.h"
 #include "support/temp_dir.h"
 
 namespace rondo::test {
@@ -46,6 +47,15 @@ bool npy(std::string_view bytes) {
   return takes([&] { read_npy(file_of(bytes, "file.npy")); });
 }
 
+bool npz(std::string_view bytes) {
+  return takes([&] { read_npz(file_of(bytes, "file.npz")); });
+}
+
+bool json_lines(std::string_view bytes) {
+  constexpr uint64_t kMost = 1 << 24;
+  return takes([&] { read_json_lines("file", bytes, kMost); });
+}
+
 bool csv(std::string_view bytes) {
   return takes([&] {
     CsvTable::Options options;
@@ -75,7 +85,9 @@ const std::vector<Reader>& every_reader() {
   static const std::vector<Reader> readers = {{"checkpoint", &checkpoint},
                                               {"csv", &csv},
                                               {"image", &image},
+                                              {"json_lines", &json_lines},
                                               {"npy", &npy},
+                                              {"npz", &npz},
                                               {"safetensors", &safetensors},
                                               {"toml", &toml}};
   return readers;

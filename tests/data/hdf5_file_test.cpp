@@ -1,0 +1,109 @@
+#include "data/hdf5_file.h"
+
+#include <doctest/doctest.h>
+#include <hdf5.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/state_dict.h"
+#include "data/array_files.h"
+#include "data/data_files.h"
+#include "support/temp_dir.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+/// Writes a variable; `is_packed` for chunks that are compressed.
+void write(hid_t file,
+           const char* name,
+           hid_t type,
+           hid_t in_memory,
+           const std::vector<hsize_t>& shape,
+           const void* values,
+           bool is_packed = false) {
+  const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
+  const hid_t how = H5Pcreate(H5P_DATASET_CREATE);
+  if (is_packed) {
+    H5Pset_chunk(how, static_cast<int>(shape.size()), shape.data());
+    H5Pset_deflate(how, 9);
+  }
+  const hid_t data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+  H5Dwrite(data, in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+  H5Dclose(data);
+  H5Pclose(how);
+  H5Sclose(space);
+}
+
+void make(const std::filesystem::path& path) {
+  const float x[] = {0, 1, 2, 3, 4, 5};
+  const int32_t label[] = {1, -2, 300};
+  const uint16_t shorts[] = {7, 65535, 0};
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t group = H5Gcreate2(file, "train", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  write(file, "train/x", H5T_IEEE_F64BE, H5T_NATIVE_FLOAT, {3, 2}, x, true);
+  write(file, "label", H5T_STD_I32BE, H5T_NATIVE_INT32, {3}, label);
+  write(file, "shorts", H5T_STD_U16LE, H5T_NATIVE_UINT16, {3}, shorts);
+  H5Gclose(group);
+  H5Fclose(file);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("data/hdf5_file");
+
+TEST_CASE("variables become tensors, whatever their width, byte order and compression") {
+  const TempDir dir;
+  make(dir / "a.h5");
+  CHECK(equal_bytes(read_hdf5(dir / "a.h5", "train/x"),
+                    torch::arange(6, torch::kDouble).reshape({3, 2})));
+  CHECK(equal_bytes(read_hdf5(dir / "a.h5", "label"), torch::tensor({1, -2, 300}, torch::kInt)));
+  CHECK(equal_bytes(read_hdf5(dir / "a.h5", "shorts"), torch::tensor({7, 65535, 0}, torch::kInt)));
+  const std::string message = message_of([&] { read_hdf5(dir / "a.h5", "train/y"); });
+  CHECK(contains(message, "a.h5"));
+  CHECK(contains(message, "train/x"));
+}
+
+TEST_CASE("they are rows of a data set") {
+  const TempDir dir;
+  make(dir / "a.h5");
+  ArrayFiles::Options options;
+  options.data_dir = dir.path();
+  options.arrays = {{"x", "a.h5", "train/x"}, {"label", "a.h5", "label"}};
+  const ArrayFiles data(options);
+  CHECK(data.size() == 3);
+  CHECK(equal_bytes(data.get(1)["x"], torch::tensor({2.0F, 3.0F})));
+}
+
+TEST_CASE("a file that is cut anywhere, or has any byte changed, is read or refused") {
+  const TempDir dir;
+  make(dir / "a.h5");
+  std::ifstream in(dir / "a.h5", std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto read_or_refuse = [&](const std::string& bytes) {
+    write_file(dir / "b.h5", bytes);
+    for (const char* name : {"train/x", "label"}) {
+      try {
+        read_hdf5(dir / "b.h5", name);
+      } catch (const DataError&) {
+      }
+    }
+  };
+  for (size_t size = 0; size < good.size(); size += 37) {
+    read_or_refuse(good.substr(0, size));
+  }
+  for (size_t at = 0; at < good.size(); at += 3) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(~bytes[at]);
+    read_or_refuse(bytes);
+  }
+}
+
+TEST_SUITE_END();
