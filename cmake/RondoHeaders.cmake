@@ -9,6 +9,7 @@ set(RONDO_PUBLIC_HEADERS
   module.h
   plugin.h
   rondo_step.h
+  rondo_train.h
   cli/cli_main.h
 
   # runs

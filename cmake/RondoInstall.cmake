@@ -17,6 +17,7 @@ install(CODE "
   COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/include/core/version.h DESTINATION ${header_dir}/core
   COMPONENT development)
+install(FILES rondo.f90 DESTINATION ${header_dir} COMPONENT development)  # compiled by its user
 
 file(RELATIVE_PATH lib_from_engine
   ${CMAKE_INSTALL_FULL_LIBEXECDIR}/rondo ${CMAKE_INSTALL_FULL_LIBDIR})
