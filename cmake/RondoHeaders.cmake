@@ -22,8 +22,6 @@ set(RONDO_PUBLIC_HEADERS
   trainer/trainer_options.h
   loops/fit_run.h
   loops/predict.h
-  loops/steps/steps.h
-  loops/train_step.h
   configs/overrides.h
   configs/toml_file.h
 
