@@ -16,7 +16,6 @@ set(RONDO_PUBLIC_HEADERS
   trainer/export_step.h
   trainer/registries.h
   trainer/run_config.h
-  trainer/run_memory.h
   trainer/state.h
   trainer/trainer.h
   trainer/trainer_options.h
@@ -48,7 +47,6 @@ set(RONDO_PUBLIC_HEADERS
   optim/operators.h
   optim/optimizer.h
   optim/optimizers.h
-  optim/param_group_option.h
   optim/scheduler.h
   optim/schedulers.h
   optim/torch_optimizer.h
