@@ -188,14 +188,14 @@ void PrecisionCallback::pre_setup(Trainer& trainer) {
   device_ = device.type();
   choice_ = choose_precision(
       options_, device, [&](at::ScalarType dtype) { return can_compute(device, dtype); });
-  if (!choice_.note.empty()) {
-    trainer.log().warning(choice_.note);
-  }
   autocast_ = autocast_of(choice_);
   operators_ = operators_of(choice_, options_);
 }
 
 void PrecisionCallback::setup(Trainer& trainer) {
+  if (!choice_.note.empty()) {
+    trainer.log().warning(choice_.note);  // not before the log has its file
+  }
   if (choice_.dtype == "fp16") {
     scaler_ =
         std::make_unique<GradScaler>(scaler_options(options_), trainer.state().backend->device());
