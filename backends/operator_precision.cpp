@@ -108,7 +108,9 @@ void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::St
   const c10::DispatchKeySet below =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
   const std::string_view name = without_namespace(op.operator_name().name);
-  const bool is_kept = current != nullptr && is_in(current->in_float32, name);
+  // What writes its argument cannot write a wider copy of it.
+  const bool is_kept =
+      current != nullptr && !op.schema().is_mutable() && is_in(current->in_float32, name);
   if (!is_kept && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
     op.redispatchBoxed(below, stack);  // its parts come here
     return;

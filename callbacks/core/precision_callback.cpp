@@ -75,6 +75,12 @@ const std::vector<std::string>& losses() {
   return names;
 }
 
+/// What LibTorch cannot compute or differentiate in bfloat16 on a CPU.
+const std::vector<std::string>& unknown_in_bfloat16() {
+  static const std::vector<std::string> names = {"hardtanh", "relu6"};
+  return names;
+}
+
 OperatorPrecision operators_of(const PrecisionChoice& choice, const PrecisionOptions& options) {
   OperatorPrecision operators;
   operators.in_float32 = options.float32_operators;
@@ -87,6 +93,9 @@ OperatorPrecision operators_of(const PrecisionChoice& choice, const PrecisionOpt
   } else if (choice.dtype == "bf16_pure") {
     operators.rounded_to = at::kBFloat16;
     add(losses());
+    add(unknown_in_bfloat16());
+  } else if (choice.dtype == "bf16") {
+    add(unknown_in_bfloat16());
   } else if (choice.dtype == "fp32" || choice.dtype == "fp64") {
     operators.in_float32.clear();
   }

@@ -451,14 +451,19 @@ TEST_CASE("every model that a config can name is among those that are compared")
 }
 
 TEST_CASE("traced equals eager in every precision, for every model") {
-  for (const Subject& subject : kSubjects) {
-    for (const char* dtype : {"fp64", "bf16", "fp16", "bf16_pure"}) {
-      check_equal({&subject, adamw(), 3, true, true, dtype});
+  const auto check_all = [](const auto& subjects) {
+    for (const Subject& subject : subjects) {
+      // LibTorch 1.13 has no transposed convolution in bfloat16 on CPUs.
+      const bool has_transposed = subject.name == "UNet" || subject.name == "Diffusion";
+      for (const char* dtype : {"fp64", "bf16", "fp16", "bf16_pure"}) {
+        if (!has_transposed || dtype != std::string("bf16_pure")) {
+          check_equal({&subject, adamw(), 3, true, true, dtype});
+        }
+      }
     }
-  }
-  for (const Subject& subject : kMoreSubjects) {
-    check_equal({&subject, adamw(), 3, true, true, "bf16"});
-  }
+  };
+  check_all(kSubjects);
+  check_all(kMoreSubjects);
 }
 
 TEST_SUITE_END();
