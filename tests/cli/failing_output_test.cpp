@@ -159,6 +159,16 @@ TEST_CASE("logs and metrics that outgrow what a file may hold cost nothing but t
 }
 
 TEST_CASE("a terminal that is closed: the run finishes its update, saves, and exits with 129") {
+  const char* kind = nullptr;
+  const char* shown = nullptr;
+  SUBCASE("with lines") {
+    kind = "dumb";
+    shown = "Loss=";
+  }
+  SUBCASE("with a live block") {
+    kind = "xterm";
+    shown = " updates  epoch ";
+  }
   const TempDir dir;
   std::vector<std::string> line = endless_fit(dir);
   std::vector<char*> arguments;
@@ -170,10 +180,11 @@ TEST_CASE("a terminal that is closed: the run finishes its update, saves, and ex
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
   REQUIRE(child >= 0);
   if (child == 0) {
+    ::setenv("TERM", kind, 1);
     ::execv(arguments[0], arguments.data());
     ::_exit(127);
   }
-  CHECK(read_until(terminal, "Loss="));
+  CHECK(read_until(terminal, shown));
   ::close(terminal);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
