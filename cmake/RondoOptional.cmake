@@ -27,6 +27,7 @@ function(rondo_optional name reader module package)
   endif()
   target_sources(rondo PRIVATE ${source})
   set(RONDO_HAS_${name} ${found} PARENT_SCOPE)
+  set(RONDO_${name}_LINK_LIBRARIES ${RONDO_${name}_LINK_LIBRARIES} PARENT_SCOPE)  # for tests, which write files
 endfunction()
 
 # Lets one source file of the current directory include the headers of an optional library.

@@ -78,6 +78,23 @@ LoadFrom start_of(const RunConfig& run, const TextLog& log) {
   return own.empty() ? from : LoadFrom(own.back());  // loading it says what is wrong
 }
 
+[[noreturn]] void throw_batches_differ(const StepProgram& first, const StepProgram& other) {
+  throw NotSupportedError(
+      fmt::format("the batches of a group differ: {}; a step in a file takes batches of one shape: "
+                  "choose a batch_size that divides the data, or set drop_last",
+                  difference_of_inputs(first, other)));
+}
+
+/// The program of a phase in groups of unequal batches, whose size is 0: losses have weights there.
+const StepProgram* unequal_program(const std::vector<RecordedStep>& recorded,
+                                   const GroupPosition& phase) {
+  const auto found = std::find_if(recorded.begin(), recorded.end(), [&](const RecordedStep& step) {
+    return step.key.step == "train" && step.key.phase.size == 0 &&
+           step.key.phase.is_first == phase.is_first && step.key.phase.is_last == phase.is_last;
+  });
+  return found == recorded.end() ? nullptr : &found->program;
+}
+
 /// The program of a phase for batches like those of `first`.
 const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
                               const GroupPosition& phase,
@@ -93,10 +110,12 @@ const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
     other = &step.program;
   }
   if (other != nullptr) {
-    throw NotSupportedError(
-        fmt::format("the batches of a group differ: {}; a step in a file takes batches of one "
-                    "shape: choose a batch_size that divides the data, or set drop_last",
-                    difference_of_inputs(*first, *other)));
+    throw_batches_differ(*first, *other);
+  }
+  const StepProgram* const begin = unequal_program(recorded, {true, false, 0});
+  const StepProgram* const end = unequal_program(recorded, {false, true, 0});
+  if (begin != nullptr && end != nullptr) {
+    throw_batches_differ(*begin, *end);
   }
   throw NotSupportedError(
       fmt::format("the step did not settle in {} updates: in a pass over the data there must be "

@@ -186,7 +186,7 @@ KeyTable<PrecisionOptions> precision_keys() {
            "clip each unit's gradient to this share of its weights' norm (AGC)")
       .key("clip_by_group",
            &PrecisionOptions::clip_by_group,
-           "clip each parameter group by a norm of its own");
+           "clip each parameter group by its norm instead of the joint one");
   return keys;
 }
 

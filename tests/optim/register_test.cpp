@@ -91,7 +91,8 @@ TEST_CASE("every registered scheduler is built and written back with every defau
   CHECK(
       registry.write(use<LinearLR>({0.1, 0.0, "2ep"})).to_text() ==
       "{ LinearLR = { initial_learning_rate = 0.1, end_learning_rate = 0.0, total_iters = \"2ep\", "
-      "param_group_key = \"lr\", param_group_tags = [], relative = false, warmup = 0, scale_warmup "
+      "param_group_key = \"lr\", param_group_tags = [], optimizer = \"\", relative = false, warmup "
+      "= 0, scale_warmup "
       "= "
       "false } }");
 }

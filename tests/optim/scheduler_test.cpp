@@ -108,7 +108,7 @@ TEST_CASE("a relative schedule drives each group by factors of that group's own 
 }
 
 TEST_CASE("C15: a warm-up is 0 at first, meets the schedule at its end, and squeezes what ends") {
-  CosineDecayLR cosine({1.0, 0.2, 50, {"lr", {}, false, 10}});
+  CosineDecayLR cosine({1.0, 0.2, 50, {"lr", {}, false, "", 10}});
   cosine.resolve({100, 10});
   CosineDecayLR plain({1.0, 0.2, 40});
   plain.resolve({100, 10});
@@ -122,13 +122,13 @@ TEST_CASE("C15: a warm-up is 0 at first, meets the schedule at its end, and sque
 }
 
 TEST_CASE("a warm-up of a schedule without an end takes the place of its beginning") {
-  StepLR stairs({1.0, 20, 0.5, {}, {"lr", {}, false, "1ep"}});
+  StepLR stairs({1.0, 20, 0.5, {}, {"lr", {}, false, "", "1ep"}});
   stairs.resolve({100, 10});
   CHECK(stairs.at(0) == 0.0);
   CHECK(stairs.at(5) == 0.5);
   CHECK(stairs.at(10) == 1.0);
   CHECK(stairs.at(20) == 0.5);
-  InverseSquareRootDecayLR noam({2.0, 1.0, 16, {"lr", {}, false, 16}});
+  InverseSquareRootDecayLR noam({2.0, 1.0, 16, {"lr", {}, false, "", 16}});
   noam.resolve({});
   for (const double t : {1.0, 8.0, 16.0, 64.0}) {
     CHECK(noam.at(t) == doctest::Approx(2.0 * std::min(1.0 / std::sqrt(t), t / 64.0)));
@@ -136,20 +136,20 @@ TEST_CASE("a warm-up of a schedule without an end takes the place of its beginni
 }
 
 TEST_CASE("a warm-up in another unit, or as long as the schedule, is an error") {
-  LinearLR other({1.0, 0.0, 50, {"lr", {}, false, "100sp"}});
+  LinearLR other({1.0, 0.0, 50, {"lr", {}, false, "", "100sp"}});
   CHECK_THROWS_AS(other.resolve({100, 10}), UsageError);  // C16
-  LinearLR whole({1.0, 0.0, 50, {"lr", {}, false, 50}});
+  LinearLR whole({1.0, 0.0, 50, {"lr", {}, false, "", 50}});
   CHECK_THROWS_AS(whole.resolve({100, 10}), UsageError);
 }
 
 TEST_CASE("C18: a ratio moves durations and milestones, and a warm-up only when asked") {
-  MultiStepLR stairs({1.0, {30, "6ep"}, 0.1, {"lr", {}, false, 8}});
+  MultiStepLR stairs({1.0, {30, "6ep"}, 0.1, {"lr", {}, false, "", 8}});
   stairs.resolve({50, 10}, 0.5);
   CHECK(stairs.at(4) == 0.5);
   CHECK(stairs.at(14) == 1.0);
   CHECK(stairs.at(15) == 0.1);
   CHECK(stairs.at(30) == doctest::Approx(0.01));
-  LinearLR scaled({1.0, 0.0, 0.5, {"lr", {}, false, 8, true}});
+  LinearLR scaled({1.0, 0.0, 0.5, {"lr", {}, false, "", 8, true}});
   scaled.resolve({50, 10}, 0.5);
   CHECK(scaled.at(2) == 0.5);
   CHECK(scaled.length() == 25);  // a fraction is one of the scaled run

@@ -140,7 +140,7 @@ TEST_CASE("a ratio moves milestones with what they are the sums of, each rounded
 
 TEST_CASE("a part has its own warm-up, and no own target") {
   SequentialLR::Options options;
-  options.schedulers = {use<LinearLR>({1.0, 0.5, 10, {"lr", {}, false, 4}}),
+  options.schedulers = {use<LinearLR>({1.0, 0.5, 10, {"lr", {}, false, "", 4}}),
                         use<ConstantLR>({0.1})};
   SequentialLR sequence(options);
   sequence.resolve({100, 10});

@@ -458,7 +458,7 @@ TEST_CASE("a schedule that follows a metric is refused by its name") {
 TEST_CASE("a relative schedule with a warm-up is exported as the numbers that it writes") {
   const TempDir dir;
   TrainerOptions options = options_for(dir);
-  options.schedulers = {use<LinearLR>({1.0, 0.0, 8, {"lr", {}, true, 4}})};
+  options.schedulers = {use<LinearLR>({1.0, 0.0, 8, {"lr", {}, true, "", 4}})};
   const std::vector<double> values = export_step(run_of(options)).schedules.at(0).at(0).values;
   const std::vector<double> expected = {0.0, 0.005, 0.01, 0.015, 0.02, 0.015, 0.01, 0.005, 0.0};
   REQUIRE(values.size() == expected.size());
