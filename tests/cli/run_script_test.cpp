@@ -61,9 +61,11 @@ class BareMachine {
 
   /// `run.sh version` without a terminal. \return its exit code
   int run() {
-    const std::string command = "PATH='" + (dir_ / "bin").string() + "' '" +
-                                (dir_ / "clone/run.sh").string() + "' version </dev/null >'" +
-                                (dir_ / "out").string() + "' 2>'" + (dir_ / "err").string() + "'";
+    // The gate's own settings, which it starts tests with, are not for this machine.
+    const std::string command = "RONDO_BUILD_DIR= RONDO_CMAKE_FLAGS= PATH='" +
+                                (dir_ / "bin").string() + "' '" + (dir_ / "clone/run.sh").string() +
+                                "' version </dev/null >'" + (dir_ / "out").string() + "' 2>'" +
+                                (dir_ / "err").string() + "'";
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
