@@ -3,7 +3,6 @@
 #include "cli/record_commands.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,8 @@
 #include "cli/text_table.h"
 #include "core/error.h"
 #include "core/glob.h"
+#include "core/json_text.h"
+#include "core/terminal.h"
 #include "record/run_charts.h"
 #include "record/run_record.h"
 
@@ -148,32 +149,14 @@ std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
   return runs;
 }
 
-std::string json_text(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<int>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
 std::string json_of(const RunRecord& run, const std::string& name) {
-  const auto json_number = [](double value) {
-    return std::isfinite(value) ? fmt::format("{}", value) : std::string("null");
-  };
   std::string metrics;
   for (const auto& [metric, points] : run.metrics) {
     const RecordPoint* best = run.best(metric);
     metrics += fmt::format(
         "{}{}:{{\"last\":{},\"step\":{}{}}}",
         metrics.empty() ? "" : ",",
-        json_text(metric),
+        json_string(metric),
         json_number(points.back().value),
         points.back().step,
         best == nullptr
@@ -182,22 +165,23 @@ std::string json_of(const RunRecord& run, const std::string& name) {
   }
   std::string config;
   for (const auto& [key, value] : run.config) {
-    config += fmt::format("{}{}:{}", config.empty() ? "" : ",", json_text(key), json_text(value));
+    config +=
+        fmt::format("{}{}:{}", config.empty() ? "" : ",", json_string(key), json_string(value));
   }
   return fmt::format(
       "{{\"name\":{},\"directory\":{},\"status\":\"{}\",\"reason\":{},\"step\":{},\"updates\":{},"
       "\"sessions\":{},\"begin\":{:.3f},\"end\":{:.3f},\"version\":{},\"metrics\":{{{}}},"
       "\"config\":{{{}}}}}\n",
-      json_text(name),
-      json_text(run.directory.string()),
+      json_string(name),
+      json_string(run.directory.string()),
       to_string(run.status),
-      json_text(run.reason),
+      json_string(run.reason),
       run.step,
       run.updates ? std::to_string(*run.updates) : "null",
       run.sessions,
       run.begin,
       run.end,
-      json_text(run.version),
+      json_string(run.version),
       metrics,
       config);
 }
@@ -270,12 +254,6 @@ int list_runs(const CommandLine& line) {
   return 0;
 }
 
-int terminal_columns() {
-  winsize size = {};
-  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
-  return is_known ? std::min<int>(size.ws_col, 160) : 80;
-}
-
 bool has_color() {
   return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
 }
@@ -316,8 +294,9 @@ int plot(const CommandLine& line) {
     std::cerr << line.output << ": written\n";
     return 0;
   }
+  const int columns = std::min(terminal_columns(STDOUT_FILENO).value_or(80), 160);
   for (const Chart& chart : charts) {
-    std::cout << braille_chart(chart.title, chart.lines, {terminal_columns(), 12}, has_color());
+    std::cout << braille_chart(chart.title, chart.lines, {columns, 12}, has_color());
   }
   return 0;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "record/svg_text.h"
+
 namespace rondo {
 
 namespace {
@@ -53,26 +55,10 @@ void mark(std::vector<std::string>& rows, size_t column, Range passed, Range ran
   }
 }
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    safe += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return safe;
-}
-
 constexpr int kWidth = 640;  // of a picture, in SVG's units
 constexpr int kHeight = 240;
 constexpr int kMargin = 40;
 constexpr int kLeft = 80;
-
-std::string svg_text(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\" text-anchor=\"{}\">{}</text>\n",
-                     x,
-                     y,
-                     anchor,
-                     escaped(text));
-}
 
 /// One picture, `top` below the beginning of the document.
 std::string svg_picture(const ScheduleCurve& curve, int top) {

@@ -1,17 +1,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "core/json_text.h"  // IWYU pragma: export
 #include "core/metric_values.h"
 
 namespace rondo {
-
-/// `text` in quotes, with what JSON does not allow escaped. Bytes beyond ASCII are kept: UTF-8.
-std::string json_string(std::string_view text);
-
-/// A number that reads back to the same bits; null when it is not finite.
-std::string json_number(double number);
 
 /// A logged value; a tensor becomes null.
 std::string json_value(const MetricValue& value);

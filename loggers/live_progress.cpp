@@ -1,6 +1,5 @@
 #include "loggers/live_progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "callbacks/core/run_plan.h"
 #include "core/process_memory.h"
 #include "core/standard_error.h"
+#include "core/terminal.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -25,13 +25,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBetweenDrawings(100);
 constexpr double kSpeedOver = 0.5;  // seconds
 constexpr size_t kMostMetrics = 4;
-
-/// Read at each drawing: the window may have been resized.
-int terminal_columns() {
-  winsize size = {};
-  const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_known ? size.ws_col - 1 : 79;
-}
+constexpr int kUsualColumns = 80;
 
 }  // namespace
 
@@ -97,7 +91,11 @@ void LiveProgress::take(const Metrics& values, int64_t update) {
 }
 
 void LiveProgress::take(const std::string& metric, double value, int64_t update) {
-  const auto better = better_of(trainer_, metric);
+  const auto [direction, is_new] = directions_.try_emplace(metric);
+  if (is_new) {
+    direction->second = better_of(trainer_, metric);
+  }
+  const std::optional<Better>& better = direction->second;
   if (!better) {
     return;  // learning rates and the like
   }
@@ -145,7 +143,8 @@ void LiveProgress::draw() {
   if (*facts_.saved < 0) {
     facts_.saved.reset();
   }
-  show_below_stderr(progress_lines(facts_, terminal_columns()));
+  const int columns = terminal_columns(STDERR_FILENO).value_or(kUsualColumns);
+  show_below_stderr(progress_lines(facts_, columns - 1));
 }
 
 }  // namespace rondo

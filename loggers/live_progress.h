@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "core/metric_values.h"
 #include "loggers/progress_block.h"
+#include "metrics/metric.h"
 
 namespace rondo {
 
@@ -43,6 +45,7 @@ class LiveProgress {
 
   const Trainer& trainer_;
   ProgressFacts facts_;
+  std::map<std::string, std::optional<Better>> directions_;  // of the metrics that were logged
   Clock::time_point drawn_;
   Clock::time_point since_;  // when what follows began
   int64_t updates_before_ = 0;

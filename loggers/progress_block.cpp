@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "record/run_charts.h"
+
 namespace rondo {
 
 namespace {
@@ -35,7 +37,7 @@ std::string run_line(const ProgressFacts& facts) {
                                  count_text(facts.update, facts.updates),
                                  facts.epoch);
   if (facts.seconds_left) {
-    text += "  " + time_text(*facts.seconds_left) + " left";
+    text += "  " + duration_text(*facts.seconds_left) + " left";
   }
   return text;
 }
@@ -90,11 +92,6 @@ std::string cut(const std::string& text, int columns) {
 }
 
 }  // namespace
-
-std::string time_text(double seconds) {
-  const int64_t whole = std::llround(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
 
 std::vector<std::string> progress_lines(const ProgressFacts& facts, int columns) {
   std::vector<std::string> lines = {run_line(facts), pass_line(facts)};

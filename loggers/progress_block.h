@@ -37,7 +37,4 @@ struct ProgressFacts {
 /// bar, metrics, speed and memory.
 std::vector<std::string> progress_lines(const ProgressFacts& facts, int columns);
 
-/// "0:01:05"
-std::string time_text(double seconds);
-
 }  // namespace rondo

@@ -5,6 +5,7 @@
 #include "callbacks/core/run_plan.h"
 #include "core/registry.h"
 #include "core/standard_error.h"
+#include "record/run_charts.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -67,7 +68,8 @@ void ProgressLogger::print_train(Trainer& trainer) {
                       rate_text(static_cast<double>(samples_) / seconds),
                       rate_text(static_cast<double>(total_samples_) / train_seconds_));
   if (const double share = state.plan->elapsed_share(state.timestamp); share > 0.0) {
-    line += ", TimeRemaining=" + time_text(state.timestamp.total_seconds * (1.0 - share) / share);
+    line +=
+        ", TimeRemaining=" + duration_text(state.timestamp.total_seconds * (1.0 - share) / share);
   }
   if (!live_) {
     print(line);

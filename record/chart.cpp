@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "record/svg_text.h"
+
 namespace rondo {
 
 namespace {
@@ -155,28 +157,12 @@ std::string legend(const std::vector<ChartLine>& lines, bool has_color) {
 
 constexpr int kLabel = 10;  // columns of the scale
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    safe += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return safe;
-}
-
 constexpr double kWidth = 720;  // of a picture, in SVG's units
 constexpr double kHeight = 260;
 constexpr double kMargin = 40;
 constexpr double kLeft = 80;
 constexpr const char* kSvgColors[] = {
     "#1f77b4", "#d95f02", "#7b3294", "#1b9e77", "#a6761d", "#c2185b"};
-
-std::string svg_text(double x, double y, const char* anchor, const std::string& text) {
-  return fmt::format("<text x=\"{:.6g}\" y=\"{:.6g}\" text-anchor=\"{}\">{}</text>\n",
-                     x,
-                     y,
-                     anchor,
-                     escaped(text));
-}
 
 std::string svg_line(const ChartLine& line,
                      const Ranges& ranges,
@@ -212,11 +198,11 @@ std::string svg_picture(const Chart& chart, double top) {
   for (size_t i = 0; i < chart.lines.size(); ++i) {
     const char* const color = kSvgColors[i % 6];
     text += svg_line(chart.lines[i], ranges, bottom, color);
-    text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"{}\">{}</text>\n",
-                        kWidth - kMargin,
-                        top + kMargin + 14.0 * static_cast<double>(i),
-                        color,
-                        escaped(chart.lines[i].name));
+    text += svg_text(kWidth - kMargin,
+                     top + kMargin + 14.0 * static_cast<double>(i),
+                     "end",
+                     chart.lines[i].name,
+                     color);
   }
   return text + svg_text(kLeft - 6, top + kMargin + 4, "end", number(ranges.y.most)) +
          svg_text(kLeft - 6, bottom + 4, "end", number(ranges.y.least)) +

@@ -5,11 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <algorithm>
 
 #include "callbacks/core/precision_speed.h"
 #include "core/error.h"

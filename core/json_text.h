@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rondo {
+
+/// `text` in quotes, with what JSON does not allow escaped. Bytes beyond ASCII are kept: UTF-8.
+std::string json_string(std::string_view text);
+
+/// A number that reads back to the same bits; null when it is not finite.
+std::string json_number(double number);
+
+}  // namespace rondo
