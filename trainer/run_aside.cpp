@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "callbacks/builtin/notification.h"
+#include "distributed/single_process.h"
 
 namespace rondo {
 
@@ -45,6 +46,7 @@ TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path
   options.loggers.clear();
   options.logging.log_level = "error";
   options.autorestart = {};
+  options.communicator = std::make_shared<SingleProcess>();
   leave_out(options, is_notification);
   return options;
 }

@@ -25,7 +25,7 @@ class ScratchDirectory {
 };
 
 /// The run in a directory of its own: no checkpoint is written, and none read that is not named; no
-/// logger is told, nobody is notified, and it is not started again.
+/// logger is told, nobody is notified, it is not started again, and no other rank takes part.
 TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path& directory);
 
 /// Puts a callback without hooks in the place of each that `is_left_out`. Of the global ones those

@@ -12,6 +12,7 @@
 #include "core/metric_values.h"
 #include "core/timestamp.h"
 #include "data/data_executor.h"
+#include "distributed/communicator.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "optim/scheduler.h"
@@ -23,6 +24,7 @@ class RunPlan;
 /// What a run consists of and what changes while it goes. Each field is filled by the core callback
 /// named beside it; everybody else reads.
 struct State {
+  std::shared_ptr<Communicator> communicator;          // the Trainer: its ranks, never null
   std::unique_ptr<Backend> backend;                    // slot backend
   std::unique_ptr<Model> model;                        // slot model
   std::vector<std::unique_ptr<Optimizer>> optimizers;  // slot optimizer; none: evaluation only
@@ -49,6 +51,9 @@ struct State {
   Metrics last_metrics;      // the newest value of each metric that was logged
 
   int64_t global_step() const { return timestamp.update; }
+
+  /// Whether this process writes files, logs and progress: rank 0 alone does.
+  bool writes() const { return communicator->rank() == 0; }
 
   /// The optimizer of that name; "" for the only one.
   /// \throws UsageError  when there is none, or when "" could mean several

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "callbacks/core/checkpoint_callback.h"
@@ -15,6 +16,7 @@
 #include "callbacks/core/schedulers_callback.h"
 #include "callbacks/core/sparsity_callback.h"
 #include "core/error.h"
+#include "distributed/single_process.h"
 #include "loops/fit_run.h"
 #include "loops/predict.h"
 #include "loops/train_step.h"
@@ -44,11 +46,16 @@ void require_complete(const TrainerOptions& options) {
   }
 }
 
+std::shared_ptr<Communicator> connect(const TrainerOptions& options) {
+  return options.communicator ? options.communicator : std::make_shared<SingleProcess>();
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, TextLog log)
     : options_(std::move(options)), log_(std::move(log)), hook_calls_(*this), metric_log_(*this) {
   require_complete(options_);
+  state_.communicator = connect(options_);
   build_callbacks();
   call(hooks::pre_setup);
   call(hooks::setup);

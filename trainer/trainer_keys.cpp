@@ -7,6 +7,7 @@
 #include "core/options.h"
 #include "core/registry.h"
 #include "trainer/component_options.h"
+#include "trainer/distributed_keys.h"
 #include "trainer/run_config.h"
 #include "trainer/sparsity_keys.h"
 
@@ -402,8 +403,9 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
               &TrainerOptions::train_metrics,
               ComponentListOption<Metric>(registries.metrics),
               "what is measured of the training batches between two log steps")
-      .table("backend", &TrainerOptions::backend, backend_keys(), "how and where steps run")
-      .table("precision",
+      .table("backend", &TrainerOptions::backend, backend_keys(), "how and where steps run");
+  keys.add(distributed_key());
+  keys.table("precision",
              &TrainerOptions::precision,
              precision_keys(),
              "number format and clipping of gradients");

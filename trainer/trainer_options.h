@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "callbacks/core/loop.h"
 #include "callbacks/core/precision_options.h"
 #include "core/factory.h"
+#include "distributed/communicator.h"
+#include "distributed/distributed_options.h"
 #include "loggers/logger.h"
 #include "loops/train_step.h"
 #include "metrics/metric.h"
@@ -51,6 +54,7 @@ struct TrainerOptions {
   std::vector<Factory<Metric>> metrics = {};        ///< of validations, beside the model's own
   std::vector<Factory<Metric>> train_metrics = {};  ///< of training, logged at log steps
   BackendOptions backend = {};
+  std::optional<DistributedOptions> distributed = {};  ///< absent: one process, unless launched
   PrecisionOptions precision = {};
   SparsityOptions sparsity = {};
   LoopOptions loop = {};
@@ -64,6 +68,8 @@ struct TrainerOptions {
       {};  ///< core callbacks replaced by slot name
   bool (*leaves_out)(const Callback&) =
       nullptr;  ///< which global callbacks are not called; of runs that are trained aside
+  std::shared_ptr<Communicator> communicator =
+      {};  ///< the ranks, where they are connected already; null: as the environment says
   UntrainedWeights untrained = UntrainedWeights::Warn;  ///< the command line refuses them
 
   std::string config_text =
