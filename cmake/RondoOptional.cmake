@@ -1,31 +1,33 @@
-# Readers of formats whose libraries rondo can do without. RONDO_WITH_<NAME> is AUTO (built where the
-# library is found), ON (an error where it is not) or OFF. A reader is one source file of
-# data/optional/; where it is not built, no_<name>.cpp takes its place, and using it is an error that
-# names package and option.
+# What rondo can do without, each with libraries of its own. RONDO_WITH_<NAME> is AUTO (built where the
+# libraries are found), ON (an error where they are not) or OFF. Such a part is source files of the
+# folder optional/ of what uses it; where it is not built, no_<name>.cpp takes their place, and using it
+# is an error that names package and option.
 
-# rondo_optional(<NAME> <reader> <pkg-config module> <Debian package>)
-# Only the reader's file sees the library's headers, so that nothing else is built again with it.
-function(rondo_optional name reader module package)
-  set(RONDO_WITH_${name} AUTO CACHE STRING "Read ${name} files (${package}): AUTO, ON or OFF")
+# rondo_optional(<NAME> <folder> <Debian packages> MODULES <pkg-config modules> SOURCES <names>)
+# Only these files see the libraries' headers, so that nothing else is built again with them.
+function(rondo_optional name folder packages)
+  cmake_parse_arguments(PARSE_ARGV 3 part "" "" "MODULES;SOURCES")
+  set(RONDO_WITH_${name} AUTO CACHE STRING "Build what ${packages} is for: AUTO, ON or OFF")
   set_property(CACHE RONDO_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
   set(found OFF)
   if(NOT RONDO_WITH_${name} STREQUAL OFF AND PkgConfig_FOUND)
-    pkg_check_modules(RONDO_${name} QUIET ${module})
+    pkg_check_modules(RONDO_${name} QUIET ${part_MODULES})
     set(found ${RONDO_${name}_FOUND})
   endif()
-  set(source ${PROJECT_SOURCE_DIR}/data/optional/${reader}.cpp)
   if(found)
-    rondo_see_optional(${name} ${source})
+    foreach(source IN LISTS part_SOURCES)
+      rondo_see_optional(${name} ${PROJECT_SOURCE_DIR}/${folder}/${source}.cpp)
+      target_sources(rondo PRIVATE ${PROJECT_SOURCE_DIR}/${folder}/${source}.cpp)
+    endforeach()
     target_link_libraries(rondo PRIVATE ${RONDO_${name}_LINK_LIBRARIES})
   elseif(RONDO_WITH_${name} STREQUAL "ON")
     message(FATAL_ERROR
-      "RONDO_WITH_${name} is ON, but ${module} was not found: install ${package} and pkg-config")
+      "RONDO_WITH_${name} is ON, but ${part_MODULES} was not found: install ${packages} and pkg-config")
   else()
     string(TOLOWER ${name} lower)
-    set(source ${PROJECT_SOURCE_DIR}/data/optional/no_${lower}.cpp)
-    message(STATUS "No ${name} files: ${package} was not found, or RONDO_WITH_${name} is OFF")
+    target_sources(rondo PRIVATE ${PROJECT_SOURCE_DIR}/${folder}/no_${lower}.cpp)
+    message(STATUS "Without ${name}: ${packages} was not found, or RONDO_WITH_${name} is OFF")
   endif()
-  target_sources(rondo PRIVATE ${source})
   set(RONDO_HAS_${name} ${found} PARENT_SCOPE)
   set(RONDO_${name}_LINK_LIBRARIES ${RONDO_${name}_LINK_LIBRARIES} PARENT_SCOPE)  # for tests, which write files
 endfunction()
@@ -40,6 +42,8 @@ function(rondo_see_optional name source)
 endfunction()
 
 find_package(PkgConfig QUIET)
-rondo_optional(HDF5 hdf5_file hdf5 libhdf5-dev)
-rondo_optional(SQLITE sqlite_rows sqlite3 libsqlite3-dev)
-rondo_optional(WEBP webp_codec libwebp libwebp-dev)
+rondo_optional(HDF5 data/optional libhdf5-dev MODULES hdf5 SOURCES hdf5_file)
+rondo_optional(SQLITE data/optional libsqlite3-dev MODULES sqlite3 SOURCES sqlite_rows)
+rondo_optional(WEBP data/optional libwebp-dev MODULES libwebp SOURCES webp_codec)
+rondo_optional(CURL remote/optional "libcurl4-openssl-dev and libssl-dev" MODULES libcurl libcrypto
+  SOURCES curl_transport openssl_digests)
