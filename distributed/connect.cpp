@@ -1,0 +1,86 @@
+#include "distributed/connect.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "core/error.h"
+#include "distributed/internal/key_store.h"
+#include "distributed/internal/meeting.h"
+#include "distributed/single_process.h"
+
+namespace rondo {
+
+namespace {
+
+/// The store of this process's run, which is one, as its environment is, and stays: a rank that
+/// comes to the next phase of a run early would otherwise find the one of the phase before.
+const KeyStore& store_of_process(const LaunchEnvironment& environment,
+                                 std::chrono::milliseconds timeout) {
+  static const auto* const store = new KeyStore(environment, timeout);
+  return *store;
+}
+
+/// All ranks connect in the same order.
+KeyStore next_store(const LaunchEnvironment& environment, const DistributedOptions& options) {
+  static int connections = 0;
+  return store_of_process(environment, timeout_of(options))
+      .below(fmt::format("connection_{}/", ++connections));
+}
+
+}  // namespace
+
+void require_divides(int world_size, const DistributedOptions& options) {
+  const int64_t parts = options.virtual_ranks.value_or(world_size);
+  const bool is_power_of_two = (world_size & (world_size - 1)) == 0;
+  if (is_power_of_two && parts % world_size == 0) {
+    return;
+  }
+  std::vector<int64_t> fitting;
+  const int64_t most = options.virtual_ranks.value_or(2 * static_cast<int64_t>(world_size));
+  for (int64_t ranks = 1; ranks <= most; ranks *= 2) {
+    fitting.push_back(ranks);
+  }
+  throw UsageError(
+      fmt::format("{} ranks cannot share {} evenly: start {} of them",
+                  world_size,
+                  options.virtual_ranks
+                      ? fmt::format("the {} virtual ranks of distributed.virtual_ranks", parts)
+                      : "an update",
+                  fmt::join(fitting, ", ")));
+}
+
+std::shared_ptr<Communicator> connect_ranks(const LaunchEnvironment& environment,
+                                            const DistributedOptions& options,
+                                            const TextLog& log) {
+  require_divides(environment.world_size, options);
+  if (environment.world_size == 1) {
+    return std::make_shared<SingleProcess>();
+  }
+  const KeyStore store = next_store(environment, options);
+  return meet_ranks(environment, options, store, log);
+}
+
+std::shared_ptr<Communicator> connect_ranks(const std::optional<DistributedOptions>& options,
+                                            const TextLog& log) {
+  const auto environment =
+      read_launch_environment([](const char* name) { return std::getenv(name); });
+  if (!environment || environment->world_size == 1) {
+    return std::make_shared<SingleProcess>();
+  }
+  if (!options && !environment->is_rondo_launch()) {
+    throw UsageError(fmt::format(
+        "{} started this process as rank {} of {}, but the run does not say that it takes several: "
+        "add the table [trainer.init.distributed] to its file (TrainerOptions::distributed in "
+        "code), or start it with `rondo launch -n {}`",
+        environment->launcher,
+        environment->rank,
+        environment->world_size,
+        environment->world_size));
+  }
+  return connect_ranks(*environment, options.value_or(DistributedOptions{}), log);
+}
+
+}  // namespace rondo
