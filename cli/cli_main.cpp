@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/rank_launcher.h"
 #include "cli/record_commands.h"
 #include "cli/signal_handlers.h"
 #include "core/error.h"
@@ -48,6 +49,8 @@ int run(const CommandLine& line, Registries& registries) {
       break;  // parse_command_line answers these
     case Command::Version:
       return run_version(line, registries);
+    case Command::Launch:
+      return launch_ranks(line, "/proc/self/exe");
     case Command::Runs:
     case Command::Plot:
     case Command::Diff:

@@ -7,6 +7,7 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "cli/command_help.h"
 #include "cli/completion.h"
@@ -42,6 +43,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"runs", Command::Runs},
                                      {"plot", Command::Plot},
                                      {"diff", Command::Diff},
+                                     {"launch", Command::Launch},
                                      {"version", Command::Version}};
 
 constexpr const char* kExitCodes =
@@ -315,6 +317,34 @@ void add_diff(CLI::App& root, CommandLine& line) {
       2);
 }
 
+void add_launch(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "launch", "Run a command in several processes that train together, the ranks");
+  add_count(app, "-n,--ranks", line.ranks, "Ranks of this host");
+  add_count(app, "--nodes", line.nodes, "Hosts, each of which runs this command");
+  add_count(app, "--node-rank", line.node_rank, "Number of this host, from 0", 0).default_str("");
+  app.add_option("--master-addr", line.master_addr, "Name or address of host 0")->type_name("HOST");
+  add_count(app, "--master-port", line.master_port, "Free port of host 0, the same on all hosts")
+      .default_str("");
+  app.add_option(
+         "--log-dir", line.log_dir, "Directory for the output of ranks (default: temporary)")
+      ->type_name("DIR");
+  add_count(app,
+            "--max-restarts",
+            line.max_restarts,
+            "Start all ranks again when one fails, at most this many times",
+            0);
+  add_count(app,
+            "--min-ranks",
+            line.min_ranks,
+            "When a restart fails too, continue with half the ranks, and no fewer than this")
+      .default_str("");
+  app.prefix_command();
+  app.footer(
+      "After the options follows what to run: a command of rondo, such as `fit run.toml`, or "
+      "another\nprogram with its arguments. The exit code is that of the rank that failed first.");
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
@@ -339,6 +369,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_runs(root, line);
   add_plot(root, line);
   add_diff(root, line);
+  add_launch(root, line);
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }
 
@@ -460,7 +491,31 @@ void describe_program(CLI::App& root) {
   root.footer("`rondo COMMAND --help` explains a command.");
 }
 
+/// What follows the options of `launch` is checked before any rank starts.
+std::variant<CommandLine, Exit> launch_line(const CLI::App& root, CommandLine line) {
+  const CLI::App& launch = *root.get_subcommand("launch");
+  line.files = launch.remaining();
+  if (!line.files.empty() && is_option(line.files.front())) {
+    return usage_error("rondo launch", unexpected_argument(launch));
+  }
+  if (!line.files.empty() && is_command(line.files.front())) {
+    std::vector<const char*> arguments = {"rondo"};
+    for (const std::string& word : line.files) {
+      arguments.push_back(word.c_str());
+    }
+    const auto parsed = parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+    if (const Exit* const exit = std::get_if<Exit>(&parsed)) {
+      return *exit;
+    }
+  }
+  return line;
+}
+
 }  // namespace
+
+bool is_command(std::string_view name) {
+  return find_command(name) != nullptr;
+}
 
 std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* argv) {
   CommandLine line;
@@ -491,6 +546,9 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
     return usage_error("rondo", "the command must come first");
   }
   line.command = named->command;
+  if (line.command == Command::Launch) {
+    return launch_line(root, std::move(line));
+  }
   switch (line.command) {
     case Command::Completion:
       return Exit{0, completion(line.shell, help_of(root)), false};

@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "cli/command_line.h"
+#include "cli/rank_launcher.h"
 #include "cli/record_commands.h"
 #include "core/openblas_core.h"
 
@@ -114,6 +115,10 @@ int main(int argc, char** argv) {
   calm_openmp();
   prefer_openmp_blas();
   name_processor_to_openblas();
+  if (const auto& line = std::get<rondo::CommandLine>(parsed);
+      line.command == rondo::Command::Launch) {
+    return rondo::launch_ranks(line, engine.string());
+  }
   ::execv(engine.c_str(), argv);
   std::cerr << fmt::format("rondo: cannot run {}: {}\n", engine.string(), std::strerror(errno));
   return 1;
