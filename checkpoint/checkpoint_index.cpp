@@ -268,6 +268,14 @@ std::string CheckpointIndex::entry_of(const fs::path& checkpoint) const {
   return (is_inside ? relative : path).string();
 }
 
+std::string index_text(const std::vector<std::string>& checkpoints) {
+  return list_text(kCheckpoints, checkpoints);
+}
+
+std::vector<std::string> checkpoints_in_index(const fs::path& file, const std::string& text) {
+  return entries_of(file, parse_index(file, text), kCheckpoints);
+}
+
 bool is_same_path(const fs::path& a, const fs::path& b) {
   return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
 }

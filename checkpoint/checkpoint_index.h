@@ -90,6 +90,16 @@ class CheckpointIndex {
   std::filesystem::path root_;
 };
 
+/// The text of an index that lists these entries. \throws CheckpointError  for one that is not
+/// UTF-8
+std::string index_text(const std::vector<std::string>& checkpoints);
+
+/// The entries that an index lists, none of them read as a path.
+/// \param file  named in errors
+/// \throws CheckpointError  when it is no index
+std::vector<std::string> checkpoints_in_index(const std::filesystem::path& file,
+                                              const std::string& text);
+
 /// True for two spellings of one path; links are not followed.
 bool is_same_path(const std::filesystem::path& a, const std::filesystem::path& b);
 

@@ -48,7 +48,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
 
 constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 failed, 2 bad usage or config, 3 finished but some checkpoints were\n"
-    "skipped, 129, 130 and 143 stopped by SIGHUP, Ctrl-C and SIGTERM.";
+    "skipped or not uploaded, 129, 130 and 143 stopped by SIGHUP, Ctrl-C and SIGTERM.";
 
 Exit usage_error(std::string_view program, std::string_view what) {
   return {kUsageError, fmt::format("{0}: {1}\nSee `{0} --help`.\n", program, what), true};

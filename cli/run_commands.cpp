@@ -22,6 +22,8 @@ namespace rondo {
 
 namespace {
 
+constexpr int kSomeSkipped = 3;  // done, but some checkpoints are not where they should be
+
 bool has_scope(const std::string& name, const std::vector<std::string>& scopes) {
   return std::any_of(scopes.begin(), scopes.end(), [&](const std::string& scope) {
     return name.rfind(scope + "/", 0) == 0;
@@ -62,6 +64,9 @@ void print_summary(const FitResult& result, const std::vector<std::string>& vali
   if (result.saves.failed > 0) {
     text += fmt::format("; {} SAVES FAILED, see the log", result.saves.failed);
   }
+  if (result.saves.not_uploaded > 0) {
+    text += fmt::format("; {} CHECKPOINTS NOT UPLOADED, see the log", result.saves.not_uploaded);
+  }
   if (result.last_checkpoint) {
     text += "; checkpoint " + result.last_checkpoint->string();
   }
@@ -99,7 +104,8 @@ std::string json_of(const FitResult& result) {
   }
   return fmt::format(
       "{{\"steps\": {}, \"steps_now\": {}, \"seconds\": {:.3f}, \"steps_per_s\": {:.3f}, "
-      "\"already_done\": {}, \"saves\": {}, \"failed_saves\": {}, \"save_pause_s\": {:.6f}, "
+      "\"already_done\": {}, \"saves\": {}, \"failed_saves\": {}, \"not_uploaded\": {}, "
+      "\"save_pause_s\": {:.6f}, "
       "\"eager_steps\": [{}], \"metrics\": {{{}}}, \"artifact_dir\": {}, "
       "\"last_checkpoint\": {}}}",
       result.steps,
@@ -109,6 +115,7 @@ std::string json_of(const FitResult& result) {
       result.was_already_done,
       result.saves.written,
       result.saves.failed,
+      result.saves.not_uploaded,
       result.saves.pause_s,
       fmt::join(eager, ", "),
       json_members(result.metrics),
@@ -201,7 +208,8 @@ PhaseEnd fit_once(const RunConfig& run) {
   const StopOnSignal signals(trainer);
   const FitResult result = trainer.fit(run.fit->train, run.fit->val, run.fit->from);
   print_summary(result, validations_of(trainer, run.fit->val));
-  return {signals.exit_code(), json_of(result)};
+  const bool lacks_some = signals.exit_code() == 0 && result.saves.not_uploaded > 0;
+  return {lacks_some ? kSomeSkipped : signals.exit_code(), json_of(result)};
 }
 
 /// The checkpoint that was published last; none when there is none.
@@ -243,7 +251,6 @@ int exit_code_of(const ValidationTable& table) {
   if (table.skipped.empty()) {
     return 0;
   }
-  constexpr int kSomeSkipped = 3;
   return table.rows.empty() ? 1 : kSomeSkipped;
 }
 

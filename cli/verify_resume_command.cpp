@@ -117,6 +117,7 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   checkpoint.save_final_checkpoint = true;
   checkpoint.autoload_last_checkpoint = true;
   checkpoint.checkpoint_root.clear();
+  checkpoint.remote.clear();
   checkpoint.checkpoint_name =
       CheckpointOptions{}.checkpoint_name;  // names may have clocks in them
   // Each process goes on from the newest checkpoint, the first one from what the run is told.

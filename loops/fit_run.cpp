@@ -232,6 +232,7 @@ FitResult FitRun::result() const {
   result.stop_reason = stop_reason_;
   result.saves = {state.saves.written - saves_before_.written,
                   state.saves.failed - saves_before_.failed,
+                  state.saves.not_uploaded - saves_before_.not_uploaded,
                   state.saves.pause_s - saves_before_.pause_s};
   result.eager_steps = state.backend->eager_steps();
   result.metrics = state.last_metrics;

@@ -8,11 +8,13 @@
 #include <set>
 #include <utility>
 
+#include "callbacks/core/fetched_checkpoint.h"
 #include "callbacks/core/validation_callback.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/glob.h"
 #include "loops/validation_run.h"
+#include "remote/remote_address.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -67,6 +69,14 @@ void drop_links(Paths& found) {
     return fs::is_symlink(path, gone) && files.count(fs::canonical(path, gone)) > 0;
   };
   found.erase(std::remove_if(found.begin(), found.end(), is_known), found.end());
+}
+
+void require_some(bool are_there, const std::string& glob) {
+  if (!are_there) {
+    throw IoError(
+        fmt::format("no checkpoint matches \"{}\" (wildcards stand in the last part only)", glob),
+        0);
+  }
 }
 
 /// Runs every loader with the model as it is.
@@ -210,6 +220,12 @@ Paths matching_checkpoints(const std::vector<std::string>& globs, const Checkpoi
   Paths found;
   std::error_code gone;  // a run may delete what was listed
   for (const std::string& glob : globs) {
+    if (is_remote(glob)) {
+      const std::vector<std::string> addresses = matching_addresses(glob);
+      require_some(!addresses.empty(), glob);
+      found.insert(found.end(), addresses.begin(), addresses.end());
+      continue;
+    }
     const fs::path pattern(glob);
     const fs::path directory = pattern.has_parent_path() ? pattern.parent_path() : fs::path(".");
     const size_t before = found.size();
@@ -219,11 +235,7 @@ Paths matching_checkpoints(const std::vector<std::string>& globs, const Checkpoi
         found.push_back(pattern.has_parent_path() ? directory / name : fs::path(name));
       }
     }
-    if (found.size() == before) {
-      throw IoError(
-          fmt::format("no checkpoint matches \"{}\" (wildcards stand in the last part only)", glob),
-          0);
-    }
+    require_some(found.size() > before, glob);
   }
   drop_links(found);
   std::stable_sort(found.begin(), found.end(), [&](const fs::path& a, const fs::path& b) {

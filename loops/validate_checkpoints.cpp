@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "callbacks/core/checkpoint_callback.h"
-#include "checkpoint/checkpoint_file.h"
+#include "callbacks/core/fetched_checkpoint.h"
 #include "checkpoint/foreign_state.h"
 #include "core/error.h"
 #include "data/data_dir.h"
@@ -112,11 +112,14 @@ class CheckpointEvaluation {
     return !is_asked || (step >= options_.since && step % options_.every == 0);
   }
 
-  static std::future<StateDict> read_ahead(const Paths& paths, size_t i) {
+  std::future<StateDict> read_ahead(const Paths& paths, size_t i) const {
     if (i >= paths.size()) {
       return {};
     }
-    return std::async(std::launch::async, [path = paths[i]] { return read_checkpoint(path); });
+    return std::async(std::launch::async,
+                      [path = paths[i], scratch = trainer_.options().model_dir] {
+                        return read_named_checkpoint(path, scratch);
+                      });
   }
 
   void evaluate(const fs::path& path, std::future<StateDict>& read) {

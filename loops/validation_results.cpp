@@ -15,6 +15,7 @@
 #include "core/file_system.h"
 #include "core/json.h"
 #include "core/json_reader.h"
+#include "remote/remote_address.h"
 
 namespace rondo {
 
@@ -99,6 +100,9 @@ void ValidationResults::read() {
 }
 
 std::string ValidationResults::key_of(const fs::path& checkpoint) const {
+  if (is_remote(checkpoint.string())) {
+    return fmt::format("an object, loaders {}, config {}", loaders_, config_);
+  }
   struct stat status = {};
   if (::stat(checkpoint.c_str(), &status) != 0) {
     return "";

@@ -42,6 +42,7 @@ TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path
   options.checkpoint.save_final_checkpoint = false;
   options.checkpoint.save_initial_checkpoint = false;
   options.checkpoint.checkpoint_root.clear();
+  options.checkpoint.remote.clear();
   options.checkpoint.autoload_last_checkpoint = false;
   options.loggers.clear();
   options.logging.log_level = "error";

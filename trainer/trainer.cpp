@@ -27,6 +27,14 @@ namespace rondo {
 
 namespace {
 
+void require_whole_step(const State& state) {
+  if (state.backend->is_in_step()) {
+    throw UsageError(
+        "save_checkpoint was called inside a step; call it from a host hook or a step closure, and "
+        "between two pieces of a step after FitRun::finish_step, or request_save");
+  }
+}
+
 void require_complete(const TrainerOptions& options) {
   if (options.model_dir.empty()) {
     throw UsageError(
@@ -170,12 +178,13 @@ ValidationTable Trainer::validate_all_indexed(const Loaders& loaders,
 }
 
 std::filesystem::path Trainer::save_checkpoint() {
-  if (state_.backend->is_in_step()) {
-    throw UsageError(
-        "save_checkpoint was called inside a step; call it from a host hook or a step closure, and "
-        "between two pieces of a step after FitRun::finish_step, or request_save");
-  }
+  require_whole_step(state_);
   return slot<CheckpointCallback>().save(*this);
+}
+
+std::filesystem::path Trainer::save_checkpoint(const std::filesystem::path& file) {
+  require_whole_step(state_);
+  return slot<CheckpointCallback>().save_as(*this, file);
 }
 
 void Trainer::load_checkpoint(const LoadFrom& from) {

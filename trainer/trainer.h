@@ -93,6 +93,11 @@ class Trainer {
   /// \throws HookError  when a callback failed
   std::filesystem::path save_checkpoint();
 
+  /// The same into a file of that name, which no index lists, no callback hears of and nothing
+  /// deletes; an existing one is replaced. \param file  a path from the directory of the
+  /// checkpoints, or an address such as "s3://bucket/best.pt" \return where it is
+  std::filesystem::path save_checkpoint(const std::filesystem::path& file);
+
   /// Loads now.
   /// \throws UsageError  inside a step, or while a fit goes on
   /// \throws CheckpointError, IoError  when the file or the index cannot be read

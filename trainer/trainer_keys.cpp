@@ -337,6 +337,27 @@ KeyTable<CheckpointOptions> checkpoint_keys() {
            &CheckpointOptions::on_error,
            one_of({"fail", "warn"}),
            "what a save that fails does to the run")
+      .key("remote",
+           &CheckpointOptions::remote,
+           "address that gets a copy of each checkpoint, such as s3://bucket/run; empty: none")
+      .key("upload_retries",
+           &CheckpointOptions::upload_retries,
+           at_least(0),
+           "how often a request of an upload is tried again, with longer and longer waits")
+      .key("remote_keep",
+           &CheckpointOptions::remote_keep,
+           one_of({"same", "all"}),
+           "same: what is deleted here is deleted there; all: it stays there")
+      .key("upload_timeout",
+           &CheckpointOptions::upload_timeout,
+           at_least(0),
+           "seconds that the end of a fit waits for uploads")
+      .key("save_weights_only",
+           &CheckpointOptions::save_weights_only,
+           "save the model alone, which no run resumes from")
+      .key("save_ignore_keys",
+           &CheckpointOptions::save_ignore_keys,
+           "globs of entries that are not saved, such as optimizer")
       .key("require_finite",
            &CheckpointOptions::require_finite,
            "end the run instead of saving weights that are NaN or infinite")

@@ -7,6 +7,7 @@
 #include "backends/numeric_environment.h"
 #include "callbacks/callback_states.h"
 #include "callbacks/cleanup.h"
+#include "callbacks/core/checkpoint_uploads.h"
 #include "callbacks/core/run_plan.h"
 #include "callbacks/hooks.h"
 #include "checkpoint/background_save.h"
@@ -14,10 +15,12 @@
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
 #include "checkpoint/latest_link.h"
+#include "checkpoint/partial_state.h"
 #include "checkpoint/temporary_files.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "core/version.h"
+#include "remote/remote_address.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -64,6 +67,16 @@ bool is_about_files(const std::exception_ptr& error) {
   }
 }
 
+/// A file for a moment.
+struct RemovedAtEnd {
+  fs::path path;
+
+  ~RemovedAtEnd() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+};
+
 /// The last name in the path, also of "a/" and ".".
 std::string directory_name(const fs::path& directory) {
   const fs::path path = fs::absolute(directory).lexically_normal();
@@ -84,6 +97,25 @@ void CheckpointCallback::check(const CheckpointOptions& options) {
     throw UsageError(fmt::format("checkpoint.on_error: expected \"fail\" or \"warn\", got \"{}\"",
                                  options.on_error));
   }
+  if (options.remote_keep != "same" && options.remote_keep != "all") {
+    throw UsageError(fmt::format("checkpoint.remote_keep: expected \"same\" or \"all\", got \"{}\"",
+                                 options.remote_keep));
+  }
+  if (options.upload_retries < 0 || options.upload_timeout < 0) {
+    throw UsageError(fmt::format(
+        "checkpoint: expected upload_retries >= 0 and upload_timeout >= 0, got {} and {}",
+        options.upload_retries,
+        options.upload_timeout));
+  }
+  if (!options.remote.empty()) {
+    const std::string scheme = parse_remote_address(options.remote).scheme;
+    if (scheme == "http" || scheme == "https") {
+      throw UsageError(
+          "checkpoint.remote: rondo only reads from web servers; a server that speaks S3's "
+          "protocol "
+          "is s3://bucket/prefix with AWS_ENDPOINT_URL");
+    }
+  }
   for (const auto& pair : options.load.rename) {
     if (pair.size() != 2) {
       throw UsageError(
@@ -95,7 +127,8 @@ void CheckpointCallback::check(const CheckpointOptions& options) {
 CheckpointCallback::CheckpointCallback() : CheckpointCallback(Options{}) {}
 
 CheckpointCallback::CheckpointCallback(const Options& options)
-    : files_(options.files ? options.files : real_file_system()) {}
+    : files_(options.files ? options.files : real_file_system()),
+      open_remote_(options.open_remote ? options.open_remote : open_remote_store) {}
 
 CheckpointCallback::~CheckpointCallback() = default;
 
@@ -122,6 +155,16 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
   remove_stale_latest_links(*files_, options_.checkpoint_root);
   index_ = std::make_unique<CheckpointIndex>(
       files_, trainer.options().model_dir, *name_, options_.checkpoint_root);
+  if (!options_.remote.empty()) {
+    CheckpointUploads::Options uploads;
+    uploads.address = options_.remote;
+    uploads.name = *name_;
+    uploads.settings.retry.retries = options_.upload_retries;
+    uploads.keeps_all = options_.remote_keep == "all";
+    uploads.root = options_.checkpoint_root;
+    uploads.delete_here = [this](const fs::path& path) { delete_here(path); };
+    uploads_ = std::make_unique<CheckpointUploads>(open_remote_, std::move(uploads));
+  }
   background_ = std::make_unique<BackgroundSave>(files_);
 }
 
@@ -131,8 +174,14 @@ void CheckpointCallback::post_setup(Trainer& trainer) {
 
 void CheckpointCallback::on_enter_fit(
     Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
+  is_in_fit_ = true;
+  cleanup.push([this](const std::exception_ptr&) { is_in_fit_ = false; });
   for (const fs::path& vanished : index_->drop_vanished()) {
     trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
+  }
+  if (uploads_) {
+    uploads_->begin(indexed());
+    cleanup.push([this, &trainer](const std::exception_ptr&) { finish_uploads(trainer); });
   }
   cleanup.push([this, &trainer](const std::exception_ptr& error) {
     try {
@@ -165,6 +214,7 @@ void CheckpointCallback::on_train_batch_end(
     return;
   }
   settle(trainer, /*waits=*/false);
+  log_uploads(trainer);
   const bool falls_due =
       saves_in_between() &&
       crosses(options_.steps, state.previous, state.timestamp, state.plan->length());
@@ -278,9 +328,27 @@ void CheckpointCallback::fail_save(Trainer& trainer, const std::exception_ptr& e
                                   last ? last->string() : "none"));
 }
 
-void CheckpointCallback::publish(const fs::path& path) const {
+void CheckpointCallback::publish(const fs::path& path) {
   index_->append(path);
   update_latest_link(*files_, path);
+  if (uploads_ && uploads_->is_running()) {
+    uploads_->upload(path);
+  }
+}
+
+void CheckpointCallback::log_uploads(Trainer& trainer) {
+  if (!uploads_) {
+    return;
+  }
+  for (const CheckpointUploads::Event& event : uploads_->take_events()) {
+    event.is_warning ? trainer.log().warning(event.text) : trainer.log().info(event.text);
+  }
+}
+
+void CheckpointCallback::finish_uploads(Trainer& trainer) {
+  trainer.state().saves.not_uploaded +=
+      uploads_->finish(std::chrono::seconds(options_.upload_timeout));
+  log_uploads(trainer);
 }
 
 NewName CheckpointCallback::new_name(const Trainer& trainer) const {
@@ -318,10 +386,46 @@ StateDict CheckpointCallback::gather(Trainer& trainer) {
                       {"environment", to_state(current_environment())},
                       {"config", trainer.options().config_text}});
   trainer.call(hooks::postprocess_checkpoint, state);
-  return state;
+  return without_ignored(std::move(state));
+}
+
+StateDict CheckpointCallback::without_ignored(StateDict state) const {
+  if (!options_.save_weights_only && options_.save_ignore_keys.empty()) {
+    return state;
+  }
+  const std::vector<std::string> kept = options_.save_weights_only
+                                            ? std::vector<std::string>{"model", "__metadata__"}
+                                            : std::vector<std::string>{};
+  return take_entries(state, {}, EntryFilter(kept, options_.save_ignore_keys));
+}
+
+fs::path CheckpointCallback::save_as(Trainer& trainer, const fs::path& file) {
+  settle(trainer, /*waits=*/true);
+  const StateDict state = gather(trainer);
+  check_of_state(trainer)(state);
+  if (!is_remote(file.string())) {
+    const fs::path path = options_.checkpoint_root / file;
+    files_->create_directories(fs::absolute(path).parent_path());
+    write_checkpoint(*files_, path, state);
+    return path;
+  }
+  const AddressAndName parts = split_address(file.string());
+  const fs::path local = temporary_name(options_.checkpoint_root / "upload");
+  const RemovedAtEnd removed{local};
+  write_checkpoint(*files_, local, state);
+  open_remote_(parts.folder, {})->upload(local, parts.name);
+  return file;
 }
 
 void CheckpointCallback::remove(const fs::path& path) {
+  if (uploads_ && uploads_->is_running()) {
+    uploads_->remove(path);
+  } else {
+    delete_here(path);
+  }
+}
+
+void CheckpointCallback::delete_here(const fs::path& path) {
   files_->remove(path);  // first: a file that no index lists would stay for ever
   index_->remove(path);
 }

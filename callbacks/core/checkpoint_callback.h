@@ -10,12 +10,14 @@
 #include "callbacks/core/checkpoint_options.h"
 #include "callbacks/core/sound_state.h"
 #include "core/file_system.h"
+#include "remote/remote_store.h"
 
 namespace rondo {
 
 class BackgroundSave;
 class CheckpointIndex;
 class CheckpointName;
+class CheckpointUploads;
 
 /// Saves and loads runs; fills slot `checkpoint`, the last to be called, so that it sees what all
 /// others did. Every file is enough to go on exactly where it was saved.
@@ -25,6 +27,7 @@ class CheckpointCallback : public CoreCallback {
 
   struct Options {
     std::shared_ptr<FileSystem> files = {};  ///< where saves go; null: the machine's own
+    OpenRemoteStore open_remote = {};        ///< where copies go; null: `open_remote_store`
   };
 
   CheckpointCallback();
@@ -52,6 +55,11 @@ class CheckpointCallback : public CoreCallback {
   /// whose end showed only when the data ended, or whose save failed. Waits for the last save.
   void on_fit_end(Trainer& trainer, Loop&) override;
 
+  /// Writes everybody's state into a file of another name, or an address, that no index lists and
+  /// no callback hears of. \param file  where; a relative path is from the directory of the
+  /// checkpoints \return where it is
+  std::filesystem::path save_as(Trainer& trainer, const std::filesystem::path& file);
+
   /// Gathers everybody's state, writes it and puts the file into the index, before it returns.
   /// \throws NonFiniteLossError  when it is not sound (`CheckpointOptions::require_finite`)
   std::filesystem::path save(Trainer& trainer);
@@ -65,7 +73,8 @@ class CheckpointCallback : public CoreCallback {
   /// it was.
   void load(Trainer& trainer, const std::filesystem::path& path, StateDict state);
 
-  /// Deletes a checkpoint and forgets it; harmless when it is gone already.
+  /// Deletes a checkpoint and forgets it; harmless when it is gone already. Of a run with
+  /// `CheckpointOptions::remote` once what was published before is there.
   void remove(const std::filesystem::path& path);
 
   /// Every indexed checkpoint that is there, by step.
@@ -97,13 +106,18 @@ class CheckpointCallback : public CoreCallback {
   void settle(Trainer& trainer, bool waits);
   void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
   void fail_save(Trainer& trainer, const std::exception_ptr& error);
-  void publish(const std::filesystem::path& path) const;
+  void publish(const std::filesystem::path& path);
+  void delete_here(const std::filesystem::path& path);
+  void log_uploads(Trainer& trainer);
+  void finish_uploads(Trainer& trainer);
   NewName new_name(const Trainer& trainer) const;
   StateCheck check_of_state(const Trainer& trainer) const;
   bool has_initial() const;
   StateDict gather(Trainer& trainer);
+  StateDict without_ignored(StateDict state) const;
 
   void load_file(Trainer& trainer, const std::filesystem::path& path, const LoadOptions* options);
+  bool fetch_newest(Trainer& trainer);
   void load_newest(Trainer& trainer, const Paths& best_last);
   void warn_of_branch(const Trainer& trainer, const std::filesystem::path& newest) const;
   void distribute(Trainer& trainer,
@@ -115,9 +129,12 @@ class CheckpointCallback : public CoreCallback {
   CheckpointOptions options_;
   std::unique_ptr<CheckpointName> name_;
   std::unique_ptr<CheckpointIndex> index_;
+  OpenRemoteStore open_remote_;
   SoundState sound_;
+  bool is_in_fit_ = false;
   int64_t saving_update_ = 0;                   // of the save in progress
   std::optional<int64_t> saved_update_;         // of the newest save that is done, or load
+  std::unique_ptr<CheckpointUploads> uploads_;  // null: checkpoints stay here
   std::unique_ptr<BackgroundSave> background_;  // last: it ends before what it uses
 };
 

@@ -7,11 +7,14 @@
 
 #include "callbacks/callback_states.h"
 #include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/core/checkpoint_uploads.h"
+#include "callbacks/core/fetched_checkpoint.h"
 #include "callbacks/core/loaded_state.h"
 #include "callbacks/hooks.h"
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
+#include "checkpoint/latest_link.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "trainer/trainer.h"
@@ -62,7 +65,10 @@ void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
     return;
   }
   const bool takes_newest = !from.is_nothing() && options_.autoload_last_checkpoint;
-  const Paths own = takes_newest ? index_->resumable() : Paths{};
+  Paths own = takes_newest ? index_->resumable() : Paths{};
+  if (own.empty() && takes_newest && fetch_newest(trainer)) {
+    own = index_->resumable();
+  }
   if (!own.empty()) {
     warn_of_branch(trainer, own.back());
     load_newest(trainer, own);
@@ -83,8 +89,22 @@ void CheckpointCallback::load_file(Trainer& trainer,
                                    const fs::path& path,
                                    const LoadOptions* options) {
   trainer.call(hooks::on_before_load_checkpoint, &path);
-  StateDict state = read_checkpoint(path);
+  StateDict state = read_named_checkpoint(path, options_.checkpoint_root, open_remote_);
   distribute(trainer, path, state, options);
+}
+
+bool CheckpointCallback::fetch_newest(Trainer& trainer) {
+  if (!uploads_) {
+    return false;
+  }
+  const auto fetched = uploads_->fetch_newest();
+  log_uploads(trainer);
+  if (fetched) {
+    trainer.log().info(fmt::format("downloaded {} from {}", fetched->string(), options_.remote));
+    index_->append(*fetched);
+    update_latest_link(*files_, *fetched);
+  }
+  return fetched.has_value();
 }
 
 void CheckpointCallback::warn_of_branch(const Trainer& trainer, const fs::path& newest) const {
@@ -111,6 +131,13 @@ void CheckpointCallback::load_newest(Trainer& trainer, const Paths& best_last) {
           fmt::format("{}; trying the checkpoint before it", describe(std::current_exception())));
       newest_error = newest_error ? newest_error : std::current_exception();
       continue;
+    }
+    if (is_in_fit_ && !state.contains("global_step")) {
+      throw CheckpointError(
+          fmt::format("{} has no counters to go on from (checkpoint.save_weights_only, or "
+                      "save_ignore_keys): begin afresh with --checkpoint none, with its weights by "
+                      "checkpoint.load.path and autoload_last_checkpoint = false",
+                      path->string()));
     }
     distribute(trainer, *path, state);
     return;
