@@ -104,3 +104,5 @@ TEST_CASE("Google's keys have names of their own") {
 }
 
 }  // namespace rondo
+
+TEST_SUITE_END();

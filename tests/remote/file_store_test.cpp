@@ -47,3 +47,5 @@ TEST_CASE("a folder that cannot be there is refused at once") {
 }
 
 }  // namespace rondo
+
+TEST_SUITE_END();

@@ -69,3 +69,5 @@ TEST_CASE("a server that nobody answers for is an error with its name") {
 }
 
 }  // namespace rondo
+
+TEST_SUITE_END();

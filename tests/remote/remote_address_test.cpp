@@ -75,3 +75,5 @@ TEST_CASE("an address is split behind its last slash") {
 }
 
 }  // namespace rondo
+
+TEST_SUITE_END();

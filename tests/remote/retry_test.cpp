@@ -49,3 +49,5 @@ TEST_CASE("a refusal is not tried again, nor anything after giving up") {
 }
 
 }  // namespace rondo
+
+TEST_SUITE_END();

@@ -361,3 +361,5 @@ TEST_CASE("save_weights_only and save_ignore_keys leave entries out") {
   Trainer trainer(options, quiet_log());
   CHECK_FALSE(trainer.validate(tiny_loader("val")).empty());
 }
+
+TEST_SUITE_END();

@@ -120,3 +120,5 @@ TEST_CASE("credentials that expire in the run are told, and cost no checkpoint h
   CHECK(count_with("renew the credentials", lines) == 3);
   CHECK(fs::exists(dir / "run/checkpoint_6.pt"));
 }
+
+TEST_SUITE_END();

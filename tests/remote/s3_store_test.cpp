@@ -214,3 +214,5 @@ TEST_CASE("credentials that are renewed in the file are taken from there") {
 }
 
 }  // namespace rondo
+
+TEST_SUITE_END();

@@ -93,3 +93,5 @@ TEST_CASE("names and values are encoded before they are put in order") {
 }
 
 }  // namespace rondo
+
+TEST_SUITE_END();
