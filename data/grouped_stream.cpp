@@ -1,14 +1,50 @@
 #include "data/grouped_stream.h"
 
+#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
 #include "data/micro_batches.h"
 
 namespace rondo {
+
+namespace {
+
+/// Where the part of a virtual rank begins in a batch.
+int64_t begin_of_part(int64_t samples, int64_t rank, int64_t ranks) {
+  return samples / ranks * rank + std::min(rank, samples % ranks);
+}
+
+int64_t tokens_in(const Batch& batch) {
+  const at::Tensor* const tokens = batch.find("tokens");
+  return tokens != nullptr ? tokens->numel() : 0;
+}
+
+int64_t trailing_ones(int64_t number) {
+  int64_t ones = 0;
+  for (; number % 2 == 1; number /= 2) {
+    ++ones;
+  }
+  return ones;
+}
+
+/// Where the shares of a group differ, those of its batches.
+std::vector<std::optional<double>> shares_of(const std::vector<int64_t>& weights) {
+  const int64_t sum = std::accumulate(weights.begin(), weights.end(), int64_t{0});
+  const bool are_alike = std::all_of(
+      weights.begin(), weights.end(), [&](int64_t weight) { return weight == weights.front(); });
+  std::vector<std::optional<double>> shares(weights.size());
+  for (size_t i = 0; !are_alike && i < weights.size(); ++i) {
+    shares[i] = static_cast<double>(weights[i]) / static_cast<double>(sum);
+  }
+  return shares;
+}
+
+}  // namespace
 
 GroupedStream::GroupedStream(const DataLoader& loader,
                              const GroupOptions& options,
@@ -84,28 +120,43 @@ void GroupedStream::read_group() {
     throw DataError(fmt::format(
         "the training data of epoch {} yields no batch: {}", epoch_, why_no_batch(loader_)));
   }
-  group_.clear();
-  given_ = 0;
+  batches_.clear();
   for (int64_t i = 0; ahead_ && i < options_.batches; ++i) {
-    add(std::move(*ahead_));
+    batches_.push_back(std::move(*ahead_));
     ahead_ = looks_ahead_ || (i + 1 < options_.batches && !is_last()) ? read() : std::nullopt;
   }
   is_at_end_ = is_last();
+  group_.clear();
+  given_ = 0;
+  if (options_.ranks.all > 1) {
+    take_parts();
+  } else {
+    take();
+  }
+  batches_.clear();
+  group_.back().ends_epoch = is_at_end_;
+}
+
+void GroupedStream::take() {
+  for (Batch& batch : batches_) {
+    add(std::move(batch));
+  }
   const auto size = static_cast<int64_t>(group_.size());
   for (int64_t i = 0; i < size; ++i) {
-    group_[static_cast<size_t>(i)].phase = {i == 0, i + 1 == size, size};
+    GroupedBatch& one = group_[static_cast<size_t>(i)];
+    one.phase = {i == 0, i + 1 == size, size};
+    one.counts = {one.batch.size(), tokens_in(one.batch), 0.0, i + 1 == size};
   }
-  group_.back().ends_epoch = is_at_end_;
   set_shares();
 }
 
 void GroupedStream::add(Batch batch) {
   if (!options_.micro_batch) {
-    group_.push_back({std::move(batch), {}, false, std::nullopt});
+    group_.emplace_back().batch = std::move(batch);
     return;
   }
   for (Batch& piece : micro_batches(batch, *options_.micro_batch, loader_.options().not_cut)) {
-    group_.push_back({std::move(piece), {}, false, std::nullopt});
+    group_.emplace_back().batch = std::move(piece);
   }
 }
 
@@ -114,17 +165,102 @@ void GroupedStream::set_shares() {
     return;
   }
   std::vector<int64_t> weights;
-  int64_t sum = 0;
   for (const GroupedBatch& one : group_) {
-    weights.push_back(options_.on_tokens ? tokens_of(one.batch, loader_.options().pad_labels)
-                                         : one.batch.size());
-    sum += weights.back();
+    weights.push_back(weight_of(one.batch));
   }
-  const bool are_alike = std::all_of(
-      weights.begin(), weights.end(), [&](int64_t weight) { return weight == weights.front(); });
-  for (size_t i = 0; !are_alike && i < group_.size(); ++i) {
-    group_[i].share = static_cast<double>(weights[i]) / static_cast<double>(sum);
+  const std::vector<std::optional<double>> shares = shares_of(weights);
+  for (size_t i = 0; i < group_.size(); ++i) {
+    group_[i].share = shares[i];
   }
+}
+
+int64_t GroupedStream::weight_of(const Batch& batch) const {
+  return options_.on_tokens ? tokens_of(batch, loader_.options().pad_labels) : batch.size();
+}
+
+void GroupedStream::take_parts() {
+  for (Batch& batch : batches_) {
+    batch = cut_first(batch, loader_.options().not_cut);
+  }
+  const std::vector<Cut> all = cuts();
+  std::vector<int64_t> weights;
+  std::vector<int64_t> of_rank(static_cast<size_t>(options_.ranks.all), 0);
+  for (const Cut& cut : all) {
+    weights.push_back(cut.weight);
+    of_rank[static_cast<size_t>(cut.rank)] += cut.weight;
+  }
+  const auto sum = static_cast<double>(std::accumulate(weights.begin(), weights.end(), int64_t{0}));
+  const std::vector<std::optional<double>> shares = shares_of(weights);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Cut& cut = all[i];
+    const int64_t own = cut.rank - options_.ranks.first;
+    if (own < 0 || own >= options_.ranks.own) {
+      continue;
+    }
+    const bool is_first = i == 0 || all[i - 1].rank != cut.rank;
+    const bool ends_rank = i + 1 == all.size() || all[i + 1].rank != cut.rank;
+    GroupedBatch& one = group_.emplace_back();
+    one.batch = batch_of(cut);
+    one.phase = {
+        is_first, ends_rank && own + 1 == options_.ranks.own, static_cast<int64_t>(all.size())};
+    one.ends_rank = ends_rank ? 1 + trailing_ones(own) : 0;
+    one.share = shares[i];
+    one.rank = cut.rank;
+    one.share_of_rank = static_cast<double>(of_rank[static_cast<size_t>(cut.rank)]) / sum;
+    if (!cut.stands_in) {
+      one.counts = {cut.samples, tokens_in(one.batch), 0.0, false};
+    } else {
+      one.counts.is_update = false;
+    }
+  }
+  count_others(static_cast<int64_t>(all.size()));
+}
+
+/// What the process does not have of a group counts with its last batch.
+void GroupedStream::count_others(int64_t pieces) {
+  Timestamp::Advance left{0, 0, 0.0, true};
+  for (const Batch& batch : batches_) {
+    left.samples += batch.size();
+    left.tokens += tokens_in(batch);
+  }
+  for (size_t i = 0; i + 1 < group_.size(); ++i) {
+    left.samples -= group_[i].counts.samples;
+    left.tokens -= group_[i].counts.tokens;
+  }
+  group_.back().counts = left;
+  group_.back().batches_elsewhere = pieces - static_cast<int64_t>(group_.size());
+}
+
+Batch GroupedStream::batch_of(const Cut& cut) const {
+  return samples_of(batches_[cut.batch], cut.begin, cut.samples, loader_.options().not_cut);
+}
+
+std::vector<GroupedStream::Cut> GroupedStream::cuts() const {
+  const int64_t ranks = options_.ranks.all;
+  std::vector<Cut> all;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const size_t before = all.size();
+    for (size_t b = 0; b < batches_.size(); ++b) {
+      const int64_t size = batches_[b].size();
+      const int64_t end = begin_of_part(size, rank + 1, ranks);
+      const int64_t most = options_.micro_batch.value_or(size);
+      for (int64_t begin = begin_of_part(size, rank, ranks); begin < end; begin += most) {
+        all.push_back({b, begin, std::min(most, end - begin), rank, 0, false});
+      }
+    }
+    if (all.size() == before) {
+      Cut stand_in = all.front();
+      stand_in.rank = rank;
+      stand_in.stands_in = true;
+      all.push_back(stand_in);
+    }
+  }
+  for (Cut& cut : all) {
+    if (!cut.stands_in) {
+      cut.weight = options_.on_tokens ? weight_of(batch_of(cut)) : cut.samples;
+    }
+  }
+  return all;
 }
 
 }  // namespace rondo

@@ -6,16 +6,33 @@
 #include <vector>
 
 #include "backends/step.h"
+#include "core/timestamp.h"
 #include "data/data_loader.h"
 
 namespace rondo {
 
-/// What a step sees of training: a batch, or a micro-batch of one, with its place in its group.
+/// The virtual ranks of a run, and which of them a process works for.
+struct RankRange {
+  int64_t all = 1;    ///< a power of two; 1: none
+  int64_t first = 0;  ///< of those of the process
+  int64_t own = 1;    ///< how many it works for: neighbours, a power of two
+};
+
+/// What a step sees of training: a batch, or a piece of one, with its place in its group.
 struct GroupedBatch {
   Batch batch;
   GroupPosition phase;
   bool ends_epoch = false;
   std::optional<double> share;  ///< of the group's samples (or tokens); nothing where all are alike
+  int64_t rank = 0;             ///< the virtual rank that it belongs to
+  double share_of_rank = 1.0;   ///< the same as `share`, of all batches of that virtual rank
+  /// Not 0: it is the last of a virtual rank, whose sums are then added to this number less one of
+  /// sums of earlier ones. Always 0 without virtual ranks.
+  int64_t ends_rank = 0;
+  /// What it adds to the run's time, but for seconds. The last of a group also adds what other
+  /// processes have of it.
+  Timestamp::Advance counts;
+  int64_t batches_elsewhere = 0;  ///< of the group, in other processes: known to its last batch
 };
 
 /// How batches make groups.
@@ -24,12 +41,18 @@ struct GroupOptions {
   std::optional<int64_t> micro_batch = {};  ///< samples of the pieces that they are cut into, >= 1
   bool on_tokens = false;                   ///< whether shares count tokens, not samples
   std::optional<int64_t> batches_of_pass = {};  ///< after which a pass ends, >= 1
+  RankRange ranks = {};
 };
 
 /// The endless batches of training, epoch after epoch, in groups that never cross an epoch: the
 /// last group of an epoch may be smaller. A group is read whole before its first batch is given
 /// out, so its size is known from the beginning. Of a data set that keeps its own state nothing
 /// more is read than what is given out.
+///
+/// Virtual ranks: each batch of the loader is cut into as many parts as there are, of sizes that
+/// differ by one at most; the longer ones come first. A group is, one virtual rank after the other,
+/// what it has of each of the loader's batches. A virtual rank without a sample in the group gets
+/// the first piece of the first one, with a share of zero: it adds zero.
 class GroupedStream {
  public:
   /// Begins with the next epoch where what is left of the position's epoch makes no batch.
@@ -49,13 +72,29 @@ class GroupedStream {
   bool is_between_passes() const { return is_at_end_; }
 
  private:
+  /// Samples of a batch of the loader that a step sees at once.
+  struct Cut {
+    size_t batch;
+    int64_t begin;
+    int64_t samples;
+    int64_t rank;
+    int64_t weight;  // in its group
+    bool stands_in;  // for the samples of a virtual rank that has none
+  };
+
   std::optional<Batch> read();
   void begin_epoch(int64_t sample);
   void read_group();
   void read_first();
   bool is_last() const;
+  void take();
   void add(Batch batch);
   void set_shares();
+  void take_parts();
+  std::vector<Cut> cuts() const;
+  Batch batch_of(const Cut& cut) const;
+  int64_t weight_of(const Batch& batch) const;
+  void count_others(int64_t pieces);
 
   DataLoader loader_;
   GroupOptions options_;
@@ -67,6 +106,7 @@ class GroupedStream {
   bool is_at_end_ = false;      // of a pass
   std::optional<Batch> ahead_;  // the first batch of the next group of this epoch
   int64_t first_epoch_ = 0;
+  std::vector<Batch> batches_;  // of the loader, while a group is read
   std::vector<GroupedBatch> group_;
   size_t given_ = 0;  // batches of the group that were given out
 };

@@ -15,30 +15,37 @@ namespace {
 
 constexpr int64_t kIgnored = -100;  // of labels, in losses of LibTorch and rondo
 
-/// Tensors to cut first, so that the size of a piece is that of its first tensor.
+bool is_whole(const NamedTensor& item, const std::vector<std::string>& not_cut) {
+  return item.second.dim() == 0 ||
+         std::find(not_cut.begin(), not_cut.end(), item.first) != not_cut.end();
+}
+
+}  // namespace
+
 Batch cut_first(const Batch& batch, const std::vector<std::string>& not_cut) {
   Batch sorted;
   Batch whole;
   for (const NamedTensor& item : batch.items()) {
-    const bool is_whole = item.second.dim() == 0 ||
-                          std::find(not_cut.begin(), not_cut.end(), item.first) != not_cut.end();
-    (is_whole ? whole : sorted).set(item.first, item.second);
+    (is_whole(item, not_cut) ? whole : sorted).set(item.first, item.second);
   }
   if (sorted.empty()) {
     throw DataError(fmt::format(
-        "loop.device_train_microbatch_size: the batch has no tensor to cut; not_cut has [{}]",
+        "loop.device_train_microbatch_size or distributed.virtual_ranks: the batch has no tensor "
+        "to cut; not_cut has [{}]",
         fmt::join(not_cut, ", ")));
   }
   const int64_t size = sorted.size();
   for (const NamedTensor& item : sorted.items()) {
     if (item.second.size(0) != size) {
-      throw DataError(fmt::format(
-          "loop.device_train_microbatch_size: the batch has {} samples (of \"{}\"), but \"{}\" "
-          "has {} rows; name it in not_cut of the loader when each micro-batch needs all of it",
-          size,
-          sorted.items().front().first,
-          item.first,
-          item.second.size(0)));
+      throw DataError(
+          fmt::format("loop.device_train_microbatch_size or distributed.virtual_ranks: the batch "
+                      "has {} samples "
+                      "(of \"{}\"), but \"{}\" has {} rows; name it in not_cut of the loader when "
+                      "each micro-batch needs all of it",
+                      size,
+                      sorted.items().front().first,
+                      item.first,
+                      item.second.size(0)));
     }
   }
   for (const NamedTensor& item : whole.items()) {
@@ -47,7 +54,18 @@ Batch cut_first(const Batch& batch, const std::vector<std::string>& not_cut) {
   return sorted;
 }
 
-}  // namespace
+Batch samples_of(const Batch& batch,
+                 int64_t begin,
+                 int64_t length,
+                 const std::vector<std::string>& not_cut) {
+  Batch piece;
+  for (const NamedTensor& item : batch.items()) {
+    // Memory of its own, aligned as that of a whole batch: kernels round by alignment.
+    piece.set(item.first,
+              is_whole(item, not_cut) ? item.second : item.second.narrow(0, begin, length).clone());
+  }
+  return piece;
+}
 
 std::vector<Batch> micro_batches(const Batch& batch,
                                  int64_t samples,
@@ -59,14 +77,7 @@ std::vector<Batch> micro_batches(const Batch& batch,
   }
   std::vector<Batch> pieces;
   for (int64_t begin = 0; begin < size; begin += samples) {
-    const int64_t length = std::min(samples, size - begin);
-    Batch& piece = pieces.emplace_back();
-    for (const NamedTensor& item : sorted.items()) {
-      const bool is_whole = item.second.dim() == 0 ||
-                            std::find(not_cut.begin(), not_cut.end(), item.first) != not_cut.end();
-      // Memory of its own, aligned as that of a whole batch: kernels round by alignment.
-      piece.set(item.first, is_whole ? item.second : item.second.narrow(0, begin, length).clone());
-    }
+    pieces.push_back(samples_of(sorted, begin, std::min(samples, size - begin), not_cut));
   }
   return pieces;
 }

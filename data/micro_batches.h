@@ -18,6 +18,19 @@ std::vector<Batch> micro_batches(const Batch& batch,
                                  int64_t samples,
                                  const std::vector<std::string>& not_cut);
 
+/// A batch whose tensors that are cut come first, so that its size is that of what is cut.
+/// \param not_cut  as for `micro_batches`
+/// \throws DataError  as `micro_batches`
+Batch cut_first(const Batch& batch, const std::vector<std::string>& not_cut);
+
+/// The samples of a batch from `begin` on.
+/// \param batch    as `cut_first` gives it
+/// \param not_cut  as for `micro_batches`
+Batch samples_of(const Batch& batch,
+                 int64_t begin,
+                 int64_t length,
+                 const std::vector<std::string>& not_cut);
+
 /// Tokens of a batch that count in a mean loss: elements of its labels but those that are -100.
 /// \param labels  names that labels may have; where the batch has none of them, those of "tokens"
 /// \throws DataError  when it has neither

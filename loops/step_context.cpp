@@ -10,6 +10,7 @@
 #include "callbacks/core/precision_callback.h"
 #include "callbacks/core/schedulers_callback.h"
 #include "callbacks/core/sparsity_callback.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "loops/backward_error.h"
 #include "loops/train_step.h"
@@ -60,6 +61,9 @@ void StepContext::backward(Outputs& outputs, const std::vector<std::string>& opt
     const std::vector<at::Tensor> own = trained(optimizer(name));
     inputs.insert(inputs.end(), own.begin(), own.end());
   }
+  if (const VirtualRanks* const ranks = ranks_of(trainer_)) {
+    ranks->require_no_update();
+  }
   trainer_.call(hooks::on_before_backward, model(), outputs);
   if (optimizers.empty() || !inputs.empty()) {
     run_backward(trainer_.options().model.name(),
@@ -72,7 +76,8 @@ void StepContext::backward(Outputs& outputs, const std::vector<std::string>& opt
 }
 
 void StepContext::keep_gradients() {
-  if (phase().is_last) {
+  const VirtualRanks* const ranks = ranks_of(trainer_);
+  if (phase().is_last || (ranks != nullptr && ranks->ends_rank())) {
     return;
   }
   for (const auto& optimizer : trainer_.state().optimizers) {
@@ -81,6 +86,9 @@ void StepContext::keep_gradients() {
 }
 
 std::vector<at::Tensor> StepContext::gradients(const Outputs& outputs, std::string_view name) {
+  if (const VirtualRanks* const ranks = ranks_of(trainer_)) {
+    ranks->require_no_update();
+  }
   const Optimizer& of = optimizer(name);
   const PrecisionCallback& precision = *trainer_.step_slots().precision;
   std::vector<at::Tensor> found = run_gradients(trainer_.options().model.name(),
@@ -103,6 +111,9 @@ void StepContext::optimizer_step(std::string_view name, const Optimizer::Evaluat
     return;
   }
   Optimizer& stepping = optimizer(name);
+  if (VirtualRanks* const ranks = ranks_of(trainer_)) {
+    ranks->sum_gradients(trainer_, stepping);
+  }
   std::optional<NameScope> scope;  // metrics of one of several have its name in front
   if (trainer_.state().optimizers.size() > 1) {
     scope.emplace(trainer_.metric_log().scopes(), stepping.name());

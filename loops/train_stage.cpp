@@ -7,6 +7,7 @@
 #include "callbacks/core/precision_callback.h"
 #include "callbacks/core/run_plan.h"
 #include "callbacks/core/sparsity_callback.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "callbacks/hooks.h"
 #include "core/stopwatch.h"
 #include "loops/failed_batch.h"
@@ -17,24 +18,14 @@ namespace rondo {
 
 namespace {
 
-/// What a batch adds to the time. Tokens: the elements of "tokens", where there is such a tensor.
-Timestamp advanced(
-    Timestamp time, const Batch& batch, bool is_update, bool ends_epoch, double seconds) {
-  const at::Tensor* tokens = batch.find("tokens");
-  time.advance_batch({batch.size(), tokens != nullptr ? tokens->numel() : 0, seconds, is_update});
-  if (ends_epoch) {
-    time.advance_epoch();
-  }
-  return time;
-}
-
 /// What the step of the current batch is recorded for. Where the batches of its group differ, their
 /// number plays no part: the share of each is a tensor.
 StepKey key_of(const Trainer& trainer) {
   const State& state = trainer.state();
   const std::string kind = trainer.step_slots().step->kind(state);
   const std::string& name = trainer.step_slots().sparsity->step_name();
-  StepKey key{kind.empty() ? name : name + "/" + kind,
+  const VirtualRanks* const ranks = ranks_of(trainer);
+  StepKey key{(kind.empty() ? name : name + "/" + kind) + (ranks ? ranks->step_name() : ""),
               state.phase,
               trainer.step_slots().precision->dtype()};
   key.phase.size = state.share_of_group ? 0 : key.phase.size;
@@ -62,7 +53,23 @@ std::optional<Batch> TrainStage::fetch() {
   trainer_.state().phase = grouped.phase;
   trainer_.state().share_of_group = grouped.share;
   ends_epoch_ = grouped.ends_epoch;
+  counts_ = grouped.counts;
+  batches_elsewhere_ = grouped.batches_elsewhere;
+  if (VirtualRanks* const ranks = ranks_of(trainer_)) {
+    ranks->begin_batch(trainer_, grouped);
+  }
   return std::move(grouped.batch);
+}
+
+/// The time after the current batch.
+Timestamp TrainStage::advanced(Timestamp time) const {
+  time.advance_batch(counts_);
+  time.batch += batches_elsewhere_;
+  time.batch_in_epoch += batches_elsewhere_;
+  if (ends_epoch_) {
+    time.advance_epoch();
+  }
+  return time;
 }
 
 // Gives `run` the key of the current batch's step and whether closures of a cadence fall due after
@@ -97,10 +104,14 @@ bool TrainStage::advance_until(const Deadline& deadline) {
   try {
     outputs = compute(is_new, deadline);
   } catch (...) {
+    random_.reset();
     const Timestamp& time = trainer_.state().timestamp;
     rethrow_with_place(trainer_, *batch_, {loader_, {time.epoch, time.sample_in_epoch}});
   }
   seconds_ += watch.seconds();
+  if (outputs != nullptr) {
+    random_.reset();
+  }
   return outputs == nullptr || end_batch(*outputs);
 }
 
@@ -111,6 +122,9 @@ const Outputs* TrainStage::compute(bool is_new, const Deadline& deadline) {
   };
   if (!is_new) {
     return executor_->resume(deadline);
+  }
+  if (const VirtualRanks* const ranks = ranks_of(trainer_)) {
+    random_.emplace(trainer_, ranks->current());
   }
   if (deadline == Deadline::max()) {
     return run_step([&](const StepKey& key, const auto& falls_due) {
@@ -129,24 +143,28 @@ void TrainStage::begin_batch() {
   seconds_ = 0.0;
   ran_body_ = false;
   batch_ = executor_->next();
-  if (state.phase.is_first) {
+  if (begins_group_) {
     state.earlier = state.previous;
     state.previous = state.timestamp;
   }
-  state.next = advanced(state.timestamp, *batch_, state.phase.is_last, ends_epoch_, 0.0);
+  begins_group_ = state.phase.is_last;  // the next one
+  state.next = advanced(state.timestamp);
   trainer_.call(hooks::on_train_batch_start, *state.model, *batch_, batch_idx_);
 }
 
 bool TrainStage::end_batch(const Outputs& outputs) {
   State& state = trainer_.state();
+  VirtualRanks* const ranks = ranks_of(trainer_);
   if (state.phase.size > 1 && !ran_body_) {
+    const bool are_dropped = state.phase.is_last || (ranks != nullptr && ranks->ends_rank());
     for (const auto& optimizer : state.optimizers) {
-      optimizer->bind_grads(!state.phase.is_last);
+      optimizer->bind_grads(!are_dropped);
     }
   }
   const Batch batch = std::move(*batch_);
   batch_.reset();
-  state.timestamp = advanced(state.timestamp, batch, state.phase.is_last, ends_epoch_, seconds_);
+  counts_.seconds = ranks != nullptr ? ranks->agreed_seconds(trainer_, seconds_) : seconds_;
+  state.timestamp = advanced(state.timestamp);
   const bool is_over =
       state.phase.is_last && state.plan->ends_stage(state.previous, state.timestamp);
   state.due_validation =

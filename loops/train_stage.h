@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "callbacks/cleanup.h"
+#include "callbacks/core/reproducibility_callback.h"
+#include "core/timestamp.h"
 #include "data/data_executor.h"
 #include "data/data_loader.h"
 #include "loops/running_stage.h"
@@ -51,16 +53,21 @@ class TrainStage {
   template <class Run>
   const Outputs* run_step(const Run& run);
   bool end_batch(const Outputs& outputs);
+  Timestamp advanced(Timestamp time) const;
 
   Trainer& trainer_;
   const DataLoader& loader_;
   Loop& loop_;
   int64_t loop_idx_;
   int64_t batch_idx_ = 0;
-  bool ends_epoch_ = false;     // of the current batch
-  bool ran_body_ = false;       // its step was run as written, so that it left the gradients
-  std::optional<Batch> batch_;  // the one in progress
-  double seconds_ = 0.0;        // that it took so far
+  bool ends_epoch_ = false;           // of the current batch
+  bool begins_group_ = true;          // the next batch that is begun is the first of an update
+  Timestamp::Advance counts_;         // of the current batch
+  int64_t batches_elsewhere_ = 0;     // that end with it
+  std::optional<RankRandom> random_;  // of a virtual rank, while its step runs
+  bool ran_body_ = false;             // its step was run as written, so that it left the gradients
+  std::optional<Batch> batch_;        // the one in progress
+  double seconds_ = 0.0;              // that it took so far
   Cleanup cleanup_;
   std::unique_ptr<DataExecutor> executor_;
   std::optional<RunningStage> running_;

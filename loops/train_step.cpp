@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "loops/forward_pass.h"
 #include "loops/step_context.h"
@@ -65,13 +66,20 @@ std::string TrainStep::state_subject() const {
 Outputs train_step(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
   const GroupPosition phase = trainer.state().phase;
+  VirtualRanks* const ranks = ranks_of(trainer);
   if (phase.is_first) {
     drop_gradients(trainer);
+  }
+  if (ranks != nullptr) {
+    ranks->begin_step(trainer);
   }
   trainer.call(hooks::on_train_step_start, model, batch);
   StepContext step(trainer, batch);
   Outputs outputs = trainer.step_slots().step->run(step, batch);
-  if (phase.is_last) {
+  if (ranks != nullptr) {
+    ranks->end_step(trainer);
+  }
+  if (phase.is_last || (ranks != nullptr && ranks->ends_rank())) {
     drop_gradients(trainer);  // of what did not step
   }
   trainer.call(hooks::on_train_step_end, model, outputs, batch);

@@ -15,6 +15,7 @@
 #include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/core/schedulers_callback.h"
 #include "callbacks/core/sparsity_callback.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "distributed/single_process.h"
 #include "loops/fit_run.h"
@@ -202,7 +203,9 @@ void Trainer::load_checkpoint(const LoadFrom& from) {
 }
 
 bool Trainer::stops_now() {
-  return stop_reason() != nullptr || step_slots_.early_exit->should_exit();
+  const VirtualRanks* const ranks = ranks_of(*this);
+  const bool is_agreed = ranks == nullptr || !ranks->has_peers() || ranks->is_stop_agreed();
+  return (stop_reason() != nullptr && is_agreed) || step_slots_.early_exit->should_exit();
 }
 
 void Trainer::defer(std::vector<at::Tensor> tensors, HostFunction function, Time every) {

@@ -9,6 +9,7 @@
 
 #include "callbacks/core/grad_accum_callback.h"
 #include "callbacks/core/precision_callback.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "core/registry.h"
 #include "trainer/trainer.h"
@@ -47,6 +48,12 @@ void GradientNoiseScale::on_fit_start(Trainer& trainer, const DataLoader&, const
     trainer.log().warning(
         "GradientNoiseScale logs nothing: it compares a batch with its group, and an update takes "
         "one batch. Set loop.grad_accum_steps or loop.device_train_microbatch_size");
+  }
+  if (ranks_of(trainer) != nullptr) {
+    throw UsageError(
+        "GradientNoiseScale compares a batch with its group, which virtual ranks cut: leave it "
+        "out, "
+        "or set distributed.virtual_ranks = 1 with one process");
   }
   if (trainer.state().optimizers.size() > 1) {
     throw UsageError("GradientNoiseScale is of one optimizer's gradients; the run has several");

@@ -1,5 +1,6 @@
 #include "callbacks/core/backend_callback.h"
 
+#include <ATen/ops/full.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -111,6 +112,14 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
   });
 }
 
+/// All processes take as many threads as the first: bits depend on them.
+std::optional<int> threads_of_first(Communicator& communicator, std::optional<int> threads) {
+  at::Tensor number = at::full({1}, threads.value_or(0), at::kLong);
+  communicator.broadcast(number, 0);
+  const auto chosen = static_cast<int>(*number.data_ptr<int64_t>());
+  return chosen > 0 ? std::optional(chosen) : std::nullopt;
+}
+
 }  // namespace
 
 CapturedState captured_state(Trainer& trainer) {
@@ -179,12 +188,11 @@ void BackendCallback::on_fit_start(Trainer& trainer,
   if (!is_open_) {
     return;
   }
-  if (!threads_) {
+  if (!threads_ && trainer.state().communicator->rank() == 0) {
     threads_ = recorded_threads(trainer, train);
+    threads_ = threads_ ? threads_ : calibrate_threads(trainer, train);
   }
-  if (!threads_) {
-    threads_ = calibrate_threads(trainer, train);
-  }
+  threads_ = threads_of_first(*trainer.state().communicator, threads_);
   use_threads(threads_.value_or(1));
   if (threads_) {
     warn_of_blas(*threads_, trainer.log());

@@ -9,6 +9,7 @@
 #include "callbacks/cleanup.h"
 #include "callbacks/core/checkpoint_uploads.h"
 #include "callbacks/core/run_plan.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "callbacks/hooks.h"
 #include "checkpoint/background_save.h"
 #include "checkpoint/checkpoint_file.h"
@@ -220,7 +221,10 @@ void CheckpointCallback::on_train_batch_end(
       crosses(options_.steps, state.previous, state.timestamp, state.plan->length());
   const bool is_final = options_.save_final_checkpoint && state.plan->is_over(state.timestamp);
   const bool is_stopped = saves_when_stopped() && trainer.stops_now();
-  if (trainer.take_save_request() || falls_due || is_final || is_stopped) {
+  const VirtualRanks* const ranks = ranks_of(trainer);
+  const bool has_peers = ranks != nullptr && ranks->has_peers();
+  const bool is_asked = has_peers ? ranks->is_save_agreed() : trainer.take_save_request();
+  if (is_asked || falls_due || is_final || is_stopped) {
     trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { save_in_run(trainer); });
   }
 }

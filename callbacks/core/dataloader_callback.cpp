@@ -4,6 +4,7 @@
 
 #include "callbacks/core/grad_accum_callback.h"
 #include "callbacks/core/run_plan.h"
+#include "core/error.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -23,6 +24,27 @@ std::string order_of(const DataLoader& loader, uint64_t run_seed) {
     order += fmt::format(", in buckets of {} samples", options.batch_size);
   }
   return order;
+}
+
+/// \throws UsageError  when there are more processes than samples in a batch
+void require_samples(const DataLoader& train, const Trainer& trainer) {
+  const auto& distributed = trainer.options().distributed;
+  if (distributed && distributed->batch_size == "per_rank") {
+    throw NotSupportedError(
+        "distributed.batch_size = \"per_rank\" is not there yet: use \"global\", and multiply the "
+        "loader's batch_size by the number of virtual ranks");
+  }
+  const Communicator& communicator = *trainer.state().communicator;
+  const LoaderOptions& options = train.options();
+  if (!options.max_tokens && options.batch_size < communicator.world_size()) {
+    throw UsageError(
+        fmt::format("{}: a batch has {} samples, and there are {} processes to share them: set "
+                    "batch_size to {} or more, it counts the samples of all processes",
+                    train.name(),
+                    options.batch_size,
+                    communicator.world_size(),
+                    communicator.world_size()));
+  }
 }
 
 /// The name in a checkpoint of what the training data learnt: it stands next to the position.
@@ -78,7 +100,8 @@ void DataloaderCallback::on_fit_start(Trainer& trainer,
     }
   }
   prepare(trainer, train);
-  const GroupOptions& groups = trainer.slot<GradAccumCallback>().groups();
+  const GroupOptions groups = trainer.slot<GradAccumCallback>().groups_of(trainer);
+  require_samples(train, trainer);
   Timestamp& time = trainer.state().timestamp;
   if (has_no_position_) {
     time.restart_epoch();

@@ -4,6 +4,8 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "callbacks/core/virtual_ranks.h"
+#include "core/error.h"
 #include "models/loss_parts.h"
 #include "trainer/trainer.h"
 
@@ -24,7 +26,23 @@ void GradAccumCallback::setup(Trainer& trainer) {
     trainer.log().info(
         fmt::format("batches are cut into micro-batches of {} samples", *groups_.micro_batch));
   }
-  if (groups_.batches > 1 || groups_.micro_batch) {
+  make_share(trainer, groups_.batches > 1 || groups_.micro_batch);
+}
+
+void GradAccumCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  const bool has_ranks = ranks_of(trainer) != nullptr;
+  make_share(trainer, has_ranks);
+  for (const auto& optimizer : trainer.state().optimizers) {
+    if (has_ranks && optimizer->needs_evaluate()) {
+      throw UsageError(
+          "the optimizer computes the loss several times in an update, which virtual ranks cannot: "
+          "use distributed.virtual_ranks = 1 with one process, or another optimizer");
+    }
+  }
+}
+
+void GradAccumCallback::make_share(const Trainer& trainer, bool is_needed) {
+  if (is_needed && !share_.defined()) {
     const c10::Device device = trainer.state().backend->device();
     share_ = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device));
   }
@@ -39,6 +57,13 @@ void GradAccumCallback::on_train_batch_start(Trainer& trainer, Model&, const Bat
 at::Tensor GradAccumCallback::weighted(const Trainer& trainer, const at::Tensor& loss) const {
   return trainer.state().share_of_group ? loss.mul(share_.to(loss.scalar_type()))
                                         : loss.div(static_cast<double>(trainer.state().phase.size));
+}
+
+GroupOptions GradAccumCallback::groups_of(const Trainer& trainer) const {
+  GroupOptions groups = groups_;
+  const VirtualRanks* const ranks = ranks_of(trainer);
+  groups.ranks = ranks != nullptr ? ranks->range() : RankRange();
+  return groups;
 }
 
 NamedTensors GradAccumCallback::captured_state() {

@@ -18,6 +18,7 @@ class GradAccumCallback : public CoreCallback {
   static constexpr const char* kSlot = "grad_accum";
 
   void setup(Trainer& trainer) override;
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
 
   /// Writes the share of the batch, which the step reads.
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t batch_idx) override;
@@ -31,7 +32,11 @@ class GradAccumCallback : public CoreCallback {
   /// How batches make an update.
   const GroupOptions& groups() const { return groups_; }
 
+  /// The same, with the virtual ranks of a fit.
+  GroupOptions groups_of(const Trainer& trainer) const;
+
  private:
+  void make_share(const Trainer& trainer, bool is_needed);
   at::Tensor weighted(const Trainer& trainer, const at::Tensor& loss) const;
 
   GroupOptions groups_;

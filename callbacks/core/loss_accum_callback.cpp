@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "callbacks/core/precision_callback.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "core/flat_memory.h"
 #include "core/nan_sign.h"
@@ -42,16 +44,20 @@ void require_finite(const at::Tensor& loss, Trainer& trainer) {
   throw NonFiniteLossError(what + "\n" + why);
 }
 
-/// The sum of a group's values up to this one, which `sum` keeps for the next batch.
-at::Tensor summed(const at::Tensor& value, at::Tensor& sum, const GroupPosition& phase) {
+/// The sum of a group's values up to this one, which `sum` keeps for the next batch. At the end of
+/// a virtual rank it is `sum`.
+at::Tensor summed(const at::Tensor& value,
+                  at::Tensor& sum,
+                  const GroupPosition& phase,
+                  bool ends_rank) {
   at::Tensor so_far = value.detach();
   if (!phase.is_first) {
     so_far = sum.add(so_far);
   }
-  if (!phase.is_last) {
+  if (!phase.is_last || ends_rank) {
     sum.copy_(so_far);
   }
-  return so_far;
+  return ends_rank ? sum : so_far;
 }
 
 }  // namespace
@@ -68,10 +74,18 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
                                           const Outputs& outputs,
                                           const Batch&) {
   const GroupPosition& phase = trainer.state().phase;
-  const at::Tensor loss = summed(outputs["loss"], group_loss_, phase);
+  VirtualRanks* const ranks = ranks_of(trainer);
+  const bool ends_rank = ranks != nullptr && ranks->ends_rank();
+  const at::Tensor loss = summed(outputs["loss"], group_loss_, phase, ends_rank);
   Metrics values{{"loss", loss}};
+  std::vector<at::Tensor> sums{loss};
   for (const std::string& name : loss_parts(outputs)) {
-    values.set(name, summed(outputs[name], sum_of_part(name, phase), phase));
+    const bool is_alone = phase.is_first && phase.is_last && !ends_rank;
+    sums.push_back(summed(outputs[name], sum_of_part(name, is_alone), phase, ends_rank));
+    values.set(name, sums.back());
+  }
+  if (ranks != nullptr) {
+    ranks->sum_losses(trainer, std::move(sums));
   }
   if (!phase.is_last) {
     return;
@@ -82,10 +96,10 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
   trainer.log_metrics(values);
 }
 
-at::Tensor& LossAccumCallback::sum_of_part(const std::string& name, const GroupPosition& phase) {
+at::Tensor& LossAccumCallback::sum_of_part(const std::string& name, bool is_alone) {
   const auto is_it = [&](const NamedTensor& part) { return part.first == name; };
   const auto known = std::find_if(group_parts_.begin(), group_parts_.end(), is_it);
-  if (known != group_parts_.end() || (phase.is_first && phase.is_last)) {
+  if (known != group_parts_.end() || is_alone) {
     return known != group_parts_.end() ? known->second : group_loss_;  // of one batch: unused
   }
   FlatMemory memory;  // made without the dispatcher: no recorded step sees it made

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "backends/step.h"
 #include "callbacks/callback.h"
 
 namespace rondo {
@@ -27,7 +26,7 @@ class LossAccumCallback : public CoreCallback {
   NamedTensors captured_state() override;
 
  private:
-  at::Tensor& sum_of_part(const std::string& name, const GroupPosition& phase);
+  at::Tensor& sum_of_part(const std::string& name, bool is_alone);
 
   at::Tensor group_loss_;     // 0-dim, float64 with fp64, else float32: sum over the batches of the
                               // running group

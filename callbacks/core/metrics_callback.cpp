@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "callbacks/core/evaluator.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "metrics/mean.h"
 #include "models/forward_error.h"
@@ -71,11 +74,26 @@ const std::vector<MetricSet::Entry>& MetricsCallback::of_validation(
   return own == own_.end() ? validation_.entries() : own->second.entries();
 }
 
-void MetricsCallback::on_train_step_end(Trainer&,
+void MetricsCallback::on_train_step_start(Trainer& trainer, Model&, const Batch&) {
+  VirtualRanks* const ranks = ranks_of(trainer);
+  if (ranks == nullptr || training_.entries().empty() || !trainer.state().phase.is_first) {
+    return;
+  }
+  std::vector<at::Tensor> sums;
+  for (const NamedTensor& sum : training_.state()) {
+    sums.push_back(sum.second);
+  }
+  ranks->begin_metrics(std::move(sums));
+}
+
+void MetricsCallback::on_train_step_end(Trainer& trainer,
                                         Model&,
                                         const Outputs& outputs,
                                         const Batch& batch) {
   training_.update(outputs, batch);
+  if (VirtualRanks* const ranks = ranks_of(trainer); ranks && !training_.entries().empty()) {
+    ranks->sum_metrics(trainer);
+  }
 }
 
 void MetricsCallback::on_train_batch_end(

@@ -19,7 +19,11 @@ class MetricsCallback : public CoreCallback {
   static constexpr const char* kSlot = "metrics";
 
   void setup(Trainer& trainer) override;
-  void on_train_step_end(Trainer&, Model&, const Outputs& outputs, const Batch& batch) override;
+  void on_train_step_start(Trainer& trainer, Model&, const Batch&) override;
+  void on_train_step_end(Trainer& trainer,
+                         Model&,
+                         const Outputs& outputs,
+                         const Batch& batch) override;
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs& outputs, const Batch& batch, int64_t) override;
   void on_validate_start(Trainer& trainer, Model&, const DataLoader& loader, Loop&) override;

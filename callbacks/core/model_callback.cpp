@@ -1,6 +1,7 @@
 #include "callbacks/core/model_callback.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>
@@ -37,6 +38,24 @@ std::function<void()> giving_back_modes(torch::nn::Module& module) {
   };
 }
 
+/// Gives all processes the model of the first.
+void take_from_first(Communicator& communicator, torch::nn::Module& module) {
+  if (communicator.world_size() == 1) {
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  NamedTensors tensors = named_parameters(module);
+  const NamedTensors buffers = named_buffers(module);
+  tensors.insert(tensors.end(), buffers.begin(), buffers.end());
+  for (const NamedTensor& tensor : tensors) {
+    at::Tensor values = tensor.second.detach().contiguous().cpu();
+    communicator.broadcast(values, 0);
+    if (!values.is_alias_of(tensor.second)) {
+      tensor.second.copy_(values);
+    }
+  }
+}
+
 }  // namespace
 
 void ModelCallback::setup(Trainer& trainer) {
@@ -50,6 +69,7 @@ void ModelCallback::setup(Trainer& trainer) {
     set_floating_dtype(state.model->module(), dtype);
   }
   state.model->module().to(state.backend->device());
+  take_from_first(*state.communicator, state.model->module());
 }
 
 void ModelCallback::on_train_start(Trainer&, Model& model, const DataLoader&, Loop&, int64_t) {

@@ -3,23 +3,31 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "callbacks/callback.h"
 
 namespace rondo {
 
+class VirtualRanks;
+
 /// Seeds the run and keeps its random state apart from the rest of the process; fills slot
 /// `reproducibility`. LibTorch's default generators, the CPU's and the one of the device where
-/// tensors live, hold the Trainer's numbers only while an RngScope is open.
+/// tensors live, hold the Trainer's numbers only while an RngScope is open. Each virtual rank has
+/// numbers of its own, which its steps draw: those that follow from the run's seed and its number.
 class ReproducibilityCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "reproducibility";
 
+  ReproducibilityCallback();
   ~ReproducibilityCallback() override;
 
-  /// Chooses the seed and opens the first scope, which the Trainer's constructor closes.
+  /// Chooses the seed, which is the same in all processes, and opens the first scope, which the
+  /// Trainer's constructor closes.
   void pre_setup(Trainer& trainer) override;
+  void on_enter_fit(Trainer&, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
@@ -29,11 +37,40 @@ class ReproducibilityCallback : public CoreCallback {
   /// Gives the generators back as they were.
   void leave();
 
+  /// Exchanges the numbers in the default generators for those of a virtual rank, or back.
+  void swap_rank(int64_t rank);
+
+  /// The virtual ranks of the run; null: none.
+  VirtualRanks* ranks() const { return of_ranks_.empty() ? nullptr : ranks_.get(); }
+
+  /// The virtual ranks' tensors that a step reads or writes.
+  NamedTensors captured_state() override;
+
  private:
+  void use_ranks(Trainer& trainer, int64_t count);
+  void save_ranks(Trainer& trainer, StateDict& rng);
+  void load_ranks(Trainer& trainer, const StateDict& rng);
+
+  bool is_fitting_ = false;
   int depth_ = 0;
-  std::vector<c10::Device> devices_{c10::kCPU};  // whose generators the run draws from
-  std::vector<at::Tensor> own_;                  // the Trainer's states while nobody is inside
-  std::vector<at::Tensor> outer_;                // the process's states while somebody is
+  std::vector<c10::Device> devices_{c10::kCPU};    // whose generators the run draws from
+  std::vector<at::Tensor> own_;                    // the Trainer's states while nobody is inside
+  std::vector<at::Tensor> outer_;                  // the process's states while somebody is
+  std::unique_ptr<VirtualRanks> ranks_;            // null before there are some
+  std::vector<std::vector<at::Tensor>> of_ranks_;  // states by virtual rank, then device
+};
+
+/// The random numbers of a virtual rank for as long as it lives, inside of an RngScope.
+class RankRandom {
+ public:
+  RankRandom(Trainer& trainer, int64_t rank);
+  RankRandom(const RankRandom&) = delete;
+  RankRandom& operator=(const RankRandom&) = delete;
+  ~RankRandom();
+
+ private:
+  ReproducibilityCallback& random_;
+  int64_t rank_;
 };
 
 /// The Trainer's random numbers for as long as it lives.

@@ -122,4 +122,56 @@ TEST_CASE("a pass ends after batches_of_pass, also one that was resumed, and nev
   }
 }
 
+TEST_CASE("a group is what each virtual rank has of its batches, one rank after the other") {
+  GroupOptions options{2};
+  options.ranks = {4, 0, 4};
+  GroupedStream all(loader_of(10, 5, false), options, 1, {});
+  const std::vector<std::vector<int64_t>> expected = {{0, 1}, {5, 6}, {2}, {7}, {3}, {8}, {4}, {9}};
+  const std::vector<int64_t> ends = {0, 1, 0, 2, 0, 1, 0, 3};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    const GroupedBatch piece = all.next();
+    CHECK(at::equal(piece.batch["x"], torch::tensor(expected[i])));
+    CHECK(piece.rank == static_cast<int64_t>(i / 2));
+    CHECK(piece.phase == GroupPosition{i % 2 == 0, i == 7, 8});
+    CHECK(piece.ends_rank == ends[i]);
+    CHECK(piece.share == static_cast<double>(expected[i].size()) / 10.0);
+    CHECK(piece.share_of_rank == (i < 2 ? 0.4 : 0.2));
+    CHECK(piece.counts.samples == static_cast<int64_t>(expected[i].size()));
+    CHECK(piece.ends_epoch == (i == 7));
+  }
+}
+
+TEST_CASE("of a group a process gets its own virtual ranks, and at the end the others' counts") {
+  GroupOptions options{2};
+  options.ranks = {4, 2, 2};
+  GroupedStream own(loader_of(10, 5, false), options, 1, {});
+  const std::vector<int64_t> expected = {3, 8, 4, 9};
+  const std::vector<int64_t> ends = {0, 1, 0, 2};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    const GroupedBatch piece = own.next();
+    CHECK(piece.batch["x"].item<int64_t>() == expected[i]);
+    CHECK(piece.ends_rank == ends[i]);
+    CHECK(piece.phase == GroupPosition{i % 2 == 0, i == 3, 8});
+    CHECK(piece.counts.samples == (i == 3 ? 7 : 1));
+    CHECK(piece.batches_elsewhere == (i == 3 ? 4 : 0));
+  }
+}
+
+TEST_CASE("a virtual rank without samples runs the first piece with a share of zero") {
+  GroupOptions options;
+  options.ranks = {4, 0, 4};
+  GroupedStream stream(loader_of(2, 5, false), options, 1, {});
+  const std::vector<int64_t> expected = {0, 1, 0, 0};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    const GroupedBatch piece = stream.next();
+    CHECK(piece.batch["x"].item<int64_t>() == expected[i]);
+    CHECK(piece.share == (i < 2 ? 0.5 : 0.0));
+    CHECK(piece.share_of_rank == (i < 2 ? 0.5 : 0.0));
+    CHECK(piece.counts.samples == (i < 2 ? 1 : 0));
+  }
+}
+
 TEST_SUITE_END();

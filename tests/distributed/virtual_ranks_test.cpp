@@ -1,0 +1,389 @@
+#include <doctest/doctest.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "callbacks/core/virtual_ranks.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "data/tensor_dataset.h"
+#include "distributed/single_process.h"
+#include "forked_ranks.h"
+#include "metrics/accuracy.h"
+#include "models/from_module.h"
+#include "optim/adam.h"
+#include "optim/sgd.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace nn = torch::nn;
+
+namespace {
+
+Factory<Model> mlp(double dropout) {
+  return from_module(
+      [dropout] {
+        return nn::Sequential(
+            nn::Flatten(), nn::Linear(36, 16), nn::ReLU(), nn::Dropout(dropout), nn::Linear(16, 3));
+      },
+      "x",
+      cross_entropy("label"));
+}
+
+Factory<Model> conv_net() {
+  return from_module(
+      [] {
+        return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 4, 3)),
+                              nn::BatchNorm2d(4),
+                              nn::ReLU(),
+                              nn::Flatten(),
+                              nn::Dropout(0.2),
+                              nn::Linear(64, 3));
+      },
+      "x",
+      cross_entropy("label"));
+}
+
+DataLoader images(int64_t samples, int64_t batch_size) {
+  KeyedRandom random(3);
+  std::vector<float> x;
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < samples; ++i) {
+    for (int64_t j = 0; j < 36; ++j) {
+      x.push_back(static_cast<float>(random.normal()));
+    }
+    labels.push_back(static_cast<int64_t>(random.below(3)));
+  }
+  LoaderOptions options;
+  options.batch_size = batch_size;
+  options.shuffle = true;
+  options.prefetch = 0;
+  return DataLoader(from_tensors({{"x", torch::tensor(x).reshape({samples, 1, 6, 6})},
+                                  {"label", torch::tensor(labels)}}),
+                    options);
+}
+
+struct Run {
+  std::string name;
+  Factory<Model> model;
+  Factory<Optimizer> optimizer;
+  std::string mode = "traced";
+  int64_t accumulation = 1;
+  std::optional<int64_t> micro_batch = {};
+  std::optional<double> max_norm = {};
+  int64_t samples = 48;
+  std::string precision = "fp32";
+  bool measures = false;  // accuracy of training
+};
+
+TrainerOptions options_of(const Run& run, int64_t virtual_ranks, const std::filesystem::path& dir) {
+  TrainerOptions options;
+  options.model_dir = dir;
+  options.seed = 7;
+  options.model = run.model;
+  options.optimizer = run.optimizer;
+  options.backend.mode = run.mode;
+  options.backend.on_refusal = "error";
+  options.loop.max_steps = 8;
+  options.loop.grad_accum_steps = run.accumulation;
+  options.loop.device_train_microbatch_size = run.micro_batch;
+  options.precision.max_gradient_norm = run.max_norm;
+  options.precision.dtype = run.precision;
+  options.precision.on_unsupported = "emulate";
+  options.checkpoint.steps = 0;
+  options.logging.log_steps = 3;
+  if (run.measures) {
+    options.train_metrics = {use<Accuracy>({"label"})};
+  }
+  options.distributed.emplace();
+  options.distributed->virtual_ranks = virtual_ranks;
+  return options;
+}
+
+/// Model, optimizer, random numbers, counters and the last loss, after training.
+StateDict trained(const Run& run,
+                  int64_t virtual_ranks,
+                  const std::shared_ptr<Communicator>& communicator,
+                  const LoadFrom& from = LoadFrom::nothing(),
+                  int64_t updates = 8,
+                  const std::filesystem::path& saved = {}) {
+  const TempDir dir;
+  TrainerOptions options = options_of(run, virtual_ranks, dir.path());
+  options.loop.max_steps = updates;
+  options.communicator = communicator;
+  std::vector<MemoryLogger::Entry> logged;
+  options.loggers = {use<MemoryLogger>({&logged})};
+  options.checkpoint.save_final_checkpoint = !saved.empty();
+  std::vector<std::string> warnings;
+  Trainer trainer(options, quiet_log(&warnings));
+  trainer.fit(images(run.samples, 16), {}, from);
+  StateDict bits = bits_of(trainer);
+  if (!saved.empty() && communicator->rank() == 0) {
+    std::filesystem::copy_file(*trainer.state().last_checkpoint, saved);
+  }
+  for (const auto& [name, value] : trainer.state().last_metrics.items()) {
+    if (name == "loss" || name == "accuracy") {
+      bits.set("last_" + name, *trainer.state().last_metrics.number(name));
+    }
+  }
+  return bits;
+}
+
+StateDict in_one_process(const Run& run, int64_t virtual_ranks) {
+  return on_processes(
+      1, [&](const auto& communicator) { return trained(run, virtual_ranks, communicator); })[0];
+}
+
+Factory<Optimizer> adamw() {
+  return use<AdamW>({1e-2});
+}
+
+Factory<Optimizer> momentum() {
+  Sgd::Options options;
+  options.lr = 0.05;
+  options.momentum = 0.9;
+  return use<Sgd>(options);
+}
+
+std::vector<Run> matrix() {
+  std::vector<Run> runs;
+  runs.push_back({"mlp with dropout, AdamW", mlp(0.3), adamw()});
+  runs.push_back({"mlp, SGD, clipped", mlp(0.0), momentum(), "traced", 1, {}, 0.05});
+  runs.push_back({"mlp, accumulation of 2", mlp(0.3), adamw(), "traced", 2});
+  runs.push_back({"mlp, micro-batches", mlp(0.3), momentum(), "traced", 1, 2});
+  runs.push_back({"conv net with batch norm", conv_net(), momentum()});
+  runs.push_back({"conv net, accumulation, clipped", conv_net(), adamw(), "traced", 2, {}, 0.05});
+  runs.push_back({"uneven last batch", conv_net(), adamw(), "traced", 1, {}, {}, 46});
+  runs.push_back({"fewer samples than virtual ranks", mlp(0.3), adamw(), "traced", 1, {}, {}, 34});
+  runs.push_back({"bf16", mlp(0.3), adamw(), "traced", 1, {}, 0.05, 48, "bf16_pure"});
+  runs.push_back({"train metrics", mlp(0.3), adamw(), "traced", 1, {}, {}, 34, "fp32", true});
+  return runs;
+}
+
+/// Counts sums over processes.
+class CountingRanks final : public Communicator {
+ public:
+  explicit CountingRanks(std::shared_ptr<Communicator> ranks) : ranks_(std::move(ranks)) {}
+
+  int rank() const override { return ranks_->rank(); }
+
+  int world_size() const override { return ranks_->world_size(); }
+
+  const char* transport() const override { return ranks_->transport(); }
+
+  void all_reduce(at::Tensor& values) override {
+    ++sums;
+    ranks_->all_reduce(values);
+  }
+
+  void broadcast(at::Tensor& values, int root) override { ranks_->broadcast(values, root); }
+
+  std::vector<std::string> all_gather(const std::string& bytes) override {
+    return ranks_->all_gather(bytes);
+  }
+
+  void barrier() override { ranks_->barrier(); }
+
+  void give_up(const std::string& cause) noexcept override { ranks_->give_up(cause); }
+
+  int64_t sums = 0;
+
+ private:
+  std::shared_ptr<Communicator> ranks_;
+};
+
+Run eager(Run run) {
+  run.mode = "eager";
+  return run;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("distributed/virtual_ranks");
+
+TEST_CASE("in one process a traced run with virtual ranks equals an eager one, bit for bit") {
+  for (const Run& run : matrix()) {
+    for (const int64_t virtual_ranks : {2, 4}) {
+      CAPTURE(run.name);
+      CAPTURE(virtual_ranks);
+      CHECK(first_difference(in_one_process(run, virtual_ranks),
+                             in_one_process(eager(run), virtual_ranks)) == "");
+    }
+  }
+}
+
+TEST_CASE("4 virtual ranks give the same bits on 1, 2 and 4 processes") {
+  for (const Run& run : matrix()) {
+    CAPTURE(run.name);
+    const StateDict alone = in_one_process(run, 4);
+    REQUIRE(alone.find("model") != nullptr);
+    for (const int processes : {2, 4}) {
+      CAPTURE(processes);
+      for (const StateDict& bits : on_processes(processes, [&](const auto& communicator) {
+             return trained(run, 4, communicator);
+           })) {
+        CHECK(first_difference(alone, bits) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("eager processes have the bits of a traced one") {
+  const Run run = matrix()[5];
+  const StateDict alone = in_one_process(run, 4);
+  for (const StateDict& bits : on_processes(
+           4, [&](const auto& communicator) { return trained(eager(run), 4, communicator); })) {
+    CHECK(first_difference(alone, bits) == "");
+  }
+}
+
+TEST_CASE("a run that 4 processes saved goes on in 1, 2 and 4 as if it had not ended") {
+  for (const size_t chosen : {0, 4, 6}) {
+    const Run run = matrix()[chosen];
+    CAPTURE(run.name);
+    const StateDict uninterrupted = in_one_process(run, 4);
+    const TempDir dir;
+    const std::filesystem::path file = dir.path() / "checkpoint_5.pt";
+    on_processes(4, [&](const auto& communicator) {
+      return trained(run, 4, communicator, LoadFrom::nothing(), 5, file);
+    });
+    for (const int processes : {1, 2, 4}) {
+      CAPTURE(processes);
+      for (const StateDict& bits : on_processes(processes, [&](const auto& communicator) {
+             return trained(run, 4, communicator, LoadFrom(file));
+           })) {
+        CHECK(first_difference(uninterrupted, bits) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("another number of virtual ranks is another run") {
+  const Run run = matrix()[0];
+  CHECK(first_difference(in_one_process(run, 1), in_one_process(run, 2)) != "");
+  CHECK(first_difference(in_one_process(run, 2), in_one_process(run, 4)) != "");
+}
+
+TEST_CASE("a resumed run keeps its virtual ranks") {
+  const Run run = matrix()[0];
+  const TempDir dir;
+  const std::filesystem::path file = dir.path() / "checkpoint_5.pt";
+  on_processes(1, [&](const auto& communicator) {
+    return trained(run, 4, communicator, LoadFrom::nothing(), 5, file);
+  });
+  const StateDict other = on_processes(1, [&](const auto& communicator) {
+    return trained(run, 2, communicator, LoadFrom(file));
+  })[0];
+  REQUIRE(other.find("error") != nullptr);
+  const std::string error = other.at("error").as_string();
+  CHECK(error.find("distributed.virtual_ranks is 2") != std::string::npos);
+  CHECK(error.find("with 4 virtual ranks") != std::string::npos);
+}
+
+TEST_CASE("C44: the seed of a virtual rank follows from that of the run and its number") {
+  const Run run = matrix()[1];  // draws nothing
+  const StateDict bits = in_one_process(run, 4);
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    torch::manual_seed(static_cast<uint64_t>(7 + rank));
+    const at::Tensor expected = at::globalContext().defaultGenerator(at::kCPU).get_state();
+    CHECK(
+        equal_bytes(bits.at("rng/virtual/" + std::to_string(rank) + "/cpu").as_tensor(), expected));
+  }
+}
+
+TEST_CASE("the processes must share the virtual ranks evenly") {
+  SingleProcess one;
+  CHECK_THROWS_AS(VirtualRanks(one, 3), UsageError);
+  CHECK(problem_of_processes(4, 2) == "");
+  const std::string problem = problem_of_processes(4, 8);
+  CHECK(problem.find("4 virtual ranks") != std::string::npos);
+  CHECK(problem.find("1, 2 or 4") != std::string::npos);
+}
+
+TEST_CASE("P3: more processes than samples in a batch are an error") {
+  const Run run = matrix()[0];
+  for (const StateDict& bits : on_processes(2, [&](const auto& communicator) {
+         const TempDir dir;
+         TrainerOptions options = options_of(run, 2, dir.path());
+         options.communicator = communicator;
+         Trainer trainer(options, quiet_log());
+         trainer.fit(images(8, 1));
+         return StateDict();
+       })) {
+    REQUIRE(bits.find("error") != nullptr);
+    CHECK(bits.at("error").as_string().find("a batch has 1 samples, and there are 2 processes") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("C83: an odd number of samples has the metrics of one process, whatever their number") {
+  const auto metrics = [](const auto& communicator) {
+    const TempDir dir;
+    TrainerOptions options = options_of(matrix()[4], 2, dir.path());
+    options.communicator = communicator;
+    Trainer trainer(options, quiet_log());
+    StateDict values;
+    const Metrics of_validation = trainer.validate(images(7, 2));
+    for (const Metrics::Item& item : of_validation.items()) {
+      values.set(item.first, *of_validation.number(item.first));
+    }
+    return values;
+  };
+  const StateDict alone = on_processes(1, metrics)[0];
+  CHECK(alone.size() == 2);  // loss and accuracy
+  for (const StateDict& values : on_processes(2, metrics)) {
+    CHECK(first_difference(alone, values) == "");
+  }
+}
+
+TEST_CASE("P19: processes add what they have at the last batch of an update only") {
+  const auto sums_with = [](int64_t accumulation, const std::string& mode) {
+    const Run run{"mlp", mlp(0.0), momentum(), mode, accumulation};
+    const StateDict counted = on_processes(2, [&](const auto& communicator) {
+      const auto counting = std::make_shared<CountingRanks>(communicator);
+      trained(run, 2, counting);
+      return StateDict{{"sums", counting->sums}};
+    })[0];
+    return counted.at("sums").as_int();
+  };
+  const int64_t sums = sums_with(1, "eager");
+  CHECK(sums > 0);
+  CHECK(sums_with(3, "eager") == sums);
+  CHECK(sums_with(1, "traced") == sums);
+  CHECK(sums_with(3, "traced") == sums);
+}
+
+TEST_CASE("all processes stop after the update in which one of them is asked to") {
+  const Run run = matrix()[0];
+  const std::vector<StateDict> ends = on_processes(2, [&](const auto& communicator) {
+    const TempDir dir;
+    TrainerOptions options = options_of(run, 2, dir.path());
+    options.communicator = communicator;
+    Trainer trainer(options, quiet_log());
+    if (communicator->rank() == 1) {
+      trainer.request_stop("asked by the test");
+    }
+    trainer.fit(images(48, 16));
+    return StateDict{{"update", trainer.state().global_step()}};
+  });
+  for (const StateDict& end : ends) {
+    REQUIRE(end.find("update") != nullptr);
+    CHECK(end.at("update").as_int() == 1);
+  }
+}
+
+TEST_SUITE_END();
