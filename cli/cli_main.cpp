@@ -38,6 +38,8 @@ int run(const CommandLine& line, Registries& registries) {
       return run_plan(line, registries);
     case Command::Describe:
       return run_describe(line, registries);
+    case Command::Export:
+      return run_export(line, registries);
     case Command::ExportStep:
       return run_export_step(line, registries);
     case Command::PlotSchedule:

@@ -36,6 +36,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"checkpoint", Command::Checkpoint},
                                      {"debug", Command::Debug},
                                      {"describe", Command::Describe},
+                                     {"export", Command::Export},
                                      {"export-step", Command::ExportStep},
                                      {"inspect", Command::Inspect},
                                      {"completion", Command::Completion},
@@ -207,6 +208,29 @@ void add_checkpoint(CLI::App& root, CommandLine& line) {
   add_output(merge, line);
 }
 
+void add_export(CLI::App& root, CommandLine& line) {
+  CLI::App& app =
+      *root.add_subcommand("export", "Write a trained model into a file that other programs run");
+  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
+  app.add_option("overrides", line.overrides, "Values that replace those of the file")
+      ->type_name("KEY.PATH=VALUE")
+      ->check(override_fault);
+  app.add_option("-o,--output", line.output, "The file to write")->required()->type_name("FILE");
+  app.add_option(
+         "--format", line.format, "TorchScript, the weights, or a forward pass for rondo_step.h")
+      ->type_name("torchscript|safetensors|inference-step")
+      ->capture_default_str();
+  app.add_option("--batch-size", line.batch_size, "Rows of a batch (default: as the loader's)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--outputs", line.outputs, "Outputs to give (default: all but losses)")
+      ->type_name("NAME");
+  app.add_option(
+         "--checkpoint", line.checkpoint, "Export this checkpoint (default: as in the file)")
+      ->type_name("PATH");
+  add_plugins(app, line);
+}
+
 void add_export_step(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(
       "export-step", "Write a run's training step into a file that C programs run: rondo_step.h");
@@ -362,6 +386,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_checkpoint(root, line);
   add_debug(root, line);
   add_describe(root, line);
+  add_export(root, line);
   add_export_step(root, line);
   add_inspect(root, line);
   add_completion(root, line);

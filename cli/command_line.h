@@ -19,6 +19,7 @@ enum class Command {
   Checkpoint,
   Debug,
   Describe,
+  Export,
   ExportStep,
   Inspect,
   Completion,
@@ -52,28 +53,31 @@ struct CommandLine {
   int64_t seed = 1;                    ///< verify-resume: of kills and a seedless run, >= 0
   std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
   std::vector<std::string>
-      files;                 ///< checkpoint, plot, diff: what it works on; launch: the command
-  std::string output;        ///< checkpoint average, export-step, plot: the file
-  std::string name;          ///< describe: a component; empty lists all
-  std::string shell;         ///< completion: bash, zsh or fish
-  std::string page;          ///< man: a command; empty: rondo itself
-  std::string target;        ///< inspect, debug, runs: a directory (or a file)
-  bool nan = false;          ///< debug: find what made the first NaN
-  bool timeline = false;     ///< inspect: where the time of a replay goes
-  int64_t replays = 50;      ///< inspect: of each step that a timeline measures, >= 1
-  std::string memory_limit;  ///< plan: such as 512MB; empty: none
-  std::string svg;           ///< plot-schedule: the picture to write; empty: none
-  std::vector<std::string> metrics;  ///< runs, plot: globs of names; empty: a few
-  std::string sort = "name";         ///< runs: "name", "status", "time" or a metric
-  std::string status;                ///< runs: only of this status; empty: all
-  int64_t ranks = 1;                 ///< launch: processes of this host, >= 1
-  int64_t nodes = 1;                 ///< launch: hosts, >= 1
-  int64_t node_rank = -1;            ///< launch: number of this host; -1: not given
-  std::string master_addr;           ///< launch: host 0; empty: this one
-  int64_t master_port = 0;           ///< launch: a port of host 0; 0: any free one
-  std::string log_dir;               ///< launch: of the ranks' output; empty: a temporary one
-  int64_t min_ranks = 0;             ///< launch: fewest that a restart takes; 0: all
-  std::string graph;                 ///< inspect: the step whose graph to print; empty: none
+      files;           ///< checkpoint, plot, diff: what it works on; launch: the command
+  std::string output;  ///< checkpoint average, export, export-step, plot: the file
+  std::string format = "torchscript";  ///< export: of the file
+  int64_t batch_size = 0;              ///< export: rows of a batch; 0: as the loader's
+  std::vector<std::string> outputs;    ///< export: which; none: all but losses
+  std::string name;                    ///< describe: a component; empty lists all
+  std::string shell;                   ///< completion: bash, zsh or fish
+  std::string page;                    ///< man: a command; empty: rondo itself
+  std::string target;                  ///< inspect, debug, runs: a directory (or a file)
+  bool nan = false;                    ///< debug: find what made the first NaN
+  bool timeline = false;               ///< inspect: where the time of a replay goes
+  int64_t replays = 50;                ///< inspect: of each step that a timeline measures, >= 1
+  std::string memory_limit;            ///< plan: such as 512MB; empty: none
+  std::string svg;                     ///< plot-schedule: the picture to write; empty: none
+  std::vector<std::string> metrics;    ///< runs, plot: globs of names; empty: a few
+  std::string sort = "name";           ///< runs: "name", "status", "time" or a metric
+  std::string status;                  ///< runs: only of this status; empty: all
+  int64_t ranks = 1;                   ///< launch: processes of this host, >= 1
+  int64_t nodes = 1;                   ///< launch: hosts, >= 1
+  int64_t node_rank = -1;              ///< launch: number of this host; -1: not given
+  std::string master_addr;             ///< launch: host 0; empty: this one
+  int64_t master_port = 0;             ///< launch: a port of host 0; 0: any free one
+  std::string log_dir;                 ///< launch: of the ranks' output; empty: a temporary one
+  int64_t min_ranks = 0;               ///< launch: fewest that a restart takes; 0: all
+  std::string graph;                   ///< inspect: the step whose graph to print; empty: none
 };
 
 /// The command line is answered already: print the text and end with the code.

@@ -13,6 +13,7 @@ set(RONDO_PUBLIC_HEADERS
   cli/cli_main.h
 
   # runs
+  trainer/export_inference.h
   trainer/export_step.h
   trainer/registries.h
   trainer/run_config.h

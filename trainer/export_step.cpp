@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "backends/generator_state.h"
@@ -20,9 +19,8 @@
 #include "loops/train_stage.h"
 #include "tracing/checks/state_snapshot.h"
 #include "tracing/passes/passes.h"
-#include "tracing/program/guards.h"
-#include "tracing/program/storages.h"
 #include "tracing/traced_backend.h"
+#include "trainer/exportable_program.h"
 #include "trainer/run_aside.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
@@ -60,22 +58,6 @@ bool is_readable(const fs::path& checkpoint, const TextLog& log) {
     log.warning(describe(std::current_exception()) + "; trying the checkpoint before it");
     return false;
   }
-}
-
-/// What the run would load in its own directory; the scratch directory has no checkpoints.
-LoadFrom start_of(const RunConfig& run, const TextLog& log) {
-  const LoadFrom& from = run.fit->from;
-  if (from.path() || from.is_nothing() || !run.init.checkpoint.autoload_last_checkpoint) {
-    return from;
-  }
-  const Paths own = index_of(run).resumable();
-  const auto newest = std::find_if(own.rbegin(), own.rend(), [&](const fs::path& path) {
-    return fs::exists(path) && is_readable(path, log);
-  });
-  if (newest != own.rend()) {
-    return *newest;
-  }
-  return own.empty() ? from : LoadFrom(own.back());  // loading it says what is wrong
 }
 
 [[noreturn]] void throw_batches_differ(const StepProgram& first, const StepProgram& other) {
@@ -214,58 +196,6 @@ std::vector<ExportedSchedule> schedules_of(const StepProgram& program, const Sta
   return tables;
 }
 
-/// The program that runs the step gives each input as an array of its own, which stays as it is.
-void refuse_odd_inputs(const StepProgram& program) {
-  if (const SlotId written = written_input(program); written != kNoTensor) {
-    throw NotSupportedError(fmt::format(
-        "the step writes its input \"{}\", which belongs to the program that runs it; let the "
-        "model work on a copy (clone)",
-        program.slots[static_cast<size_t>(written)].name));
-  }
-  std::map<int32_t, std::string> names;  // by storage
-  for (const Slot& slot : program.slots) {
-    if (slot.kind != SlotKind::Input) {
-      continue;
-    }
-    if (!is_contiguous(slot)) {
-      throw NotSupportedError(
-          fmt::format("input \"{}\" of the step is not contiguous; batches of an exported step are",
-                      slot.name));
-    }
-    if (const auto [known, is_new] = names.emplace(slot.storage, slot.name); !is_new) {
-      throw NotSupportedError(
-          fmt::format("inputs \"{}\" and \"{}\" of the step share memory; let the data set copy "
-                      "one of them (clone)",
-                      known->second,
-                      slot.name));
-    }
-  }
-}
-
-/// What the guards of a program read. A file has no step as it is written: where a guard fails,
-/// nothing may have been changed.
-std::vector<std::string> reads_of(const StepProgram& program) {
-  const StorageFacts facts(program);
-  const std::vector<StepGuard> guards = guards_of(program);
-  std::vector<std::string> reads;
-  bool has_written = false;
-  for (const Instruction& instruction : program.instructions) {
-    if (is_guard(instruction)) {
-      reads.push_back(guards[reads.size()].read);
-      if (has_written) {
-        throw NotSupportedError(fmt::format(
-            "the step reads a value on the host ({}) after it has changed its state; a step in a "
-            "file could not be undone there: read it before the first change",
-            reads.back()));
-      }
-    }
-    for (const SlotId slot : instruction.writes) {
-      has_written = has_written || facts.is_external[storage_of(program, slot)];
-    }
-  }
-  return reads;
-}
-
 /// State that was made while the step was recorded is written before it is read.
 void clear_new_state(const StepFile& file, const CapturedState& before) {
   const at::NoGradGuard no_grad;
@@ -292,6 +222,24 @@ StateDict manifest_of(const RunConfig& run, const Trainer& trainer) {
 }
 
 }  // namespace
+
+LoadFrom start_of(const RunConfig& run, const TextLog& log) {
+  const LoadFrom from = run.fit        ? run.fit->from
+                        : run.validate ? run.validate->from
+                        : run.predict  ? run.predict->from
+                                       : LoadFrom();
+  if (from.path() || from.is_nothing() || !run.init.checkpoint.autoload_last_checkpoint) {
+    return from;
+  }
+  const Paths own = index_of(run).resumable();
+  const auto newest = std::find_if(own.rbegin(), own.rend(), [&](const fs::path& path) {
+    return fs::exists(path) && is_readable(path, log);
+  });
+  if (newest != own.rend()) {
+    return *newest;
+  }
+  return own.empty() ? from : LoadFrom(own.back());  // loading it says what is wrong
+}
 
 StepFile export_step(const RunConfig& run) {
   if (!run.fit) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/log.h"
 #include "tracing/exported_step.h"
 #include "trainer/run_config.h"
 
@@ -16,5 +17,8 @@ namespace rondo {
 ///                            of batches that differ, strided batches, arguments without a written
 ///                            form
 StepFile export_step(const RunConfig& run);
+
+/// What the run would load in its own directory, for a Trainer that is in another one.
+LoadFrom start_of(const RunConfig& run, const TextLog& log);
 
 }  // namespace rondo

@@ -7,6 +7,7 @@
 #include "callbacks/builtin/compute_norm.h"
 #include "callbacks/builtin/count_params.h"
 #include "callbacks/builtin/early_stopper.h"
+#include "callbacks/builtin/export_for_inference.h"
 #include "callbacks/builtin/gradient_noise_scale.h"
 #include "callbacks/builtin/keep_best_checkpoints.h"
 #include "callbacks/builtin/keep_n_checkpoints.h"

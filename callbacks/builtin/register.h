@@ -12,6 +12,7 @@ void register_compute_norm(Registry<Callback>& registry);
 void register_count_params(Registry<Callback>& registry);
 void register_early_stopper(Registry<Callback>& registry);
 void register_evaluator(Registry<Callback>& registry, const Registry<Metric>& metrics);
+void register_export_for_inference(Registry<Callback>& registry);
 void register_gradient_noise_scale(Registry<Callback>& registry);
 void register_keep_best_checkpoints(Registry<Callback>& registry);
 void register_keep_n_checkpoints(Registry<Callback>& registry);
@@ -40,6 +41,7 @@ inline void register_builtin_callbacks(Registry<Callback>& registry,
   register_count_params(registry);
   register_early_stopper(registry);
   register_evaluator(registry, metrics);
+  register_export_for_inference(registry);
   register_gradient_noise_scale(registry);
   register_keep_best_checkpoints(registry);
   register_keep_n_checkpoints(registry);
