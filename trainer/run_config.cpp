@@ -14,6 +14,7 @@
 #include "core/file_system.h"
 #include "core/glob.h"
 #include "trainer/core_callbacks.h"
+#include "trainer/pymarlin_table.h"
 #include "trainer/section_reader.h"
 
 namespace rondo {
@@ -227,8 +228,12 @@ RunConfig read_phase(const ConfigTable& file,
                      const Registries& registries,
                      FaultSink faults,
                      const std::vector<Fault>& found) {
-  check_tables(trainer, faults);
-  const auto* tables = trainer.get_if<ConfigTable>();
+  ConfigValue expanded = trainer;
+  if (auto* const words = expanded.get_if<ConfigTable>()) {
+    pymarlin::expand_table(*words, faults);
+  }
+  check_tables(expanded, faults);
+  const auto* tables = expanded.get_if<ConfigTable>();
   RunConfig run;
   SectionReader sections(registries, faults);
   if (tables != nullptr) {

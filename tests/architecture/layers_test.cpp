@@ -84,6 +84,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
       "callbacks",
       "loops",
       "loggers"}},
+    {"pymarlin",
+     {"core", "models", "optim", "checkpoint", "data", "callbacks", "loggers", "trainer"}},
     {"cli", {"core", "record", "configs", "distributed", "trainer"}},
 };
 

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "core/log.h"
+#include "core/metric_values.h"
+#include "pymarlin/module_interface.h"
+#include "pymarlin/stats.h"
+#include "trainer/pymarlin_arguments.h"
+
+namespace rondo {
+
+class Trainer;
+struct TrainerOptions;
+
+}  // namespace rondo
+
+namespace rondo::pymarlin {
+
+/// Trains a ModuleInterface with rondo's trainer: recorded steps, exact resumes. A run goes on from
+/// the newest checkpoint in `checkpointer_args.save_dir`.
+class Trainer {
+ public:
+  /// \param change  edits what rondo's trainer gets, such as a seed; null: nothing
+  /// \throws UsageError  naming the argument that is out of range
+  Trainer(std::shared_ptr<ModuleInterface> module,
+          TrainerArguments arguments,
+          const std::function<void(TrainerOptions&)>& change = {},
+          TextLog log = TextLog());
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  ~Trainer();
+
+  void train();
+
+  /// Every loader of `get_val_dataloaders`, with the model as it is.
+  void validate();
+
+  int64_t train_step_batch_size() const;
+  int64_t gradient_accumulation() const;
+  int64_t estimated_global_steps_per_epoch() const;
+  int64_t global_steps_finished() const;
+  int64_t total_steps_finished() const;
+
+  /// Writes the model alone. \return where: "<file_prefix>_model_<epoch>.<file_ext>", the epoch
+  /// from 0
+  std::filesystem::path save_model_checkpoint() const;
+
+  /// What a checkpoint of the whole run holds, and back.
+  StateDict get_state();
+  void update_state(const StateDict& state);
+
+  Stats& stats();
+
+  /// What does the work.
+  rondo::Trainer& rondo_trainer();
+
+ private:
+  struct Run;
+
+  std::unique_ptr<Run> run_;
+};
+
+}  // namespace rondo::pymarlin

@@ -1,0 +1,124 @@
+#include "trainer/pymarlin_table.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "configs/toml_file.h"
+#include "core/error.h"
+#include "support/builtins.h"
+#include "trainer/run_config.h"
+
+TEST_SUITE_BEGIN("trainer/pymarlin_table");
+
+using namespace rondo;
+using rondo::test::builtins;
+
+namespace {
+
+const std::string kRun = R"(
+[trainer.init]
+model_dir = "runs/x"
+seed = 1
+model = { name = "Mlp", sizes = [784, 10] }
+[trainer.init.optimizer.SGD]
+lr = 0.1
+[trainer.fit]
+train_dataloader = { label = "train", dataset = "Glyphs", size = 20 }
+val_dataloader = [{ label = "val", dataset = "Glyphs", size = 20, split = "val" }]
+)";
+
+RunConfig read(const std::string& more) {
+  return read_run_config(parse_toml(kRun + more, "run.toml"), builtins());
+}
+
+bool has_logger(const RunConfig& run, const std::string& name) {
+  return std::any_of(run.init.loggers.begin(), run.init.loggers.end(), [&](const auto& logger) {
+    return logger.name() == name;
+  });
+}
+
+std::vector<Fault> faults_of(const std::string& more) {
+  try {
+    read(more);
+  } catch (const ConfigError& error) {
+    return error.faults;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("an empty table gives PyMarlin's defaults") {
+  const RunConfig run = read("[trainer.pymarlin]\n");
+  CHECK(run.init.loop.num_epochs == 1);
+  CHECK(run.init.loop.eval_frequency.to_string() == "1ep");
+  CHECK(run.init.precision.max_gradient_norm == 1.0);
+  CHECK(run.init.logging.log_steps.to_string() == Time(1).to_string());
+  CHECK(run.init.checkpoint.steps.to_string() == "1ep");
+  CHECK(run.init.checkpoint.checkpoint_name == "model_{step}.pt");
+  CHECK(run.fit->train.options().batch_size == 1);
+  CHECK(run.fit->val.at(0).options().batch_size == 1);
+  CHECK_FALSE(run.init.loop.device_train_microbatch_size);
+  CHECK(has_logger(run, "TensorBoardLogger"));
+  CHECK(has_logger(run, "ProgressLogger"));
+}
+
+TEST_CASE("its keys become rondo's, and the run is kept in rondo's words") {
+  const RunConfig run = read(R"(
+[trainer.pymarlin]
+epochs = 3
+train_batch_size = 12
+gpu_batch_size_limit = 5
+val_batch_size = 4
+max_train_steps_per_epoch = 7
+max_val_steps_per_epoch = 2
+clip_grads = false
+backend = "sp-amp"
+writers = []
+disable_tqdm = true
+log_level = "WARNING"
+checkpointer_args = { period = 2, file_prefix = "net" }
+stats_args = { log_steps = 5 }
+)");
+  CHECK(run.init.loop.num_epochs == 3);
+  CHECK(run.fit->train.options().batch_size == 12);
+  CHECK(run.init.loop.device_train_microbatch_size == 3);
+  CHECK(run.fit->val.at(0).options().batch_size == 4);
+  CHECK(run.init.loop.train_subset_num_batches == 7);
+  CHECK(run.init.loop.eval_steps->to_string() == Time(2).to_string());
+  CHECK_FALSE(run.init.precision.max_gradient_norm);
+  CHECK(run.init.precision.dtype == "fp16");
+  CHECK(run.init.precision.initial_loss_scale == 4096.0);
+  CHECK_FALSE(has_logger(run, "TensorBoardLogger"));
+  CHECK_FALSE(has_logger(run, "ProgressLogger"));
+  CHECK(run.init.logging.log_level == "warning");
+  CHECK(run.init.checkpoint.steps.to_string() == "2ep");
+  CHECK(run.init.checkpoint.checkpoint_name == "net_{step}.pt");
+  CHECK(run.init.config_text.find("pymarlin") == std::string::npos);
+  CHECK_NOTHROW(read_run_config(parse_toml(run.init.config_text, "kept.toml"), builtins()));
+}
+
+TEST_CASE("what the file says itself replaces a default, and must agree with a key that is given") {
+  const std::string logging = "[trainer.init.logging]\nlog_steps = 50\n";
+  CHECK(read(logging + "[trainer.pymarlin]\n").init.logging.log_steps.to_string() ==
+        Time(50).to_string());
+  CHECK(faults_of(logging + "[trainer.pymarlin]\nstats_args = { log_steps = 50 }\n").empty());
+  const std::vector<Fault> faults =
+      faults_of(logging + "[trainer.pymarlin]\nstats_args = { log_steps = 2 }\n");
+  REQUIRE(faults.size() == 1);
+  CHECK(faults[0].position.line == 14);
+  CHECK(faults[0].message.find("run.toml:12") != std::string::npos);
+  CHECK(faults[0].message.find("50") != std::string::npos);
+}
+
+TEST_CASE("unknown keys and values are faults at their place") {
+  CHECK(faults_of("[trainer.pymarlin]\nepoch = 3\n").at(0).message.find("epochs") !=
+        std::string::npos);
+  CHECK(faults_of("[trainer.pymarlin]\nbackend = \"ddp\"\n").size() == 1);
+  CHECK(faults_of("[trainer.pymarlin]\nwriters = [\"wandb\"]\n").size() == 1);
+}
+
+TEST_SUITE_END();
