@@ -56,6 +56,9 @@ int run(const CommandLine& line, Registries& registries) {
     case Command::Runs:
     case Command::Plot:
     case Command::Diff:
+    case Command::Query:
+    case Command::Alerts:
+    case Command::Watch:
       return *run_record_command(line);
   }
   throw UsageError("the command line names no command");
@@ -78,12 +81,16 @@ int cli_main(int argc, char** argv, const std::function<void(Registries&)>& regi
       (exit->to_stderr ? std::cerr : std::cout) << exit->text << std::flush;
       return exit->code;
     }
+    const auto& line = std::get<CommandLine>(parsed);
+    if (line.ui && !line.dry_run) {
+      return fit_with_dashboard(line, "/proc/self/exe", argv);
+    }
     Registries registries;
     register_builtins(registries);
     if (register_components) {
       register_components(registries);
     }
-    return run(std::get<CommandLine>(parsed), registries);
+    return run(line, registries);
   } catch (...) {
     return failed(std::current_exception());
   }

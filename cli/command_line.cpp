@@ -45,6 +45,9 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"plot", Command::Plot},
                                      {"diff", Command::Diff},
                                      {"launch", Command::Launch},
+                                     {"query", Command::Query},
+                                     {"alerts", Command::Alerts},
+                                     {"watch", Command::Watch},
                                      {"version", Command::Version}};
 
 constexpr const char* kExitCodes =
@@ -102,6 +105,7 @@ CLI::App& add_run_command(CLI::App& root, const char* name, const char* doc, Com
   add_checkpoint_to_load(app, line);
   app.add_flag("--dry-run", line.dry_run, "Check the run, print it resolved, and stop");
   app.add_flag("--json", line.json, "End standard output with one line of JSON, the result");
+  app.add_flag("--quiet", line.quiet, "Print only warnings and errors");
   app.footer(kExitCodes);
   return app;
 }
@@ -369,6 +373,37 @@ void add_launch(CLI::App& root, CommandLine& line) {
       "another\nprogram with its arguments. The exit code is that of the rank that failed first.");
 }
 
+void add_query(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand(
+      "query", "Answer a select statement of SQL about what runs recorded, or save it for SQLite");
+  app.add_option("runs", line.files, "Runs or folders of runs, then the statement")
+      ->required()
+      ->type_name("RUN_DIR|SQL")
+      ->expected(-1);
+  app.add_option("--save", line.output, "Write the tables into this SQLite file")
+      ->type_name("FILE.db");
+  app.add_flag("--json", line.json, "Print one JSON object a row");
+  app.footer(
+      "Tables: runs, config, metrics, checkpoints, validations, alerts, media. Example:\n"
+      "rondo query experiments \"select run, min(value) from metrics where name = 'val/loss' group "
+      "by run\"");
+}
+
+void add_alerts(CLI::App& root, CommandLine& line) {
+  CLI::App& app =
+      *root.add_subcommand("alerts", "List the alerts of runs; code 1 when there are any");
+  app.add_option("runs", line.files, "Runs or folders of runs (default: here)")
+      ->type_name("RUN_DIR")
+      ->expected(-1);
+  app.add_flag("--json", line.json, "Print one JSON object an alert");
+}
+
+void add_watch(CLI::App& root, CommandLine& line) {
+  CLI::App& app =
+      *root.add_subcommand("watch", "Show a run full-screen while it trains: curves, system, log");
+  app.add_option("run", line.target, "Directory of the run")->required()->type_name("RUN_DIR");
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
@@ -377,6 +412,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
             line.max_restarts,
             "Restart a run that dies, at most this many times in a row without progress",
             0);
+  fit.add_flag("--ui", line.ui, "Show the run full-screen: curves, system and log");
   add_evaluation(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);
   add_evaluation(root, "predict", "Write the model's outputs for a data set to a file", line);
@@ -395,6 +431,9 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_plot(root, line);
   add_diff(root, line);
   add_launch(root, line);
+  add_query(root, line);
+  add_alerts(root, line);
+  add_watch(root, line);
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }
 

@@ -28,6 +28,9 @@ enum class Command {
   Plot,
   Diff,
   Launch,
+  Query,
+  Alerts,
+  Watch,
   Version
 };
 
@@ -42,6 +45,8 @@ struct CommandLine {
   std::string checkpoint;              ///< a path, "none", or empty: as the file says
   bool untrained = false;              ///< evaluations: also with weights that nobody trained
   std::vector<std::string> plugins;    ///< shared libraries to load before the file is checked
+  bool quiet = false;                  ///< only warnings and errors
+  bool ui = false;                     ///< fit: shows the run full-screen
   int64_t max_restarts = 0;            ///< fit: how often a run that dies is started again
   int64_t since = 0;                   ///< validate_all: no checkpoint of an update before this
   int64_t multiple_of = 1;             ///< validate_all: only updates that are multiples of this
@@ -53,15 +58,15 @@ struct CommandLine {
   int64_t seed = 1;                    ///< verify-resume: of kills and a seedless run, >= 0
   std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
   std::vector<std::string>
-      files;           ///< checkpoint, plot, diff: what it works on; launch: the command
-  std::string output;  ///< checkpoint average, export, export-step, plot: the file
+      files;           ///< checkpoint, plot, diff, query: what it works on; launch: the command
+  std::string output;  ///< checkpoint average, export, export-step, plot, query: the file
   std::string format = "torchscript";  ///< export: of the file
   int64_t batch_size = 0;              ///< export: rows of a batch; 0: as the loader's
   std::vector<std::string> outputs;    ///< export: which; none: all but losses
   std::string name;                    ///< describe: a component; empty lists all
   std::string shell;                   ///< completion: bash, zsh or fish
   std::string page;                    ///< man: a command; empty: rondo itself
-  std::string target;                  ///< inspect, debug, runs: a directory (or a file)
+  std::string target;                  ///< inspect, debug, runs, watch: a directory
   bool nan = false;                    ///< debug: find what made the first NaN
   bool timeline = false;               ///< inspect: where the time of a replay goes
   int64_t replays = 50;                ///< inspect: of each step that a timeline measures, >= 1

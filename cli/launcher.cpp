@@ -111,13 +111,16 @@ int main(int argc, char** argv) {
   if (engine.empty()) {
     return 1;
   }
+  const auto& line = std::get<rondo::CommandLine>(parsed);
   keep_freed_memory();
   calm_openmp();
   prefer_openmp_blas();
   name_processor_to_openblas();
-  if (const auto& line = std::get<rondo::CommandLine>(parsed);
-      line.command == rondo::Command::Launch) {
+  if (line.command == rondo::Command::Launch) {
     return rondo::launch_ranks(line, engine.string());
+  }
+  if (line.ui && !line.dry_run) {
+    return rondo::fit_with_dashboard(line, engine.string(), argv);
   }
   ::execv(engine.c_str(), argv);
   std::cerr << fmt::format("rondo: cannot run {}: {}\n", engine.string(), std::strerror(errno));

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/recorded_runs.h"
 #include "cli/text_table.h"
 #include "core/error.h"
 #include "core/glob.h"
@@ -95,12 +96,6 @@ std::string result_of(const RunRecord& run, const std::string& metric) {
   return points == run.metrics.end() ? "-" : number(points->second.back().value);
 }
 
-std::string name_below(const fs::path& directory, const fs::path& root) {
-  const fs::path below = fs::absolute(directory).lexically_normal().lexically_relative(
-      fs::absolute(root).lexically_normal());
-  return below == "." || below.empty() ? directory.filename().string() : below.string();
-}
-
 std::string updates_of(const RunRecord& run) {
   return run.updates ? fmt::format("{}/{}", run.step, *run.updates) : std::to_string(run.step);
 }
@@ -129,24 +124,6 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& key) {
     return value(a) < value(b);
   };
   std::stable_sort(runs.begin(), runs.end(), is_before);
-}
-
-std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
-  std::vector<RunRecord> runs;
-  for (const fs::path& directory : directories) {
-    try {
-      runs.push_back(read_record(directory));
-      if (runs.back().damaged_lines > 0) {
-        std::cerr << fmt::format("{}: {} damaged lines are left out, the first is line {}\n",
-                                 (directory / kRecordFile).string(),
-                                 runs.back().damaged_lines,
-                                 runs.back().damaged_line);
-      }
-    } catch (const DataError& error) {
-      std::cerr << error.what() << "\n";  // the others are shown
-    }
-  }
-  return runs;
 }
 
 std::string json_of(const RunRecord& run, const std::string& name) {
@@ -359,6 +336,12 @@ std::optional<int> run_record_command(const CommandLine& line) {
         return plot(line);
       case Command::Diff:
         return diff(line);
+      case Command::Query:
+        return query(line);
+      case Command::Alerts:
+        return alerts(line);
+      case Command::Watch:
+        return watch(line);
       default:
         return std::nullopt;
     }

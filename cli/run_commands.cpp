@@ -16,6 +16,7 @@
 #include "core/json.h"
 #include "core/stopwatch.h"
 #include "trainer/auto_options.h"
+
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -151,6 +152,19 @@ struct PhaseEnd {
   std::string json = "";  ///< empty when another process has said it
 };
 
+/// Leaves warnings and errors alone of what a run prints.
+void silence(TrainerOptions& options) {
+  std::string& level = options.logging.log_level;
+  level = level == "error" ? level : "warning";
+  std::vector<Factory<Logger>>& loggers = options.loggers;
+  loggers.erase(std::remove_if(loggers.begin(),
+                               loggers.end(),
+                               [](const Factory<Logger>& logger) {
+                                 return logger.name() == "ProgressLogger";
+                               }),
+                loggers.end());
+}
+
 /// Runs each phase of the file, which must have the section that the command needs. One that does
 /// not end well is the last; of the last one the JSON line is printed.
 template <class Section>
@@ -168,13 +182,16 @@ int run_phases(const CommandLine& line,
   std::ostream& text = line.dry_run && !line.json ? std::cout : std::cerr;
   PhaseEnd end{0, fmt::format("{{\"dry_run\": true, \"phases\": {}}}", phases.size())};
   for (size_t i = 0; i < phases.size() && end.code == 0; ++i) {
-    if (phases.size() > 1) {
+    if (phases.size() > 1 && (line.dry_run || !line.quiet)) {
       text << fmt::format("# phase {} of {}", i + 1, phases.size()) << std::endl;
     }
     if (line.dry_run) {
       text << phases[i].init.config_text;
     } else {
       resolve_auto(phases[i], registries);
+      if (line.quiet) {
+        silence(phases[i].init);
+      }
       end = run_one(phases[i], i + 1 == phases.size());
     }
   }
@@ -203,11 +220,13 @@ std::vector<std::string> validations_of(Trainer& trainer, const Loaders& loaders
   return scopes;
 }
 
-PhaseEnd fit_once(const RunConfig& run) {
+PhaseEnd fit_once(const RunConfig& run, bool is_quiet) {
   Trainer trainer(run.init);
   const StopOnSignal signals(trainer);
   const FitResult result = trainer.fit(run.fit->train, run.fit->val, run.fit->from);
-  print_summary(result, validations_of(trainer, run.fit->val));
+  if (!is_quiet) {
+    print_summary(result, validations_of(trainer, run.fit->val));
+  }
   const bool lacks_some = signals.exit_code() == 0 && result.saves.not_uploaded > 0;
   return {lacks_some ? kSomeSkipped : signals.exit_code(), json_of(result)};
 }
@@ -237,7 +256,7 @@ PhaseEnd fit_supervised(const CommandLine& line, RunConfig& run, bool is_last) {
     if (restarts > 0 && was_told && saved && saved != before) {
       run.fit->from = LoadFrom(*saved);
     }
-    const PhaseEnd end = fit_once(run);
+    const PhaseEnd end = fit_once(run, line.quiet);
     if (line.json && (is_last || end.code != 0)) {
       std::cout << end.json << std::endl;
     }
@@ -258,7 +277,7 @@ int exit_code_of(const ValidationTable& table) {
 
 int run_fit(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::fit, "fit", [&](RunConfig& run, bool is_last) {
-    return line.max_restarts == 0 ? fit_once(run) : fit_supervised(line, run, is_last);
+    return line.max_restarts == 0 ? fit_once(run, line.quiet) : fit_supervised(line, run, is_last);
   });
 }
 

@@ -33,6 +33,7 @@ set(RONDO_PUBLIC_HEADERS
   callbacks/cleanup.h
   callbacks/global_callbacks.h
   callbacks/hooks.h
+  callbacks/listeners.h
   callbacks/not_rehearsed.h
   callbacks/results.h
   data/data_loader.h
@@ -89,6 +90,7 @@ set(RONDO_PUBLIC_HEADERS
   # what all of these speak in
   core/error.h
   core/log.h
+  core/media.h
   core/name_scopes.h
   core/operator_facts.h
   core/options.h

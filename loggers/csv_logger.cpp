@@ -10,6 +10,7 @@
 
 #include "core/csv.h"
 #include "core/registry.h"
+#include "loggers/register.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -98,8 +99,10 @@ void CsvLogger::go_back(const LogPosition& position) {
 }
 
 void register_csv_logger(Registry<Logger>& registry) {
-  registry.add<CsvLogger>("CsvLogger", "Appends a line for each value to a comma-separated file.")
-      .key("path", &CsvLogger::Options::path, "file, relative to model_dir");
+  add_filter_keys(
+      registry
+          .add<CsvLogger>("CsvLogger", "Appends a line for each value to a comma-separated file.")
+          .key("path", &CsvLogger::Options::path, "file, relative to model_dir"));
 }
 
 }  // namespace rondo

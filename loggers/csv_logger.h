@@ -10,13 +10,16 @@ namespace rondo {
 /// Appends one line a value, `step,name,value`, below a line of names. Long form: a metric that
 /// begins later needs no new column. A fit that resumes drops the lines that it logs again; one
 /// that begins moves an older file aside (TextFile::start_over).
-class CsvLogger final : public Logger {
+class CsvLogger final : public FilteredLogger {
  public:
   struct Options {
     std::filesystem::path path = "metrics.csv";  ///< relative to model_dir
+    std::optional<Time> log_steps = {};          ///< see LogFilter, also for the next
+    std::vector<std::string> exclude = {};
   };
 
-  explicit CsvLogger(const Options& options) : options_(options) {}
+  explicit CsvLogger(const Options& options)
+      : FilteredLogger({options.log_steps, options.exclude}), options_(options) {}
 
   /// \throws IoError  when the file cannot be written
   void pre_setup(Trainer& trainer) override;

@@ -13,9 +13,11 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "core/error.h"
 #include "core/file_system.h"
+#include "loggers/media_bytes.h"
 
 namespace rondo {
 
@@ -90,6 +92,56 @@ void for_each_event(const std::filesystem::path& path,
   }
 }
 
+void set(tensorboard::HistogramProto& to, const Histogram& histogram) {
+  to.set_min(histogram.least);
+  to.set_max(histogram.most);
+  to.set_num(static_cast<double>(histogram.count));
+  to.set_sum(histogram.sum);
+  to.set_sum_squares(histogram.sum_of_squares);
+  for (size_t i = 0; i < histogram.counts.size(); ++i) {
+    to.add_bucket_limit(histogram.edges[i + 1]);
+    to.add_bucket(static_cast<double>(histogram.counts[i]));
+  }
+}
+
+void set(tensorboard::Summary::Image& to, const Picture& picture) {
+  to.set_height(static_cast<int32_t>(picture.height));
+  to.set_width(static_cast<int32_t>(picture.width));
+  to.set_colorspace(static_cast<int32_t>(picture.channels));
+  to.set_encoded_image_string(png_of(picture));
+}
+
+/// As the text plugin takes it.
+void set_text(tensorboard::Summary::Value& value, const std::string& text) {
+  value.mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
+  value.mutable_tensor()->set_dtype(tensorboard::DT_STRING);
+  value.mutable_tensor()->mutable_tensor_shape()->add_dim()->set_size(1);
+  value.mutable_tensor()->add_string_val(text);
+}
+
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string row = "|";
+  for (std::string cell : cells) {
+    for (size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) {
+      cell.insert(at, "\\");
+    }
+    row += " " + cell + " |";
+  }
+  return row + "\n";
+}
+
+std::string markdown_of(const TextTable& table) {
+  std::string text = markdown_row(table.columns) + "|";
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    text += "---|";
+  }
+  text += "\n";
+  for (const std::vector<std::string>& row : table.rows) {
+    text += markdown_row(row);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> event_files(const std::filesystem::path& directory) {
@@ -139,6 +191,41 @@ void EventFile::add_scalars(int64_t step,
     value->set_tag(scalar.first);
     value->set_simple_value(scalar.second);
   }
+  write_record(event.SerializeAsString());
+}
+
+void EventFile::add_media(int64_t step, const Media& media) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time());
+  event.set_step(step);
+  tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
+  value.set_tag(media.name);
+  if (const auto* histogram = std::get_if<Histogram>(&media.value)) {
+    set(*value.mutable_histo(), *histogram);
+  } else if (const auto* picture = std::get_if<Picture>(&media.value)) {
+    set(*value.mutable_image(), *picture);
+  } else if (const auto* table = std::get_if<TextTable>(&media.value)) {
+    set_text(value, markdown_of(*table));
+  } else {
+    set_text(value, std::get<std::string>(media.value));
+  }
+  write_record(event.SerializeAsString());
+}
+
+void EventFile::add_tensor(int64_t step, const std::string& tag, const at::Tensor& tensor) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time());
+  event.set_step(step);
+  tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
+  value.set_tag(tag);
+  tensorboard::TensorProto& to = *value.mutable_tensor();
+  to.set_dtype(tensorboard::DT_FLOAT);
+  for (const int64_t size : tensor.sizes()) {
+    to.mutable_tensor_shape()->add_dim()->set_size(size);
+  }
+  const at::Tensor numbers = tensor.detach().to(at::kCPU).to(at::kFloat).contiguous();
+  const float* const first = numbers.data_ptr<float>();
+  to.mutable_float_val()->Add(first, first + numbers.numel());
   write_record(event.SerializeAsString());
 }
 

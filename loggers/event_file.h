@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/media.h"
+
 namespace rondo {
 
 /// A TensorBoard event file: records of a length, a payload and their masked CRC-32C.
@@ -20,6 +22,12 @@ class EventFile {
 
   /// One event with scalars by tag.
   void add_scalars(int64_t step, const std::vector<std::pair<std::string, float>>& scalars);
+
+  /// One event with a histogram, a picture, a text or, as Markdown, a table.
+  void add_media(int64_t step, const Media& media);
+
+  /// One event with a tensor of numbers.
+  void add_tensor(int64_t step, const std::string& tag, const at::Tensor& tensor);
 
   /// Starts a session at `step`: readers drop what stands before it, in this file and in older ones
   /// of the directory, from that step on. Values of `step` itself are written again.

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/json_reader.h"
 #include "core/registry.h"
+#include "loggers/register.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -66,8 +67,9 @@ void JsonlLogger::go_back(const LogPosition& position) {
 }
 
 void register_jsonl_logger(Registry<Logger>& registry) {
-  registry.add<JsonlLogger>("JsonlLogger", "Appends a JSON object for each value to a file.")
-      .key("path", &JsonlLogger::Options::path, "file, relative to model_dir");
+  add_filter_keys(
+      registry.add<JsonlLogger>("JsonlLogger", "Appends a JSON object for each value to a file.")
+          .key("path", &JsonlLogger::Options::path, "file, relative to model_dir"));
 }
 
 }  // namespace rondo

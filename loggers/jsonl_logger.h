@@ -10,13 +10,16 @@ namespace rondo {
 /// Appends one JSON object a value: `{"step":250,"name":"val/accuracy","value":0.9731}`. A value
 /// that is not finite is null. A fit that resumes drops the lines that it logs again; one that
 /// begins moves an older file aside (TextFile::start_over).
-class JsonlLogger final : public Logger {
+class JsonlLogger final : public FilteredLogger {
  public:
   struct Options {
     std::filesystem::path path = "metrics.jsonl";  ///< relative to model_dir
+    std::optional<Time> log_steps = {};            ///< see LogFilter, also for the next
+    std::vector<std::string> exclude = {};
   };
 
-  explicit JsonlLogger(const Options& options) : options_(options) {}
+  explicit JsonlLogger(const Options& options)
+      : FilteredLogger({options.log_steps, options.exclude}), options_(options) {}
 
   /// \throws IoError  when the file cannot be written
   void pre_setup(Trainer& trainer) override;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/glob.h"
+
 namespace rondo {
 
 bool LogPosition::repeats(int64_t value_update, std::string_view name) const {
@@ -11,6 +13,17 @@ bool LogPosition::repeats(int64_t value_update, std::string_view name) const {
   };
   return value_update > update ||
          (value_update == update && std::any_of(repeated.begin(), repeated.end(), is_in));
+}
+
+const LogFilter& Logger::filter() const {
+  static const LogFilter kNone;
+  return kNone;
+}
+
+bool LogFilter::takes(std::string_view name) const {
+  return std::none_of(exclude.begin(), exclude.end(), [&](const std::string& glob) {
+    return glob_match(glob, name);
+  });
 }
 
 }  // namespace rondo

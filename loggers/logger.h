@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "callbacks/callback.h"
+#include "core/media.h"
 #include "core/metric_values.h"
+#include "core/time.h"
 
 namespace rondo {
 
@@ -18,6 +22,15 @@ struct LogPosition {
 
   /// True for a value that an earlier process logged and the run logs again from here.
   bool repeats(int64_t value_update, std::string_view name) const;
+};
+
+/// What a logger is not given: the options that all loggers of rondo have.
+struct LogFilter {
+  std::optional<Time> log_steps = {};     ///< of training: none, all log steps; else those of them
+                                          ///< in which this falls due
+  std::vector<std::string> exclude = {};  ///< globs of names that are left out
+
+  bool takes(std::string_view name) const;
 };
 
 /// A callback that receives metrics. All values of one call belong to one update.
@@ -36,6 +49,23 @@ class Logger : public Callback {
 
   /// Makes what was logged visible to readers.
   virtual void flush() {}
+
+  /// A histogram, a picture, a text or a table. A logger that cannot hold them has nothing to do.
+  virtual void log_media(const Media& /*media*/, int64_t /*update*/) {}
+
+  /// What it is not given; by default nothing.
+  virtual const LogFilter& filter() const;
+};
+
+/// A logger whose options have a filter.
+class FilteredLogger : public Logger {
+ public:
+  explicit FilteredLogger(LogFilter filter) : filter_(std::move(filter)) {}
+
+  const LogFilter& filter() const final { return filter_; }
+
+ private:
+  LogFilter filter_;
 };
 
 }  // namespace rondo

@@ -5,6 +5,7 @@
 #include "callbacks/core/run_plan.h"
 #include "core/registry.h"
 #include "core/standard_error.h"
+#include "loggers/register.h"
 #include "record/run_charts.h"
 #include "trainer/trainer.h"
 
@@ -48,7 +49,8 @@ void ProgressLogger::on_train_batch_end(
   if (live_) {
     live_->add_batch(batch.size());
   }
-  if (trainer.state().phase.is_last && trainer.is_log_step()) {
+  if (trainer.state().phase.is_last && trainer.is_log_step() &&
+      trainer.metric_log().is_due(filter())) {
     trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { print_train(trainer); });
   }
 }
@@ -144,9 +146,9 @@ void ProgressLogger::log(const Metrics& values, int64_t update) {
 }
 
 void register_progress_logger(Registry<Logger>& registry) {
-  registry.add<ProgressLogger>(
+  add_filter_keys(registry.add<ProgressLogger>(
       "ProgressLogger",
-      "Shows progress: a live block on a terminal, else a line with loss and rates on log steps.");
+      "Shows progress: a live block on a terminal, else a line with loss and rates on log steps."));
 }
 
 }  // namespace rondo

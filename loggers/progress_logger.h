@@ -14,8 +14,12 @@ namespace rondo {
 /// Shows on standard error how a run goes: on a terminal, while it trains, a block of lines that is
 /// drawn in place (`live_progress.h`); elsewhere a line a log step, with loss, rates and the time
 /// that remains. Validations leave a line with their results.
-class ProgressLogger final : public Logger {
+class ProgressLogger final : public FilteredLogger {
  public:
+  using Options = LogFilter;
+
+  explicit ProgressLogger(const Options& options) : FilteredLogger(options) {}
+
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_fit_end(Trainer& trainer, Loop&) override;
   void on_fit_exception(Trainer&, std::exception_ptr) override;

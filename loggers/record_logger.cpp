@@ -3,17 +3,23 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <variant>
 
 #include "callbacks/core/metric_direction.h"
 #include "callbacks/core/run_plan.h"
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/json.h"
 #include "core/registry.h"
 #include "core/report_file.h"
 #include "core/version.h"
+#include "loggers/media_bytes.h"
+#include "loggers/register.h"
 #include "record/run_charts.h"
 #include "record/run_record.h"
 #include "trainer/trainer.h"
@@ -44,6 +50,51 @@ std::string member(const char* key, const std::string& text) {
   return fmt::format(",\"{}\":{}", key, json_string(text));
 }
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+template <class Value>
+std::string numbers_of(const std::vector<Value>& values) {
+  std::string text;
+  for (const Value value : values) {
+    text += (text.empty() ? "" : ",") + value_text(static_cast<double>(value));
+  }
+  return text;
+}
+
+std::string texts_of(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) {
+    text += (text.empty() ? "" : ",") + json_string(value);
+  }
+  return "[" + text + "]";
+}
+
+/// The members of an object.
+std::string json_of(const Histogram& histogram) {
+  return fmt::format(
+      "\"least\":{},\"most\":{},\"sum\":{},\"sum_of_squares\":{},\"count\":{},\"not_finite\":{},"
+      "\"edges\":[{}],\"counts\":[{}]",
+      value_text(histogram.least),
+      value_text(histogram.most),
+      value_text(histogram.sum),
+      value_text(histogram.sum_of_squares),
+      histogram.count,
+      histogram.not_finite,
+      numbers_of(histogram.edges),
+      numbers_of(histogram.counts));
+}
+
+std::string json_of(const TextTable& table) {
+  std::string rows;
+  for (const std::vector<std::string>& row : table.rows) {
+    rows += (rows.empty() ? "" : ",") + texts_of(row);
+  }
+  return fmt::format("\"columns\":{},\"rows\":[{}]", texts_of(table.columns), rows);
+}
+
 }  // namespace
 
 void RecordLogger::pre_setup(Trainer& trainer) {
@@ -69,7 +120,8 @@ void RecordLogger::begin_session(int64_t update) {
   is_open_ = true;
   told_.clear();
   std::string members = fmt::format(",\"format\":{}", kFormat) +
-                        member("run", name.filename().string()) + member("version", kVersion);
+                        member("run", name.filename().string()) + member("version", kVersion) +
+                        member("host", host_name()) + fmt::format(",\"process\":{}", ::getpid());
   const RunPlan* const plan = trainer_->state().plan;
   if (plan != nullptr && plan->length().total && plan->length().total->unit() == TimeUnit::Update) {
     members += fmt::format(",\"updates\":{}", plan->length().total->count());
@@ -171,6 +223,66 @@ void RecordLogger::tell_direction(const std::string& metric, int64_t update) {
   }
 }
 
+// A stop may have left batches out: that is no result.
+void RecordLogger::on_validate_end(Trainer& trainer, Model&, Loop&) {
+  std::string label = trainer.metric_log().scope_path();
+  if (!is_open_ || label.empty() || !trainer.is_log_step()) {
+    return;
+  }
+  label.pop_back();
+  write("validation", trainer.state().global_step(), member("text", label));
+}
+
+void RecordLogger::on_alert(Trainer&, const AlertMessage& alert) {
+  if (is_open_) {
+    write("alert",
+          alert.update,
+          member("level", to_string(alert.level)) + member("text", alert.text));
+    file_.flush();
+  }
+}
+
+void RecordLogger::log_media(const Media& media, int64_t update) {
+  if (!is_open_) {
+    return;
+  }
+  const std::string name = member("name", media.name);
+  if (const auto* histogram = std::get_if<Histogram>(&media.value)) {
+    const std::string json = json_of(*histogram);
+    write("histogram", update, name + file_or("{" + json + "}", ".json", "," + json));
+  } else if (const auto* picture = std::get_if<Picture>(&media.value)) {
+    const std::string png = png_of(*picture);
+    write("image",
+          update,
+          name + fmt::format(",\"height\":{},\"width\":{}", picture->height, picture->width) +
+              file_or(png, ".png", member("data", base64(png))));
+  } else if (const auto* table = std::get_if<TextTable>(&media.value)) {
+    const std::string json = json_of(*table);
+    write("table", update, name + file_or("{" + json + "}", ".json", "," + json));
+  } else {
+    const auto& text = std::get<std::string>(media.value);
+    write("text", update, name + file_or(text, ".txt", member("text", text)));
+  }
+}
+
+/// The member of a line that names a file with these bytes, or the line's own members where they
+/// are few.
+std::string RecordLogger::file_or(const std::string& bytes,
+                                  const char* suffix,
+                                  const std::string& line) const {
+  constexpr size_t kMostInLine = 4096;
+  if (bytes.size() <= kMostInLine) {
+    return line;
+  }
+  const std::string name = "media/" + content_name(bytes) + suffix;
+  const fs::path path = trainer_->options().model_dir / name;
+  if (!real_file_system()->exists(path)) {
+    real_file_system()->create_directories(path.parent_path());
+    write_atomically(*real_file_system(), path, bytes);
+  }
+  return member("file", name);
+}
+
 /// Readers follow a run: what is older than a second is written out.
 void RecordLogger::write(const char* kind, int64_t update, const std::string& members) {
   const double time = now();
@@ -183,8 +295,8 @@ void RecordLogger::write(const char* kind, int64_t update, const std::string& me
 }
 
 void register_record_logger(Registry<Logger>& registry) {
-  registry.add<RecordLogger>("RecordLogger",
-                             "Writes record.jsonl, which `rondo runs`, `plot` and `diff` read.");
+  add_filter_keys(registry.add<RecordLogger>(
+      "RecordLogger", "Writes record.jsonl, which `rondo runs`, `plot` and `diff` read."));
 }
 
 }  // namespace rondo

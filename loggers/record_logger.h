@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "callbacks/listeners.h"
 #include "core/file_descriptor.h"
 #include "loggers/logger.h"
 #include "loggers/text_file.h"
@@ -15,8 +16,12 @@ namespace rondo {
 /// tells readers that the run is alive. At its end it writes `summary.md` and `results.svg`, with
 /// its metrics and their curves, into the artifact directory. Validations and predictions outside
 /// of a fit write nothing.
-class RecordLogger final : public Logger {
+class RecordLogger final : public FilteredLogger, public HearsAlerts {
  public:
+  using Options = LogFilter;
+
+  explicit RecordLogger(const Options& options) : FilteredLogger(options) {}
+
   /// \throws IoError  when the file cannot be written
   void pre_setup(Trainer& trainer) override;
   void go_back(const LogPosition& position) override;
@@ -24,7 +29,12 @@ class RecordLogger final : public Logger {
   void on_fit_end(Trainer&, Loop&) override;
   void on_fit_exception(Trainer&, std::exception_ptr error) override;
   void on_after_save_checkpoint(Trainer&, const std::filesystem::path& path) override;
+  void on_validate_end(Trainer& trainer, Model&, Loop&) override;
+  void on_alert(Trainer& trainer, const AlertMessage& alert) override;
   void log(const Metrics& values, int64_t update) override;
+
+  /// Of more than 4 KiB it writes a file, `<model_dir>/media/<hash of its bytes>`.
+  void log_media(const Media& media, int64_t update) override;
 
   void flush() override { file_.flush(); }
 
@@ -33,6 +43,7 @@ class RecordLogger final : public Logger {
   void end_session(const char* status, const std::string& reason);
   void write(const char* kind, int64_t update, const std::string& members);
   void tell_direction(const std::string& metric, int64_t update);
+  std::string file_or(const std::string& bytes, const char* suffix, const std::string& line) const;
   void lock();
   void write_summary();
 

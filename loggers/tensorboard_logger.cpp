@@ -3,11 +3,13 @@
 #include "core/registry.h"
 #include "core/writable_path.h"
 #include "loggers/event_file.h"
+#include "loggers/register.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
-TensorBoardLogger::TensorBoardLogger(const Options& options) : directory_(options.summary_dir) {}
+TensorBoardLogger::TensorBoardLogger(const Options& options)
+    : FilteredLogger({options.log_steps, options.exclude}), directory_(options.summary_dir) {}
 
 TensorBoardLogger::~TensorBoardLogger() = default;
 
@@ -16,21 +18,38 @@ void TensorBoardLogger::pre_setup(Trainer& trainer) {
   require_writable_folder(directory_);
 }
 
-void TensorBoardLogger::log(const Metrics& values, int64_t update) {
-  std::vector<std::pair<std::string, float>> scalars;
-  for (const Metrics::Item& item : values.items()) {
-    if (const auto number = values.number(item.first);
-        number && !std::holds_alternative<at::Tensor>(item.second)) {
-      scalars.emplace_back(item.first, static_cast<float>(*number));
-    }
-  }
-  if (scalars.empty()) {
-    return;
-  }
+EventFile& TensorBoardLogger::file() {
   if (!file_) {
     file_ = std::make_unique<EventFile>(directory_);
   }
-  file_->add_scalars(update, scalars);
+  return *file_;
+}
+
+void TensorBoardLogger::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+  const std::string& config = trainer.options().config_text;
+  if (!config.empty() && filter().takes("config")) {
+    file().add_media(trainer.state().global_step(), {"config", "```toml\n" + config + "```\n"});
+  }
+}
+
+void TensorBoardLogger::log(const Metrics& values, int64_t update) {
+  std::vector<std::pair<std::string, float>> scalars;
+  for (const Metrics::Item& item : values.items()) {
+    if (const auto* const tensor = std::get_if<at::Tensor>(&item.second)) {
+      file().add_tensor(update, item.first, *tensor);
+    } else if (const auto* const text = std::get_if<std::string>(&item.second)) {
+      file().add_media(update, {item.first, *text});
+    } else if (const auto number = values.number(item.first)) {
+      scalars.emplace_back(item.first, static_cast<float>(*number));
+    }
+  }
+  if (!scalars.empty()) {
+    file().add_scalars(update, scalars);
+  }
+}
+
+void TensorBoardLogger::log_media(const Media& media, int64_t update) {
+  file().add_media(update, media);
 }
 
 void TensorBoardLogger::go_back(const LogPosition& position) {
@@ -39,10 +58,7 @@ void TensorBoardLogger::go_back(const LogPosition& position) {
                            : event_files(directory_).empty()) {
     return;  // nothing to go back from
   }
-  if (!file_) {
-    file_ = std::make_unique<EventFile>(directory_);
-  }
-  file_->start_session(position.update, [&](const std::string& tag, bool is_own) {
+  file().start_session(position.update, [&](const std::string& tag, bool is_own) {
     const bool is_of_this_run = position.update > 0 || is_own;
     return is_of_this_run && !position.repeats(position.update, tag);
   });
@@ -56,10 +72,14 @@ void TensorBoardLogger::flush() {
 }
 
 void register_tensorboard_logger(Registry<Logger>& registry) {
-  registry.add<TensorBoardLogger>("TensorBoardLogger", "Writes numbers as TensorBoard scalars.")
-      .key("summary_dir",
-           &TensorBoardLogger::Options::summary_dir,
-           "directory, relative to model_dir");
+  add_filter_keys(
+      registry
+          .add<TensorBoardLogger>(
+              "TensorBoardLogger",
+              "Writes TensorBoard events: numbers, tensors, texts, histograms, pictures.")
+          .key("summary_dir",
+               &TensorBoardLogger::Options::summary_dir,
+               "directory, relative to model_dir"));
 }
 
 }  // namespace rondo

@@ -9,12 +9,15 @@ namespace rondo {
 
 class EventFile;
 
-/// Writes numbers as TensorBoard scalars; other values are left out. A fit starts a session where
-/// it begins, after which readers drop what earlier ones logged beyond.
-class TensorBoardLogger final : public Logger {
+/// Writes TensorBoard events: numbers as scalars, tensors, texts, tables, histograms and pictures.
+/// A run of a config begins with its config, a text. A fit starts a session where it begins, after
+/// which readers drop what earlier ones logged beyond.
+class TensorBoardLogger final : public FilteredLogger {
  public:
   struct Options {
     std::filesystem::path summary_dir = "events";  ///< relative to model_dir
+    std::optional<Time> log_steps = {};            ///< see LogFilter, also for the next
+    std::vector<std::string> exclude = {};
   };
 
   explicit TensorBoardLogger(const Options& options);
@@ -22,11 +25,15 @@ class TensorBoardLogger final : public Logger {
 
   /// \throws IoError  when no file can be made in the directory
   void pre_setup(Trainer& trainer) override;
+  void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void log(const Metrics& values, int64_t update) override;
+  void log_media(const Media& media, int64_t update) override;
   void go_back(const LogPosition& position) override;
   void flush() override;
 
  private:
+  EventFile& file();
+
   std::filesystem::path directory_;
   std::unique_ptr<EventFile>
       file_;  // made at the first value, so that a run that logs nothing leaves none

@@ -34,6 +34,11 @@ struct Line {
   std::optional<int64_t> updates;
   std::string status;
   std::string text;
+  std::string level;
+  std::string name;
+  std::string file;
+  std::string host;
+  int64_t process = 0;
   std::vector<std::pair<std::string, double>> values;
 };
 
@@ -76,6 +81,16 @@ Line parse(std::string_view text) {
       line.status = json.string();
     } else if (key == "text") {
       line.text = json.string();
+    } else if (key == "level") {
+      line.level = json.string();
+    } else if (key == "name") {
+      line.name = json.string();
+    } else if (key == "file") {
+      line.file = json.string();
+    } else if (key == "host") {
+      line.host = json.string();
+    } else if (key == "process") {
+      line.process = json.unsigned_integer();
     } else if (key == "values") {
       read_values(json, line);
     } else {
@@ -104,12 +119,17 @@ void begin_session(RunRecord& run, const Line& line) {
     metric = metric->second.empty() ? run.metrics.erase(metric) : std::next(metric);
   }
   drop_after(run.saves, line.step);
+  drop_after(run.validations, line.step);
+  drop_after(run.alerts, line.step);
+  drop_after(run.media, line.step);
   run.begin = run.sessions == 0 ? line.time : run.begin;
   ++run.sessions;
   run.step = line.step;
   run.name = line.run;
   run.version = line.version;
   run.updates = line.updates;
+  run.process = line.process;
+  run.host = line.host;
   run.status = RunStatus::Crashed;
   run.reason.clear();
 }
@@ -142,6 +162,13 @@ void add(RunRecord& run, const Line& line) {
     run.higher_is_better[line.text] = line.status == "higher";
   } else if (line.kind == "save") {
     run.saves.push_back({line.step, line.time, line.text});
+  } else if (line.kind == "validation") {
+    run.validations.push_back({line.step, line.time, line.text});
+  } else if (line.kind == "alert") {
+    run.alerts.push_back({line.step, line.time, line.level, line.text});
+  } else if (line.kind == "histogram" || line.kind == "image" || line.kind == "text" ||
+             line.kind == "table") {
+    run.media.push_back({line.step, line.time, line.kind, line.name, line.file});
   } else if (line.kind == "end") {
     end_session(run, line);
   } else {

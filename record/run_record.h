@@ -29,6 +29,31 @@ struct RecordSave {
   std::string path;  ///< as the run wrote it: relative to the run's directory when it lies there
 };
 
+/// Something that the user was told at once.
+struct RecordAlert {
+  int64_t step = 0;
+  double time = 0.0;
+  std::string level;  ///< "warn" or "error"
+  std::string text;
+};
+
+/// A validation that came to its end; its values are metrics of this step whose names begin with
+/// the label.
+struct RecordValidation {
+  int64_t step = 0;
+  double time = 0.0;
+  std::string label;
+};
+
+/// A histogram, picture, text or table.
+struct RecordMedia {
+  int64_t step = 0;
+  double time = 0.0;
+  std::string kind;  ///< "histogram", "image", "text" or "table"
+  std::string name;
+  std::string file;  ///< below the run's directory; "" when the line itself holds it
+};
+
 /// What a run wrote into its `record.jsonl`: `docs/record_format.md` describes the lines. Of lines
 /// that a later session repeats only the later ones are here.
 struct RunRecord {
@@ -46,6 +71,11 @@ struct RunRecord {
   std::map<std::string, std::vector<RecordPoint>> metrics;  ///< by update
   std::map<std::string, bool> higher_is_better;             ///< of metrics that say so
   std::vector<RecordSave> saves;
+  std::vector<RecordValidation> validations;
+  std::vector<RecordAlert> alerts;
+  std::vector<RecordMedia> media;
+  int64_t process = 0;  ///< of the newest session; 0: not known
+  std::string host;     ///< where it ran
   int64_t damaged_lines = 0;
   int64_t damaged_line = 0;  ///< number of the first of them, from 1
 

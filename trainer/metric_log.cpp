@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "callbacks/core/logging_callback.h"
+#include "callbacks/core/run_plan.h"
 #include "core/error.h"
 #include "core/glob.h"
 #include "trainer/trainer.h"
@@ -34,6 +35,25 @@ Metrics with_tensors(Metrics values, const std::vector<at::Tensor>& tensors) {
     }
   }
   return values;
+}
+
+bool is_named(const CallbackMap::Entry& entry, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return name == entry.name || name == entry.class_name;
+  });
+}
+
+Metrics without(const Metrics& values, const LogFilter& filter) {
+  if (filter.exclude.empty()) {
+    return values;
+  }
+  Metrics kept;
+  for (const Metrics::Item& item : values.items()) {
+    if (filter.takes(item.first)) {
+      kept.set(item.first, item.second);
+    }
+  }
+  return kept;
 }
 
 /// A full disk must not end a run for its metrics.
@@ -146,22 +166,58 @@ void MetricLog::give_to_loggers(const Metrics& host_values,
     trainer_.step_slots().logging->tell_no_logger(trainer_);
   }
   for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
-    const auto is_entry = [&](const std::string& name) {
-      return name == entry.name || name == entry.class_name;
-    };
-    const bool is_meant = names.empty() || std::any_of(names.begin(), names.end(), is_entry);
-    if (auto* logger = dynamic_cast<Logger*>(entry.callback.get()); logger != nullptr && is_meant) {
-      try {
-        logger->log(host_values, step);
-      } catch (const IoError& error) {
-        warn_of_lost_metrics(trainer_.log(), error);
-      } catch (...) {
-        std::throw_with_nested(
-            HookError(fmt::format("error when calling {}.log", entry.class_name)));
-      }
+    auto* const logger = dynamic_cast<Logger*>(entry.callback.get());
+    if (logger == nullptr) {
+      continue;
+    }
+    if (is_named(entry, names)) {
+      call_logger(entry, [&] { logger->log(host_values, step); });
+    } else if (names.empty() && gets_unasked(entry, *logger)) {
+      const Metrics kept = without(host_values, logger->filter());
+      call_logger(entry, [&] { kept.empty() ? void() : logger->log(kept, step); });
     }
   }
+  for (HearsMetrics* const listener : trainer_.step_slots().logging->listeners()) {
+    listener->on_metrics(trainer_, host_values, step);
+  }
   warn_of_unknown(names);
+}
+
+bool MetricLog::is_due(const LogFilter& filter) const {
+  const State& state = trainer_.state();
+  return !filter.log_steps || state.plan == nullptr || !state.is_training ||
+         state.plan->is_over(state.timestamp) ||
+         state.falls_due(*filter.log_steps, state.previous, state.timestamp);
+}
+
+bool MetricLog::gets_unasked(const CallbackMap::Entry& entry, const Logger& logger) const {
+  return is_due(logger.filter()) && !is_named(entry, trainer_.step_slots().logging->removed());
+}
+
+void MetricLog::call_logger(const CallbackMap::Entry& entry,
+                            const std::function<void()>& log) const {
+  try {
+    log();
+  } catch (const IoError& error) {
+    warn_of_lost_metrics(trainer_.log(), error);
+  } catch (...) {
+    std::throw_with_nested(HookError(fmt::format("error when calling {}.log", entry.class_name)));
+  }
+}
+
+void MetricLog::log_media(const Media& media) {
+  const Media scoped{scope_path() + media.name, media.value};
+  for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
+    auto* const logger = dynamic_cast<Logger*>(entry.callback.get());
+    const bool is_meant = logger != nullptr && logger->filter().takes(scoped.name);
+    if (is_meant && !is_named(entry, trainer_.step_slots().logging->removed())) {
+      call_logger(entry, [&] { logger->log_media(scoped, trainer_.state().global_step()); });
+    }
+  }
+}
+
+void MetricLog::remove_destination(std::string logger) {
+  trainer_.step_slots().logging->remove_destination(std::move(logger));
 }
 
 void MetricLog::warn_of_unknown(const std::vector<std::string>& names) const {

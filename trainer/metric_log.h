@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "callbacks/callback_map.h"
+#include "core/media.h"
 #include "core/metric_values.h"
 #include "core/name_scopes.h"
 #include "core/timestamp.h"
@@ -14,6 +17,7 @@
 namespace rondo {
 
 class Logger;
+struct LogFilter;
 struct LogPosition;
 class Trainer;
 
@@ -36,11 +40,20 @@ class MetricLog {
   /// See `Trainer::log_metrics`.
   void log(const Metrics& values, const LogOptions& options);
 
+  /// See `Trainer::log_media`.
+  void log_media(const Media& media);
+
+  /// See `Trainer::remove_logger_destination`.
+  void remove_destination(std::string logger);
+
   /// True where metrics are given to loggers.
   bool is_log_step() const;
 
   /// The same for the batch of training that ends at `after`.
   bool is_log_step_at(const Timestamp& after) const;
+
+  /// Whether a logger with this filter is given values now, where it is a log step.
+  bool is_due(const LogFilter& filter) const;
 
   NameScopes& scopes() { return scopes_; }
 
@@ -66,6 +79,8 @@ class MetricLog {
   void give_to_loggers(const Metrics& host_values,
                        int64_t step,
                        const std::vector<std::string>& names);
+  bool gets_unasked(const CallbackMap::Entry& entry, const Logger& logger) const;
+  void call_logger(const CallbackMap::Entry& entry, const std::function<void()>& log) const;
   void warn_of_unknown(const std::vector<std::string>& names) const;
 
   Trainer& trainer_;

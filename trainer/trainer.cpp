@@ -223,6 +223,23 @@ void Trainer::host_call(std::string name, std::vector<at::Tensor> tensors, HostF
   state_.backend->host_call(std::move(name), std::move(tensors), std::move(function));
 }
 
+void Trainer::alert(AlertLevel level, const std::string& text) {
+  if (state_.backend->is_in_step()) {
+    throw UsageError("alert was called inside a step; call it from a host hook, or by `defer`");
+  }
+  const AlertMessage message{level, text, state_.global_step()};
+  log_.write(level == AlertLevel::Error ? LogLevel::Error : LogLevel::Warning, "alert: " + text);
+  for (Callback* callback : heard_callbacks()) {
+    try {
+      if (auto* const hears = dynamic_cast<HearsAlerts*>(callback)) {
+        hears->on_alert(*this, message);
+      }
+    } catch (...) {
+      log_.warning(fmt::format("an alert was not told: {}", describe(std::current_exception())));
+    }
+  }
+}
+
 namespace detail {
 
 void wrong_slot(const char* name, const std::type_info& expected) {

@@ -14,6 +14,7 @@
 #include "callbacks/callback_map.h"
 #include "callbacks/core/checkpoint_options.h"
 #include "callbacks/hooks.h"
+#include "callbacks/listeners.h"
 #include "callbacks/results.h"
 #include "core/log.h"
 #include "trainer/hook_calls.h"
@@ -134,6 +135,19 @@ class Trainer {
   void log_metrics(const Metrics& values, const LogOptions& options = {}) {
     metric_log_.log(values, options);
   }
+
+  /// Gives a histogram, a picture, a text or a table to the loggers, now, under the scopes that are
+  /// open. From inside a step: by `defer`.
+  void log_media(const Media& media) { metric_log_.log_media(media); }
+
+  /// From here on, a logger of this name or class gets only what names it: see LogOptions.
+  void remove_logger_destination(std::string logger) {
+    metric_log_.remove_destination(std::move(logger));
+  }
+
+  /// Tells the user at once: in the text log, in the record, and by notifications.
+  /// \throws UsageError  inside a step: use `defer`
+  void alert(AlertLevel level, const std::string& text);
 
   /// True where metrics are given to loggers: see `log_metrics`.
   bool is_log_step() const { return metric_log_.is_log_step(); }

@@ -2,6 +2,7 @@
 
 // Every callback that a run can be given. Those of the Trainer's slots have headers of their own.
 
+#include "callbacks/builtin/alert.h"
 #include "callbacks/builtin/augment_images.h"
 #include "callbacks/builtin/average_weights.h"
 #include "callbacks/builtin/compute_norm.h"

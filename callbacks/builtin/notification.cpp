@@ -45,6 +45,10 @@ void Notification::on_validate_exception(Trainer& trainer, std::exception_ptr er
              "validation failed at update {}: {}", trainer.state().global_step(), describe(error)));
 }
 
+void Notification::on_alert(Trainer& trainer, const AlertMessage& alert) {
+  notify(trainer, fmt::format("alert at update {}: {}", alert.update, alert.text));
+}
+
 void Notification::notify(Trainer& trainer, const std::string& what) {
   const std::string text = fmt::format("{}\nrun: {}\nuser: {}\nhost: {}\n",
                                        what,

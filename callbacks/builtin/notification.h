@@ -4,18 +4,20 @@
 #include <string>
 
 #include "callbacks/callback.h"
+#include "callbacks/listeners.h"
 #include "callbacks/not_rehearsed.h"
 
 namespace rondo {
 
-/// Tells somebody when a fit is done, and when training or a validation failed. Derive from it and
-/// say how a message is sent; one that cannot be sent is a warning and never fails the run.
-/// Source: Notification of Cerebras' ModelZoo trainer.
-class Notification : public Callback, public NotRehearsed {
+/// Tells somebody when a fit is done, when training or a validation failed, and of alerts. Derive
+/// from it and say how a message is sent; one that cannot be sent is a warning and never fails the
+/// run. Source: Notification of Cerebras' ModelZoo trainer.
+class Notification : public Callback, public HearsAlerts, public NotRehearsed {
  public:
   void on_fit_end(Trainer& trainer, Loop&) override;
   void on_train_exception(Trainer& trainer, std::exception_ptr error) override;
   void on_validate_exception(Trainer& trainer, std::exception_ptr error) override;
+  void on_alert(Trainer& trainer, const AlertMessage& alert) override;
 
  protected:
   /// \param text  some lines: what happened, the run's directory, the user and the machine

@@ -67,7 +67,7 @@ void NotifyCommand::send(Trainer& trainer, const std::string& text) {
 void register_notify_command(Registry<Callback>& registry) {
   registry
       .add<NotifyCommand>("NotifyCommand",
-                          "Runs a command when a fit is done, or training or a validation failed.")
+                          "Runs a command when a fit is done, when it failed, and for each alert.")
       .key("command",
            &NotifyCommand::Options::command,
            "what the shell runs; the message is its standard input")

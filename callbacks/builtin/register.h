@@ -6,6 +6,7 @@
 
 namespace rondo {
 
+void register_alert(Registry<Callback>& registry);
 void register_augment_images(Registry<Callback>& registry);
 void register_average_weights(Registry<Callback>& registry);
 void register_compute_norm(Registry<Callback>& registry);
@@ -35,6 +36,7 @@ void register_threshold_stopper(Registry<Callback>& registry);
 /// \param metrics  those that an Evaluator can name; outlives the registry
 inline void register_builtin_callbacks(Registry<Callback>& registry,
                                        const Registry<Metric>& metrics) {
+  register_alert(registry);
   register_augment_images(registry);
   register_average_weights(registry);
   register_compute_norm(registry);

@@ -75,6 +75,14 @@ void LoggingCallback::pre_setup(Trainer& trainer) {
   link_relative(trainer.options().model_dir / "latest_run.log", file_);
 }
 
+void LoggingCallback::post_setup(Trainer& trainer) {
+  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
+    if (auto* const hears = dynamic_cast<HearsMetrics*>(entry.callback.get())) {
+      listeners_.push_back(hears);
+    }
+  }
+}
+
 void LoggingCallback::finalize() {
   if (trainer_ != nullptr) {
     trainer_->log().remove_file(file_);

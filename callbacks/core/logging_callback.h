@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "callbacks/callback.h"
 #include "callbacks/core/logging_options.h"
+#include "callbacks/listeners.h"
 #include "core/timestamp.h"
 
 namespace rondo {
@@ -19,6 +23,9 @@ class LoggingCallback : public CoreCallback {
 
   /// Opens `<artifact_dir>/run.log`, linked from `<model_dir>/latest_run.log`.
   void pre_setup(Trainer& trainer) override;
+
+  /// Finds the callbacks that hear metrics.
+  void post_setup(Trainer& trainer) override;
   void finalize() override;
   void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
   void on_enter_train(Trainer& trainer, Cleanup&, const DataLoader&, Loop&, int64_t) override;
@@ -40,12 +47,21 @@ class LoggingCallback : public CoreCallback {
   /// one. Once they are over: true unless a stop left batches out.
   bool is_log_batch(const Trainer& trainer) const;
 
+  const std::vector<HearsMetrics*>& listeners() const { return listeners_; }
+
+  /// Names and classes of loggers that get only what names them.
+  const std::vector<std::string>& removed() const { return removed_; }
+
+  void remove_destination(std::string logger) { removed_.push_back(std::move(logger)); }
+
   /// Warns, the first time, of metrics that nobody gets.
   void tell_no_logger(const Trainer& trainer);
 
  private:
   Time log_steps_ = 1;
   bool told_no_logger_ = false;
+  std::vector<HearsMetrics*> listeners_;  // callbacks of the Trainer, which owns them
+  std::vector<std::string> removed_;
   Trainer* trainer_ = nullptr;  // whose log file is open; it owns this callback
   std::filesystem::path file_;
 };

@@ -3,6 +3,7 @@
 #include "loggers/record_logger.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -66,6 +67,23 @@ std::vector<std::pair<int64_t, double>> values_of(const RunRecord& run, const st
 }
 
 }  // namespace
+
+TEST_CASE("alerts, finished validations and the process of a fit are recorded") {
+  const TempDir dir;
+  fit(with_act_at(run_options(dir / "run"), 4, [](Trainer& trainer) {
+    trainer.alert(AlertLevel::Error, "say \"it\"");
+  }));
+  const RunRecord run = read_record(dir / "run");
+  REQUIRE(run.alerts.size() == 1);
+  CHECK(run.alerts[0].step == 4);
+  CHECK(run.alerts[0].level == "error");
+  CHECK(run.alerts[0].text == "say \"it\"");
+  REQUIRE(run.validations.size() == 4);
+  CHECK(run.validations[1].step == 6);
+  CHECK(run.validations[1].label == "val");
+  CHECK(run.process == ::getpid());
+  CHECK_FALSE(run.host.empty());
+}
 
 TEST_CASE("a fit records its config, values, directions, saves and end") {
   const TempDir dir;

@@ -39,6 +39,39 @@ std::string numbers(int step, const std::string& values) {
 
 }  // namespace
 
+TEST_CASE(
+    "alerts, validations, media and the process of a run are read; a later session drops them") {
+  const TempDir dir;
+  const std::string lines = std::string(
+      R"({"kind":"session","step":0,"time":1,"run":"a","version":"0","host":"h","process":7})"
+      "\n"
+      R"({"kind":"alert","step":10,"time":2,"level":"warn","text":"loss = 4 > 3"})"
+      "\n"
+      R"({"kind":"alert","step":20,"time":3,"level":"error","text":"later"})"
+      "\n"
+      R"({"kind":"validation","step":20,"time":3,"text":"val"})"
+      "\n"
+      R"({"kind":"image","step":20,"time":3,"name":"digits","file":"media/a.png"})"
+      "\n");
+  const RunRecord run = read_record(write(dir / "whole", lines));
+  REQUIRE(run.alerts.size() == 2);
+  CHECK(run.alerts[0].text == "loss = 4 > 3");
+  CHECK(run.alerts[1].level == "error");
+  REQUIRE(run.validations.size() == 1);
+  CHECK(run.validations[0].label == "val");
+  REQUIRE(run.media.size() == 1);
+  CHECK(run.media[0].file == "media/a.png");
+  CHECK(run.process == 7);
+  CHECK(run.host == "h");
+  const RunRecord resumed =
+      read_record(write(dir / "resumed",
+                        lines + R"({"kind":"session","step":10,"time":9,"run":"a","version":"0"})"
+                                "\n"));
+  CHECK(resumed.alerts.size() == 1);
+  CHECK(resumed.validations.empty());
+  CHECK(resumed.media.empty());
+}
+
 TEST_CASE("a record says what the run is, logged, saved, and how it ended") {
   const TempDir dir;
   const RunRecord run = read_record(write(

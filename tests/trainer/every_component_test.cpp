@@ -21,6 +21,7 @@ constexpr int64_t kUpdates = 6;
 
 /// What components need to do something in a tiny run; the others run with their defaults.
 const std::map<std::string, std::string> kKeys = {
+    {"Alert", "metric = \"loss\"\nwhen = \"> 100\""},
     {"Distillation", "teacher = { Mlp = { sizes = [4, 8, 3], input = \"x\" } }"},
     {"EarlyStopper", "metric = \"val/loss\"\ndirection = \"min\"\npatience = \"50ep\""},
     {"Evaluator",

@@ -139,6 +139,26 @@ TEST_CASE("T26, T27: loggers are chosen by name; a name that nobody has warns") 
   CHECK(warnings[0].find("\"MemoryLoger\"") != std::string::npos);
 }
 
+TEST_CASE("T27: a logger that left the destinations gets only what names it") {
+  const TempDir dir;
+  Entries entries;
+  Entries others;
+  TrainerOptions run = logged_options(dir, entries, "eager");
+  MemoryLogger::Options other;
+  other.entries = &others;
+  run.loggers.push_back(use<MemoryLogger>(other).labelled("other"));
+  Trainer trainer(run, quiet_log());
+  trainer.remove_logger_destination("other");
+  trainer.log_metrics({{"all", 1.0}});
+  LogOptions options;
+  options.loggers = {"other"};
+  trainer.log_metrics({{"named", 2.0}}, options);
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].name == "all");
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].name == "named");
+}
+
 /// Queues a closure that throws in its third run, within the step or after it.
 struct Thrower final : Callback {
   struct Options {

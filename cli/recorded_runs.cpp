@@ -1,0 +1,57 @@
+#include "cli/recorded_runs.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "core/error.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
+  std::vector<RunRecord> runs;
+  for (const fs::path& directory : directories) {
+    try {
+      runs.push_back(read_record(directory));
+      if (runs.back().damaged_lines > 0) {
+        std::cerr << fmt::format("{}: {} damaged lines are left out, the first is line {}\n",
+                                 (directory / kRecordFile).string(),
+                                 runs.back().damaged_lines,
+                                 runs.back().damaged_line);
+      }
+    } catch (const DataError& error) {
+      std::cerr << error.what() << "\n";  // the others are shown
+    }
+  }
+  return runs;
+}
+
+std::string name_below(const fs::path& directory, const fs::path& root) {
+  const fs::path below = fs::absolute(directory).lexically_normal().lexically_relative(
+      fs::absolute(root).lexically_normal());
+  return below == "." || below.empty() ? directory.filename().string() : below.string();
+}
+
+std::vector<RunRecord> runs_at(const std::vector<std::string>& paths) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) {
+    const std::vector<fs::path> found = find_runs(path);
+    if (found.empty()) {
+      throw UsageError(
+          fmt::format("{}: there is no run here or below; a fit writes {} into its model_dir",
+                      path,
+                      kRecordFile));
+    }
+    for (RunRecord& run : read_runs(found)) {
+      if (found.size() > 1) {
+        run.name = name_below(run.directory, path);
+      }
+      runs.push_back(std::move(run));
+    }
+  }
+  return runs;
+}
+
+}  // namespace rondo

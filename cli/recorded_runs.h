@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "record/run_record.h"
+
+namespace rondo {
+
+/// The records of these directories. One that cannot be read is told on standard error and left
+/// out, as damaged lines are.
+std::vector<RunRecord> read_runs(const std::vector<std::filesystem::path>& directories);
+
+/// The runs at or below each path. A run is named by its directory.
+/// \throws UsageError  when there is none at a path
+std::vector<RunRecord> runs_at(const std::vector<std::string>& paths);
+
+/// A directory's path from `root`, or its name where they are the same.
+std::string name_below(const std::filesystem::path& directory, const std::filesystem::path& root);
+
+}  // namespace rondo
