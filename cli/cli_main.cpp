@@ -33,7 +33,7 @@ int run(const CommandLine& line, Registries& registries) {
     case Command::Predict:
       return run_predict(line, registries);
     case Command::Debug:
-      return run_debug(line, registries);
+      return line.gradients ? run_gradients(line, registries) : run_debug(line, registries);
     case Command::Plan:
       return run_plan(line, registries);
     case Command::Describe:

@@ -250,13 +250,24 @@ void add_export_step(CLI::App& root, CommandLine& line) {
 }
 
 void add_debug(CLI::App& root, CommandLine& line) {
-  CLI::App& app = *root.add_subcommand(
-      "debug", "Repeat a run from its newest sound checkpoint and find what went wrong");
-  app.add_option("target", line.target, "The directory of the run")
+  CLI::App& app = *root.add_subcommand("debug", "Find what made a run's NaN, or a wrong gradient");
+  app.add_option("target", line.target, "The directory of the run, or its file")
       ->required()
-      ->type_name("RUN_DIR");
-  app.add_flag("--nan", line.nan, "Name the operator that made the first NaN or infinity")
-      ->required();
+      ->type_name("RUN_DIR|RUN.toml");
+  CLI::Option* const nan = app.add_flag("--nan",
+                                        line.nan,
+                                        "Repeat the run in this directory from its newest sound "
+                                        "checkpoint, and name the operator that made the first NaN "
+                                        "or infinity");
+  app.add_flag("--gradients",
+               line.gradients,
+               "Compare gradients of the first batch of this file's run with finite differences")
+      ->excludes(nan);
+  app.callback([&line] {
+    if (!line.nan && !line.gradients) {
+      throw CLI::RequiredError("--nan or --gradients");
+    }
+  });
   app.add_option("overrides", line.overrides, "Values that replace those of the run")
       ->type_name("KEY.PATH=VALUE")
       ->check(override_fault);

@@ -82,6 +82,7 @@ struct CommandLine {
   int64_t master_port = 0;             ///< launch: a port of host 0; 0: any free one
   std::string log_dir;                 ///< launch: of the ranks' output; empty: a temporary one
   int64_t min_ranks = 0;               ///< launch: fewest that a restart takes; 0: all
+  bool gradients = false;              ///< debug: compare them with finite differences
   std::string graph;                   ///< inspect: the step whose graph to print; empty: none
 };
 

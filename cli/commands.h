@@ -17,6 +17,7 @@ int run_verify_resume(const CommandLine& line, Registries& registries);
 int run_checkpoint(const CommandLine& line, Registries& registries);
 int run_predict(const CommandLine& line, Registries& registries);
 int run_debug(const CommandLine& line, Registries& registries);
+int run_gradients(const CommandLine& line, Registries& registries);
 int run_describe(const CommandLine& line, Registries& registries);
 int run_export(const CommandLine& line, Registries& registries);
 int run_export_step(const CommandLine& line, Registries& registries);

@@ -16,6 +16,7 @@
 #include "callbacks/core/schedulers_callback.h"
 #include "callbacks/core/sparsity_callback.h"
 #include "callbacks/core/virtual_ranks.h"
+#include "callbacks/decides_on_nan.h"
 #include "core/error.h"
 #include "distributed/single_process.h"
 #include "loops/fit_run.h"
@@ -123,10 +124,21 @@ void Trainer::find_step_slots() {
 
 FitResult Trainer::fit(const DataLoader& train, const Loaders& val, const LoadFrom& from) {
   const RngScope rng(*this);
-  FitRun run(*this, train, val, from);
-  while (run.advance()) {
+  LoadFrom start = from;
+  while (true) {
+    try {
+      FitRun run(*this, train, val, start);
+      while (run.advance()) {
+      }
+      return run.result();
+    } catch (const NonFiniteLossError&) {
+      auto* const decides = callback<DecidesOnNan>();
+      if (decides == nullptr || !decides->rolls_back(*this)) {
+        throw;
+      }
+      start = LoadFrom(*state_.last_checkpoint);
+    }
   }
-  return run.result();
 }
 
 std::unique_ptr<FitRun> Trainer::start_fit(const DataLoader& train,

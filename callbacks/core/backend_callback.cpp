@@ -10,6 +10,7 @@
 
 #include "backends/blas_advice.h"
 #include "backends/numeric_environment.h"
+#include "callbacks/asks_for_timeline.h"
 #include "callbacks/callback_states.h"
 #include "core/available_cores.h"
 #include "core/error.h"
@@ -146,6 +147,11 @@ void BackendCallback::pre_setup(Trainer& trainer) {
     // Of a validation alone; a fit looks at its step first.
     options.threads =
         std::min(threads_of_run(trainer.options().model_dir).value_or(1), available_cores());
+  }
+  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
+    if (const auto* asks = dynamic_cast<const AsksForTimeline*>(entry.callback.get())) {
+      options.timed_replays = std::max(options.timed_replays, asks->timed_replays());
+    }
   }
   trainer.state().backend = make_backend(options, trainer.log());
 }

@@ -9,6 +9,7 @@
 
 #include "callbacks/core/precision_callback.h"
 #include "callbacks/core/virtual_ranks.h"
+#include "callbacks/decides_on_nan.h"
 #include "core/error.h"
 #include "core/flat_memory.h"
 #include "core/nan_sign.h"
@@ -30,6 +31,10 @@ double number_in(const at::Tensor& loss) {
 void require_finite(const at::Tensor& loss, Trainer& trainer) {
   const double value = number_in(loss);
   if (std::isfinite(value)) {
+    return;
+  }
+  if (auto* const decides = trainer.callback<DecidesOnNan>();
+      decides != nullptr && decides->continues_after(trainer, value)) {
     return;
   }
   const std::string what = fmt::format(

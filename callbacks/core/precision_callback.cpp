@@ -2,6 +2,8 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/logical_or.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "callbacks/core/precision_speed.h"
+#include "callbacks/decides_on_nan.h"
 #include "core/error.h"
 #include "core/require.h"
 #include "core/torch_compat.h"
@@ -144,6 +147,15 @@ NamedTensors updated(const Optimizer& optimizer) {
   return tensors;
 }
 
+/// Whether an element is not finite, on the gradients' device. \capture safe
+at::Tensor any_bad(const std::vector<at::Tensor>& grads) {
+  std::vector<at::Tensor> sums;
+  for (const at::Tensor& grad : grads) {
+    sums.push_back(grad.detach().mul(0).sum().to(at::kFloat));  // zero times NaN is NaN
+  }
+  return sums.empty() ? at::zeros({}, at::kBool) : at::stack(sums).sum().ne(0);
+}
+
 }  // namespace
 
 void check_clipping(const PrecisionOptions& options) {
@@ -210,6 +222,11 @@ void PrecisionCallback::setup(Trainer& trainer) {
   }
 }
 
+void PrecisionCallback::post_setup(Trainer& trainer) {
+  const auto* const decides = trainer.callback<DecidesOnNan>();
+  skips_bad_ = decides != nullptr && decides->skips_updates();
+}
+
 void PrecisionCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
   if (device_ == c10::kCPU && (choice_.dtype == "bf16" || choice_.dtype == "bf16_pure")) {
     const std::string note = slowness_note(choice_.dtype, relative_time_of_bf16());
@@ -223,11 +240,14 @@ void PrecisionCallback::on_before_optimizer_step(Trainer&, Model&, Optimizer& op
   optimizer.gather_grads();
   if (scaler_) {
     found_bad_.emplace_back(&optimizer, scaler_->unscale_(optimizer.grads()));
+  } else if (skips_bad_) {
+    found_bad_.emplace_back(&optimizer, any_bad(optimizer.grads()));
   }
 }
 
 void PrecisionCallback::on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) {
-  if (found_bad_.empty()) {
+  if (found_bad_.empty() || !scaler_) {
+    found_bad_.clear();
     return;
   }
   at::Tensor is_bad = found_bad_.front().second;

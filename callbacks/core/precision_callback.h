@@ -39,7 +39,8 @@ class PrecisionScope {
 /// The arithmetic of a step and what is done to gradients before the update; fills slot
 /// `precision`. fp32 and fp64 run the step as written; bf16 and fp16 run forward under autocast,
 /// parameters stay float32; with bf16_pure they are bfloat16, and the optimizer keeps masters. fp16
-/// scales the loss; an update with a gradient that is not finite is skipped.
+/// scales the loss; an update with a gradient that is not finite is skipped, as with a callback that
+/// asks for it (DecidesOnNan).
 class PrecisionCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "precision";
@@ -48,6 +49,9 @@ class PrecisionCallback : public CoreCallback {
   /// \throws NotSupportedError  when the device lacks the format and no other is to be taken
   void pre_setup(Trainer& trainer) override;
   void setup(Trainer& trainer) override;
+
+  /// Asks who decides on gradients that are not finite.
+  void post_setup(Trainer& trainer) override;
 
   /// Says so where bfloat16 is slower than float32.
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
@@ -102,6 +106,7 @@ class PrecisionCallback : public CoreCallback {
   c10::DeviceType device_ = c10::kCPU;
   std::unique_ptr<GradScaler> scaler_;
   std::vector<std::pair<const Optimizer*, at::Tensor>> found_bad_;  // during a step
+  bool skips_bad_ = false;  // updates with bad gradients, where no loss is scaled
 };
 
 }  // namespace rondo

@@ -28,16 +28,21 @@ const std::map<std::string, std::string> kKeys = {
      "loader = \"val\"\nmetrics = [{ Mean = { output = \"loss\", label = \"mean\" } "
      "}]\nevery_n_vals = 2"},
     {"KeepBestCheckpoints", "metric = \"val/loss\"\ndirection = \"min\""},
+    {"ImageVisualizer", "input = \"x\"\nevery = 1000"},
     {"Lora", "modules = [\"0\"]"},
     {"LoadCheckpointStates", "states = [\"model\", \"optimizer\", \"global_step\", \"timestamp\"]"},
     {"NormalizeInputs", "input = \"x\"\nshape = [4]"},
+    {"NormTensorListener", "tensor_names = [\"grad/*\"]"},
     {"NotifyCommand", "command = \"true\""},
+    {"RunTimeLimit", "limit_s = 1e6"},
+    {"SkipSamples", "samples = 1\nafter = 1000"},
+    {"SummaryTensorListener", "tensor_names = [\"*\"]"},
     {"ThresholdStopper", "metric = \"val/loss\"\ndirection = \"max\"\nthreshold = 1e9"},
 };
 
 bool runs_here(const std::string& name) {
-  // They want a Gpt and a text, and a script.
-  return name != "SampleText" && name != "SaveScript";
+  // They want a Gpt and a text, a script, and eager steps in float64.
+  return name != "SampleText" && name != "SaveScript" && name != "CheckGradients";
 }
 
 /// LoadCheckpointStates leaves parts of a checkpoint out.
