@@ -59,6 +59,7 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"checkpoint", "info", "a.pt"}).command == Command::Checkpoint);
   CHECK(read({"debug", "runs/a", "--nan"}).command == Command::Debug);
   CHECK(read({"describe"}).command == Command::Describe);
+  CHECK(read({"export", "a.toml", "-o", "a.ts"}).command == Command::Export);
   CHECK(read({"export-step", "a.toml", "a.step"}).command == Command::ExportStep);
   CHECK(read({"inspect", "runs/a"}).command == Command::Inspect);
   CHECK(read({"version"}).command == Command::Version);
@@ -190,6 +191,28 @@ TEST_CASE("help and version are answered with code 0 on standard output") {
     CHECK_FALSE(exit.to_stderr);
     CHECK_FALSE(exit.text.empty());
   }
+}
+
+TEST_CASE("export takes a run, a file, a format, a batch size and outputs") {
+  const CommandLine plain = read({"export", "a.toml", "-o", "a.ts"});
+  CHECK(plain.output == "a.ts");
+  CHECK(plain.format == "torchscript");
+  CHECK(plain.batch_size == 0);
+  const CommandLine all = read({"export",
+                                "a.toml",
+                                "trainer.init.seed=2",
+                                "-o",
+                                "a.step",
+                                "--format=inference-step",
+                                "--batch-size=8",
+                                "--outputs",
+                                "logits"});
+  CHECK(all.format == "inference-step");
+  CHECK(all.batch_size == 8);
+  CHECK(all.outputs == Arguments{"logits"});
+  CHECK(all.overrides == Arguments{"trainer.init.seed=2"});
+  CHECK(answer({"export", "a.toml"}).code == 2);
+  CHECK(answer({"export", "a.toml", "-o", "a.ts", "--batch-size=0"}).code == 2);
 }
 
 TEST_CASE("debug takes a run and values, export-step a file to write") {
