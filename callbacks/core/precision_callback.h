@@ -39,8 +39,8 @@ class PrecisionScope {
 /// The arithmetic of a step and what is done to gradients before the update; fills slot
 /// `precision`. fp32 and fp64 run the step as written; bf16 and fp16 run forward under autocast,
 /// parameters stay float32; with bf16_pure they are bfloat16, and the optimizer keeps masters. fp16
-/// scales the loss; an update with a gradient that is not finite is skipped, as with a callback that
-/// asks for it (DecidesOnNan).
+/// scales the loss; an update with a gradient that is not finite is skipped, as with a callback
+/// that asks for it (DecidesOnNan).
 class PrecisionCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "precision";
