@@ -235,16 +235,7 @@ int exit_code_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace
-
-int watch(const CommandLine& line) {
-  read_record(line.target);  // what is wrong with it is told before the screen changes
-  require_terminal("rondo watch");
-  Watcher(line.target, fs::path(line.target) / "latest_run.log").watch([] { return false; });
-  return 0;
-}
-
-int fit_with_dashboard(const CommandLine& line, const std::string& program, char** arguments) try {
+int watch_fit(const CommandLine& line, const std::string& program, char** arguments) {
   require_terminal("--ui");
   const fs::path log = make_log();
   const pid_t child = start(program, arguments, log);
@@ -271,14 +262,27 @@ int fit_with_dashboard(const CommandLine& line, const std::string& program, char
     (line.json ? std::cout : std::cerr) << lines[i] << "\n";
   }
   return code;
+}
 
-} catch (const UsageError& error) {
-  std::cerr << "rondo: " << error.what() << "\n";
-  return 2;
+}  // namespace
 
-} catch (const Error& error) {
-  std::cerr << "rondo: " << error.what() << "\n";
-  return 1;
+int watch(const CommandLine& line) {
+  read_record(line.target);  // what is wrong with it is told before the screen changes
+  require_terminal("rondo watch");
+  Watcher(line.target, fs::path(line.target) / "latest_run.log").watch([] { return false; });
+  return 0;
+}
+
+int fit_with_dashboard(const CommandLine& line, const std::string& program, char** arguments) {
+  try {
+    return watch_fit(line, program, arguments);
+  } catch (const UsageError& error) {
+    std::cerr << "rondo: " << error.what() << "\n";
+    return 2;
+  } catch (const Error& error) {
+    std::cerr << "rondo: " << error.what() << "\n";
+    return 1;
+  }
 }
 
 }  // namespace rondo
