@@ -7,3 +7,4 @@
 
 #include "models/from_module.h"
 #include "models/module_model.h"
+#include "models/with_loss.h"

@@ -4,6 +4,7 @@
 // scheduler, callback and logger. Reaches <ATen/core/Tensor.h>, nothing heavier; models that are
 // torch modules include <rondo/module.h>.
 
+#include "callbacks/algorithms/algorithms.h"
 #include "callbacks/builtin/callbacks.h"
 #include "callbacks/core/early_exit_callback.h"
 #include "callbacks/core/run_schedule_callback.h"

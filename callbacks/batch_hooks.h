@@ -8,6 +8,8 @@ namespace rondo {
 /// none, and to call what does nothing is not free: a step drives callbacks out of the caches
 /// (docs/decisions/020-steps-are-timed-on-batches-of-their-own.md says what that takes).
 struct BatchHooks {
+  bool dataloader_start = true;
+  bool dataloader_end = true;
   bool train_start = true;
   bool train_end = true;
   bool validate_start = true;
@@ -32,6 +34,14 @@ constexpr bool overrides(const HookOf& /*hook*/) {
 /// Those of class `T`, which derives from `Base`.
 template <class Base, class T>
 constexpr BatchHooks batch_hooks_of() {
+  const auto dataloader_start =
+      [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_dataloader_start) {
+    return {};
+  };
+  const auto dataloader_end =
+      [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_dataloader_end) {
+    return {};
+  };
   const auto train_start =
       [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_train_batch_start) {
     return {};
@@ -48,7 +58,9 @@ constexpr BatchHooks batch_hooks_of() {
       [](auto* object) -> decltype(&std::decay_t<decltype(*object)>::on_validate_batch_end) {
     return {};
   };
-  return {detail::overrides<Base, T>(train_start),
+  return {detail::overrides<Base, T>(dataloader_start),
+          detail::overrides<Base, T>(dataloader_end),
+          detail::overrides<Base, T>(train_start),
           detail::overrides<Base, T>(train_end),
           detail::overrides<Base, T>(validate_start),
           detail::overrides<Base, T>(validate_end)};

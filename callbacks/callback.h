@@ -67,6 +67,10 @@ class Callback {
 
   virtual void setup(Trainer&) {}
 
+  /// The model is made, between the others' `setup`: no optimizer has its parameters yet, so layers
+  /// and parameters may still be replaced. Nothing is loaded yet.
+  virtual void on_model_init(Trainer&, Model&) {}
+
   virtual void post_setup(Trainer&) {}
 
   /// When the Trainer is destroyed; must not throw.
@@ -96,6 +100,26 @@ class Callback {
   virtual void on_train_end(Trainer&, Model&, Loop&, int64_t /*loop_idx*/) {}
 
   virtual void on_train_exception(Trainer&, std::exception_ptr) {}
+
+  /// @}
+
+  /// \name Around a pass over the training data; `epoch` counts from 0. Once for each pass, also
+  /// where validations interrupt it or a run resumes within it. A run that ends within a pass does
+  /// not end the pass. A save in the last update of a pass has what `on_epoch_end` did
+  /// @{
+  virtual void on_epoch_start(Trainer&, Model&, const DataLoader&, int64_t /*epoch*/) {}
+
+  /// After `on_train_batch_end` of its last batch; counters have moved.
+  virtual void on_epoch_end(Trainer&, Model&, const DataLoader&, int64_t /*epoch*/) {}
+
+  /// @}
+
+  /// \name Around the reading of a training batch. The batch may be changed, also in its shape:
+  /// the step sees what is left. Progress counts what the loader gave
+  /// @{
+  virtual void on_dataloader_start(Trainer&) {}
+
+  virtual void on_dataloader_end(Trainer&, Batch&) {}
 
   /// @}
 
@@ -136,6 +160,20 @@ class Callback {
 
   /// @}
 
+  /// \name Around `Trainer::predict`, whose passes also call `on_enter_validate` and, on an error,
+  /// `on_validate_exception`. The outputs hold until the next step
+  /// @{
+  virtual void on_predict_start(Trainer&, Model&, const DataLoader&, Loop&) {}
+
+  virtual void on_predict_end(Trainer&, Model&, Loop&) {}
+
+  virtual void on_predict_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}
+
+  virtual void on_predict_batch_end(
+      Trainer&, Model&, const Outputs&, const Batch&, int64_t /*batch_idx*/) {}
+
+  /// @}
+
   /// \name In the step: recorded once, repeated with every replay
   /// @{
   virtual void on_train_step_start(Trainer&, Model&, const Batch&) {}
@@ -146,8 +184,23 @@ class Callback {
 
   virtual void on_validate_step_end(Trainer&, Model&, const Outputs&, const Batch&) {}
 
+  virtual void on_predict_step_start(Trainer&, Model&, const Batch&) {}
+
+  virtual void on_predict_step_end(Trainer&, Model&, const Outputs&, const Batch&) {}
+
   /// `input` is what the model will see; it may be changed.
   virtual void on_before_forward(Trainer&, Model&, const Batch&, Batch& /*input*/) {}
+
+  /// The network has computed its outputs, and not yet the loss, where the model says so (see
+  /// `with_loss`); of another model, both. `outputs` may be changed.
+  virtual void on_after_network(Trainer&, Model&, Outputs&, const Batch& /*input*/) {}
+
+  /// Outputs, and the copy of the input in which the loss finds its target: both may be changed.
+  /// Only where there is a loss.
+  virtual void on_before_loss(Trainer&, Model&, Outputs&, Batch& /*targets*/) {}
+
+  /// The same with the loss, which may be changed, before batches of a group are weighted.
+  virtual void on_after_loss(Trainer&, Model&, Outputs&, Batch& /*targets*/) {}
 
   /// `outputs` may be changed; the loss in it is the one that goes backward.
   virtual void on_after_forward(Trainer&, Model&, Outputs&, const Batch&) {}

@@ -31,6 +31,8 @@ namespace hooks {
 
 inline constexpr Hook<> pre_setup{"pre_setup", &Callback::pre_setup, HookSite::Host};
 inline constexpr Hook<> setup{"setup", &Callback::setup, HookSite::Host};
+inline constexpr Hook<Model&> on_model_init{
+    "on_model_init", &Callback::on_model_init, HookSite::Host};
 inline constexpr Hook<> post_setup{"post_setup", &Callback::post_setup, HookSite::Host};
 inline constexpr Hook<Cleanup&, const DataLoader&, const Loaders&, Loop&> on_enter_fit{
     "on_enter_fit", &Callback::on_enter_fit, HookSite::Host};
@@ -47,6 +49,16 @@ inline constexpr Hook<Model&, Loop&, int64_t> on_train_end{
     "on_train_end", &Callback::on_train_end, HookSite::Host};
 inline constexpr Hook<std::exception_ptr> on_train_exception{
     "on_train_exception", &Callback::on_train_exception, HookSite::Host};
+inline constexpr Hook<Model&, const DataLoader&, int64_t> on_epoch_start{
+    "on_epoch_start", &Callback::on_epoch_start, HookSite::Host};
+inline constexpr Hook<Model&, const DataLoader&, int64_t> on_epoch_end{
+    "on_epoch_end", &Callback::on_epoch_end, HookSite::Host};
+inline constexpr Hook<> on_dataloader_start{"on_dataloader_start",
+                                            &Callback::on_dataloader_start,
+                                            HookSite::Host,
+                                            &BatchHooks::dataloader_start};
+inline constexpr Hook<Batch&> on_dataloader_end{
+    "on_dataloader_end", &Callback::on_dataloader_end, HookSite::Host, &BatchHooks::dataloader_end};
 inline constexpr Hook<Model&, const Batch&, int64_t> on_train_batch_start{
     "on_train_batch_start",
     &Callback::on_train_batch_start,
@@ -76,6 +88,14 @@ inline constexpr Hook<Model&, const Outputs&, const Batch&, int64_t> on_validate
     &Callback::on_validate_batch_end,
     HookSite::Host,
     &BatchHooks::validate_end};
+inline constexpr Hook<Model&, const DataLoader&, Loop&> on_predict_start{
+    "on_predict_start", &Callback::on_predict_start, HookSite::Host};
+inline constexpr Hook<Model&, Loop&> on_predict_end{
+    "on_predict_end", &Callback::on_predict_end, HookSite::Host};
+inline constexpr Hook<Model&, const Batch&, int64_t> on_predict_batch_start{
+    "on_predict_batch_start", &Callback::on_predict_batch_start, HookSite::Host};
+inline constexpr Hook<Model&, const Outputs&, const Batch&, int64_t> on_predict_batch_end{
+    "on_predict_batch_end", &Callback::on_predict_batch_end, HookSite::Host};
 inline constexpr Hook<Model&, const Batch&> on_train_step_start{
     "on_train_step_start", &Callback::on_train_step_start, HookSite::Step};
 inline constexpr Hook<Model&, const Outputs&, const Batch&> on_train_step_end{
@@ -84,8 +104,18 @@ inline constexpr Hook<Model&, const Batch&> on_validate_step_start{
     "on_validate_step_start", &Callback::on_validate_step_start, HookSite::Step};
 inline constexpr Hook<Model&, const Outputs&, const Batch&> on_validate_step_end{
     "on_validate_step_end", &Callback::on_validate_step_end, HookSite::Step};
+inline constexpr Hook<Model&, const Batch&> on_predict_step_start{
+    "on_predict_step_start", &Callback::on_predict_step_start, HookSite::Step};
+inline constexpr Hook<Model&, const Outputs&, const Batch&> on_predict_step_end{
+    "on_predict_step_end", &Callback::on_predict_step_end, HookSite::Step};
 inline constexpr Hook<Model&, const Batch&, Batch&> on_before_forward{
     "on_before_forward", &Callback::on_before_forward, HookSite::Step};
+inline constexpr Hook<Model&, Outputs&, const Batch&> on_after_network{
+    "on_after_network", &Callback::on_after_network, HookSite::Step};
+inline constexpr Hook<Model&, Outputs&, Batch&> on_before_loss{
+    "on_before_loss", &Callback::on_before_loss, HookSite::Step};
+inline constexpr Hook<Model&, Outputs&, Batch&> on_after_loss{
+    "on_after_loss", &Callback::on_after_loss, HookSite::Step};
 inline constexpr Hook<Model&, Outputs&, const Batch&> on_after_forward{
     "on_after_forward", &Callback::on_after_forward, HookSite::Step};
 inline constexpr Hook<Model&, Outputs&> on_before_backward{

@@ -131,6 +131,7 @@ void for_each_family(const Registries& registries, Visit visit) {
   visit(registries.sparsity_algorithms);
   visit(registries.steps);
   visit(registries.metrics);
+  visit(registries.algorithms);
   visit(registries.callbacks);
   visit(registries.loggers);
   visit(registries.slots);

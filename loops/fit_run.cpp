@@ -13,10 +13,38 @@
 
 namespace rondo {
 
-FitRun::FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& from)
+namespace {
+
+/// The run's options with what holds for one fit that begins now.
+LoopOptions for_this_fit(LoopOptions options, const FitOptions& fit, const Timestamp& now) {
+  options.eval_frequency = fit.eval_frequency.value_or(options.eval_frequency);
+  if (!fit.duration) {
+    return options;
+  }
+  const Time& more = *fit.duration;
+  if (more.unit() == TimeUnit::Fraction || more.value() <= 0.0) {
+    throw UsageError(fmt::format(
+        "FitOptions::duration must be an amount > 0 such as \"2ep\" or 100 updates, got {}",
+        more.value()));
+  }
+  options.max_steps.reset();
+  options.num_steps.reset();
+  options.num_epochs.reset();
+  options.max_duration = Time::in(more.unit(), now.get(more.unit()) + more.count());
+  return options;
+}
+
+}  // namespace
+
+FitRun::FitRun(Trainer& trainer,
+               DataLoader train,
+               Loaders val,
+               const LoadFrom& from,
+               const FitOptions& options)
     : trainer_(trainer),
       train_(std::move(train)),
       val_(std::move(val)),
+      options_(options),
       loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>())) {
   if (loop_ == nullptr) {
     throw UsageError(
@@ -46,6 +74,9 @@ FitRun::~FitRun() {
 }
 
 void FitRun::enter(const LoadFrom& from) {
+  if (options_.reset_time) {
+    trainer_.state().timestamp = {};
+  }
   trainer_.call(hooks::on_enter_fit, cleanup_, train_, val_, *loop_);
   trainer_.load_checkpoint(from);
   trainer_.state().previous = trainer_.state().timestamp;
@@ -67,7 +98,7 @@ void FitRun::enter(const LoadFrom& from) {
 }
 
 void FitRun::make_plan() {
-  const LoopOptions& options = loop_->options();
+  const LoopOptions options = for_this_fit(loop_->options(), options_, trainer_.state().timestamp);
   if (options.eval_frequency.is_zero() &&
       !(val_.empty() && validation_callbacks(trainer_).empty())) {
     trainer_.log().warning(
@@ -84,6 +115,9 @@ void FitRun::make_plan() {
 // An epoch that ends where the run resumes may have a validation due.
 void FitRun::note_ended_epoch(const Timestamp& loaded) {
   State& state = trainer_.state();
+  if (state.timestamp.epoch > loaded.epoch) {
+    trainer_.call(hooks::on_epoch_end, *state.model, train_, loaded.epoch);
+  }
   if (state.timestamp.epoch > loaded.epoch && !state.due_validation &&
       state.plan->ends_stage(loaded, state.timestamp)) {
     state.due_validation = state.plan->loop_idx(loaded);

@@ -9,6 +9,7 @@
 
 #include "callbacks/cleanup.h"
 #include "callbacks/core/checkpoint_options.h"
+#include "callbacks/core/loop.h"
 #include "callbacks/results.h"
 #include "core/stopwatch.h"
 #include "core/timestamp.h"
@@ -33,7 +34,11 @@ class FitRun {
  public:
   /// Enters the fit, loads the checkpoint and builds the data sets, those of `val` too where the
   /// run will validate.
-  FitRun(Trainer& trainer, DataLoader train, Loaders val, const LoadFrom& from);
+  FitRun(Trainer& trainer,
+         DataLoader train,
+         Loaders val,
+         const LoadFrom& from,
+         const FitOptions& options = {});
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
 
@@ -80,6 +85,7 @@ class FitRun {
   Trainer& trainer_;
   DataLoader train_;
   Loaders val_;
+  FitOptions options_;
   TrainingLoop* loop_ = nullptr;
   std::unique_ptr<TrainStage> stage_;
   std::unique_ptr<ValidationRun> validation_;

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "backends/scoped.h"
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
 #include "core/summary.h"
 #include "models/forward_error.h"
 #include "models/loss_parts.h"
+#include "models/with_loss.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -33,6 +35,47 @@ class LoggedSummaries final : public SummarySink {
   Trainer& trainer_;
 };
 
+/// Fires the hooks around a loss.
+class LossHooks final : public LossObserver {
+ public:
+  explicit LossHooks(Trainer& trainer) : trainer_(trainer) {}
+
+  void after_network(Outputs& outputs, const Batch& input) override {
+    was_called_ = true;
+    trainer_.state().outputs = &outputs;
+    trainer_.call(hooks::on_after_network, *trainer_.state().model, outputs, input);
+  }
+
+  void before_loss(Outputs& outputs, Batch& targets) override {
+    trainer_.state().batch = &targets;
+    trainer_.call(hooks::on_before_loss, *trainer_.state().model, outputs, targets);
+  }
+
+  void after_loss(Outputs& outputs, Batch& targets) override {
+    trainer_.state().outputs = &outputs;
+    trainer_.call(hooks::on_after_loss, *trainer_.state().model, outputs, targets);
+    trainer_.state().batch = nullptr;
+    trainer_.state().outputs = nullptr;
+  }
+
+  /// For a model that computes its loss without `with_loss`.
+  void finish(Outputs& outputs, const Batch& input) {
+    if (was_called_) {
+      return;
+    }
+    after_network(outputs, input);
+    if (outputs.find("loss") != nullptr) {
+      Batch targets = input;
+      before_loss(outputs, targets);
+      after_loss(outputs, targets);
+    }
+  }
+
+ private:
+  Trainer& trainer_;
+  bool was_called_ = false;
+};
+
 Outputs run_forward(Trainer& trainer, Model& model, const Batch& input, const Forward& run) {
   try {
     return run ? run(input) : model.forward(input);
@@ -52,15 +95,25 @@ std::string names_of(const TensorMap& tensors) {
 }  // namespace
 
 Outputs forward_pass(Trainer& trainer, const Batch& batch, const Forward& run) {
-  Model& model = *trainer.state().model;
+  State& state = trainer.state();
+  Model& model = *state.model;
   LoggedSummaries summaries(trainer);
   const SummaryScope summary_scope(summaries);
   const PrecisionCallback& precision = *trainer.step_slots().precision;
   const PrecisionScope scope = precision.scope();
   Batch input = precision.cast(batch);
+  const Scoped<Batch*> batch_scope(state.batch, &input);
+  const Scoped<Outputs*> outputs_scope(state.outputs, nullptr);
   trainer.call(hooks::on_before_forward, model, batch, input);
-  Outputs outputs = run_forward(trainer, model, input, run);
+  LossHooks loss_hooks(trainer);
+  Outputs outputs = [&] {
+    const LossScope loss_scope(loss_hooks);
+    return run_forward(trainer, model, input, run);
+  }();
   add_loss_of_parts(outputs);
+  loss_hooks.finish(outputs, input);
+  state.batch = &input;
+  state.outputs = &outputs;
   trainer.call(hooks::on_after_forward, model, outputs, batch);
   return outputs;
 }

@@ -6,7 +6,6 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <any>
 
 #include "callbacks/global_callbacks.h"
 #include "checkpoint/checkpoint_file.h"
@@ -26,16 +25,17 @@ class Collector final : public Callback {
  public:
   explicit Collector(const Trainer& trainer) : trainer_(&trainer) {}
 
-  bool on_custom(Trainer& trainer, std::string_view hook, HookArgs& args) override {
-    if (&trainer != trainer_) {
-      return false;  // a global callback hears every Trainer
+  void on_predict_start(Trainer& trainer, Model& model, const DataLoader&, Loop&) override {
+    if (&trainer == trainer_) {  // a global callback hears every Trainer
+      model.module().eval();
     }
-    if (hook == "on_predict_start") {
-      std::any_cast<Model*>(args.at("model"))->module().eval();
-    } else if (hook == "on_predict_batch_end") {
-      keep(*std::any_cast<const Outputs*>(args.at("outputs")));
+  }
+
+  void on_predict_batch_end(
+      Trainer& trainer, Model&, const Outputs& outputs, const Batch&, int64_t) override {
+    if (&trainer == trainer_) {
+      keep(outputs);
     }
-    return true;
   }
 
   /// \throws ShapeError  naming the output whose batches do not fit together

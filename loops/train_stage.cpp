@@ -1,8 +1,10 @@
 #include "loops/train_stage.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
+#include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/dataloader_callback.h"
 #include "callbacks/core/precision_callback.h"
 #include "callbacks/core/run_plan.h"
@@ -18,6 +20,17 @@ namespace rondo {
 
 namespace {
 
+/// True when hooks changed what is in a batch.
+bool has_other_tensors(const Batch& before, const Batch& after) {
+  return !std::equal(before.items().begin(),
+                     before.items().end(),
+                     after.items().begin(),
+                     after.items().end(),
+                     [](const TensorMap::Item& a, const TensorMap::Item& b) {
+                       return a.second.is_same(b.second);
+                     });
+}
+
 /// What the step of the current batch is recorded for. Where the batches of its group differ, their
 /// number plays no part: the share of each is a tensor.
 StepKey key_of(const Trainer& trainer) {
@@ -25,7 +38,8 @@ StepKey key_of(const Trainer& trainer) {
   const std::string kind = trainer.step_slots().step->kind(state);
   const std::string& name = trainer.step_slots().sparsity->step_name();
   const VirtualRanks* const ranks = ranks_of(trainer);
-  StepKey key{(kind.empty() ? name : name + "/" + kind) + (ranks ? ranks->step_name() : ""),
+  StepKey key{(kind.empty() ? name : name + "/" + kind) + (ranks ? ranks->step_name() : "") +
+                  trainer.step_slots().algorithms->match(trainer),
               state.phase,
               trainer.step_slots().precision->dtype()};
   key.phase.size = state.share_of_group ? 0 : key.phase.size;
@@ -40,7 +54,7 @@ TrainStage::TrainStage(Trainer& trainer, const DataLoader& loader, Loop& loop, i
 TrainStage::~TrainStage() = default;
 
 void TrainStage::begin() {
-  running_.emplace(trainer_, /*is_training=*/true);
+  running_.emplace(trainer_, loader_, /*is_training=*/true);
   trainer_.call(hooks::on_enter_train, cleanup_, loader_, loop_, loop_idx_);
   trainer_.call(hooks::on_train_start, *trainer_.state().model, loader_, loop_, loop_idx_);
   executor_ = std::make_unique<DataExecutor>(
@@ -142,13 +156,23 @@ void TrainStage::begin_batch() {
   State& state = trainer_.state();
   seconds_ = 0.0;
   ran_body_ = false;
+  if (state.timestamp.batch_in_epoch == 0) {
+    trainer_.call(hooks::on_epoch_start, *state.model, loader_, state.timestamp.epoch);
+  }
+  trainer_.call(hooks::on_dataloader_start);
   batch_ = executor_->next();
+  state.batch = &*batch_;
   if (begins_group_) {
     state.earlier = state.previous;
     state.previous = state.timestamp;
   }
   begins_group_ = state.phase.is_last;  // the next one
   state.next = advanced(state.timestamp);
+  const Batch given = *batch_;
+  trainer_.call(hooks::on_dataloader_end, *batch_);
+  if (has_other_tensors(given, *batch_)) {
+    *batch_ = state.backend->stage(std::move(*batch_));
+  }
   trainer_.call(hooks::on_train_batch_start, *state.model, *batch_, batch_idx_);
 }
 
@@ -161,8 +185,9 @@ bool TrainStage::end_batch(const Outputs& outputs) {
       optimizer->bind_grads(!are_dropped);
     }
   }
-  const Batch batch = std::move(*batch_);
+  Batch batch = std::move(*batch_);
   batch_.reset();
+  state.batch = &batch;
   counts_.seconds = ranks != nullptr ? ranks->agreed_seconds(trainer_, seconds_) : seconds_;
   state.timestamp = advanced(state.timestamp);
   const bool is_over =
@@ -170,7 +195,11 @@ bool TrainStage::end_batch(const Outputs& outputs) {
   state.due_validation =
       is_over && state.plan->validates() ? std::optional(loop_idx_) : std::nullopt;
   trainer_.call(hooks::on_train_batch_end, *state.model, outputs, batch, batch_idx_);
+  if (ends_epoch_) {
+    trainer_.call(hooks::on_epoch_end, *state.model, loader_, state.timestamp.epoch - 1);
+  }
   executor_->finish();
+  state.batch = nullptr;
   ++batch_idx_;
   return !is_over && !(state.phase.is_last && trainer_.stops_now());
 }

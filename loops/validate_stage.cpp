@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "backends/generator_state.h"
+#include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/dataloader_callback.h"
 #include "callbacks/core/evaluator.h"
 #include "callbacks/core/precision_callback.h"
@@ -61,7 +62,7 @@ void ValidateStage::begin() {
   }
   fire_.allow();
   trainer_.call(hooks::on_enter_validate, cleanup_, loader_, loop_);
-  running_.emplace(trainer_, /*is_training=*/false);
+  running_.emplace(trainer_, loader_, /*is_training=*/false);
   trainer_.load_checkpoint(from_);
   require_trained(trainer_, from_);
   trainer_.step_slots().dataloader->prepare(trainer_, loader_);
@@ -90,16 +91,20 @@ bool ValidateStage::run() {
 }
 
 bool ValidateStage::advance() {
-  const std::optional<Batch> batch = executor_->next();
+  std::optional<Batch> batch = executor_->next();
   is_whole_ = !batch;
   if (is_whole_ || trainer_.stops_now()) {
     return false;
   }
-  Model& model = *trainer_.state().model;
-  fire_.batch_start(model, *batch, batch_idx_);
+  State& state = trainer_.state();
+  state.batch = &*batch;
+  fire_.batch_start(*state.model, *batch, batch_idx_);
   const Outputs& outputs = run_named_step(*batch);
-  fire_.batch_end(model, outputs, *batch, batch_idx_);
+  const at::Tensor* tokens = batch->find("tokens");
+  state.pass.advance_batch({batch->size(), tokens != nullptr ? tokens->numel() : 0, 0.0, true});
+  fire_.batch_end(*state.model, outputs, *batch, batch_idx_);
   executor_->finish();
+  state.batch = nullptr;
   ++batch_idx_;
   is_whole_ = executor_->is_final_iteration();
   return !is_whole_;
@@ -119,7 +124,10 @@ const Outputs& ValidateStage::run_step(const Batch& batch) {
   // Metrics of its own make another step of it.
   const Evaluator* const evaluator = evaluator_of(trainer_, loader_);
   const std::string own = evaluator != nullptr ? "/" + evaluator->options().loader : "";
-  const StepKey key{loop_.validation_hook() + own, {}, trainer_.step_slots().precision->dtype()};
+  const StepKey key{
+      loop_.validation_hook() + own + trainer_.step_slots().algorithms->match(trainer_),
+      {},
+      trainer_.step_slots().precision->dtype()};
   const bool logs = trainer_.is_log_step();
   const auto is_due = [logs](const Cadence& cadence) { return logs || !cadence.only_log_steps; };
   const auto body = [this](const Batch& staged) {

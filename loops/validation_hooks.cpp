@@ -11,9 +11,16 @@ constexpr const char* kSuffixes[] = {
 
 }  // namespace
 
+template <class... Params, class... Args>
+void ValidationHooks::call(const Hook<Params...>& validate,
+                           const Hook<Params...>& predict,
+                           Args&&... args) const {
+  trainer_.call(family_ == "predict" ? predict : validate, args...);
+}
+
 void ValidationHooks::start(Model& model, const DataLoader& loader, Loop& loop) const {
   if (!is_custom()) {
-    return trainer_.call(hooks::on_validate_start, model, loader, loop);
+    return call(hooks::on_validate_start, hooks::on_predict_start, model, loader, loop);
   }
   HookArgs args{{"model", &model}, {"loader", &loader}, {"loop", &loop}};
   trainer_.call(name("_start"), args);
@@ -21,7 +28,7 @@ void ValidationHooks::start(Model& model, const DataLoader& loader, Loop& loop) 
 
 void ValidationHooks::end(Model& model, Loop& loop) const {
   if (!is_custom()) {
-    return trainer_.call(hooks::on_validate_end, model, loop);
+    return call(hooks::on_validate_end, hooks::on_predict_end, model, loop);
   }
   HookArgs args{{"model", &model}, {"loop", &loop}};
   trainer_.call(name("_end"), args);
@@ -29,7 +36,8 @@ void ValidationHooks::end(Model& model, Loop& loop) const {
 
 void ValidationHooks::batch_start(Model& model, const Batch& batch, int64_t batch_idx) const {
   if (!is_custom()) {
-    return trainer_.call(hooks::on_validate_batch_start, model, batch, batch_idx);
+    return call(
+        hooks::on_validate_batch_start, hooks::on_predict_batch_start, model, batch, batch_idx);
   }
   HookArgs args{{"model", &model}, {"batch", &batch}, {"batch_idx", batch_idx}};
   trainer_.call(name("_batch_start"), args);
@@ -40,7 +48,12 @@ void ValidationHooks::batch_end(Model& model,
                                 const Batch& batch,
                                 int64_t batch_idx) const {
   if (!is_custom()) {
-    return trainer_.call(hooks::on_validate_batch_end, model, outputs, batch, batch_idx);
+    return call(hooks::on_validate_batch_end,
+                hooks::on_predict_batch_end,
+                model,
+                outputs,
+                batch,
+                batch_idx);
   }
   HookArgs args{
       {"model", &model}, {"outputs", &outputs}, {"batch", &batch}, {"batch_idx", batch_idx}};
@@ -49,7 +62,7 @@ void ValidationHooks::batch_end(Model& model,
 
 void ValidationHooks::step_start(Model& model, const Batch& batch) const {
   if (!is_custom()) {
-    return trainer_.call(hooks::on_validate_step_start, model, batch);
+    return call(hooks::on_validate_step_start, hooks::on_predict_step_start, model, batch);
   }
   HookArgs args{{"model", &model}, {"batch", &batch}};
   trainer_.call(name("_step_start"), args);
@@ -57,7 +70,7 @@ void ValidationHooks::step_start(Model& model, const Batch& batch) const {
 
 void ValidationHooks::step_end(Model& model, const Outputs& outputs, const Batch& batch) const {
   if (!is_custom()) {
-    return trainer_.call(hooks::on_validate_step_end, model, outputs, batch);
+    return call(hooks::on_validate_step_end, hooks::on_predict_step_end, model, outputs, batch);
   }
   HookArgs args{{"model", &model}, {"outputs", &outputs}, {"batch", &batch}};
   trainer_.call(name("_step_end"), args);

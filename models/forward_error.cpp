@@ -54,6 +54,8 @@ void throw_forward_error(const std::string& model,
     throw;
   } catch (const UsageError&) {
     throw;
+  } catch (const HookError&) {  // of a hook of the loss
+    throw;
   } catch (...) {
     const std::string complaint = describe(std::current_exception());
     text += place_of(module, complaint);

@@ -11,6 +11,7 @@
 #include "metrics/regression_error.h"
 #include "models/forward_error.h"
 #include "models/losses/class_losses.h"
+#include "models/with_loss.h"
 
 namespace rondo {
 
@@ -28,7 +29,10 @@ class FunctionModel final : public Model {
     if (!loss_.target.empty() && batch.find(loss_.target) == nullptr) {
       return {{"logits", output}};
     }
-    return {{"loss", loss_of(output, batch)}, {"logits", output}};
+    return with_loss(
+        {{"logits", output}}, batch, [this](const Outputs& outputs, const Batch& targets) {
+          return loss_of(outputs["logits"], targets);
+        });
   }
 
   std::vector<Factory<Metric>> metrics() const override { return loss_.metrics; }

@@ -6,6 +6,7 @@
 #include "metrics/regression_error.h"
 #include "metrics/token_loss.h"
 #include "models/losses/class_losses.h"
+#include "models/with_loss.h"
 
 namespace rondo::detail {
 
@@ -22,9 +23,11 @@ Outputs Judge::operator()(const at::Tensor& output,
   if (target == nullptr) {
     return {{name, output}};
   }
-  const at::Tensor loss = weights.defined() ? loss_->mean(output, *target, weights, target_)
-                                            : loss_->mean(output, *target, target_);
-  return {{"loss", loss}, {name, output}};
+  return with_loss({{name, output}}, batch, [&](const Outputs& outputs, const Batch& targets) {
+    const at::Tensor& judged = outputs[name];
+    return weights.defined() ? loss_->mean(judged, targets[target_], weights, target_)
+                             : loss_->mean(judged, targets[target_], target_);
+  });
 }
 
 std::vector<Factory<Metric>> Judge::metrics() const {

@@ -1,5 +1,6 @@
 #include "trainer/core_callbacks.h"
 
+#include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/artifact_dir_callback.h"
 #include "callbacks/core/autorestart_callback.h"
 #include "callbacks/core/backend_callback.h"
@@ -79,6 +80,9 @@ const std::vector<CoreSlot>& core_slots() {
        plain<MetricsCallback>},
       {GradAccumCallback::kSlot, "users see the divided loss", plain<GradAccumCallback>},
       {TrainStep::kSlot, "it finds model and optimizers made", step_body},
+      {AlgorithmsCallback::kSlot,
+       "algorithms act on what rondo made of a batch, and before users see it",
+       plain<AlgorithmsCallback>},
       {RunScheduleCallback::kSlot,
        "the plan ends before users hear of a failure",
        plain<RunScheduleCallback>},

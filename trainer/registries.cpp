@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "callbacks/algorithms/register.h"
 #include "callbacks/builtin/register.h"
 #include "core/error.h"
 #include "data/register.h"
@@ -27,6 +28,7 @@ void register_builtins(Registries& registries) {
   register_builtin_sparsity_algorithms(registries.sparsity_algorithms);
   register_builtin_steps(registries.steps, registries.models);
   register_builtin_metrics(registries.metrics);
+  register_builtin_algorithms(registries.algorithms);
   register_builtin_callbacks(registries.callbacks, registries.metrics);
   register_builtin_loggers(registries.loggers);
 }

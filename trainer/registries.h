@@ -1,5 +1,6 @@
 #pragma once
 
+#include "callbacks/algorithm.h"
 #include "callbacks/callback.h"
 #include "core/registry.h"
 #include "data/dataset.h"
@@ -29,6 +30,7 @@ struct Registries {
   Registry<SparsityAlgorithm> sparsity_algorithms{"sparsity algorithm"};
   Registry<TrainStep> steps{"step"};
   Registry<Metric> metrics{"metric"};
+  Registry<Algorithm> algorithms{"algorithm"};
   Registry<Callback> callbacks{"callback"};
   Registry<Logger> loggers{"logger"};
   Registry<CoreCallback> slots{"core callback"};

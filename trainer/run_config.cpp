@@ -140,6 +140,7 @@ void check_labels(const ConfigTable& init,
       inside.add(place_of(init, begin, list, ""), error.what());
     }
   };
+  check("algorithms", options.algorithms);
   check("callbacks", options.callbacks);
   check("loggers", options.loggers);
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,7 @@
 
 namespace rondo {
 
+class DataLoader;
 class RunPlan;
 
 /// What a run consists of and what changes while it goes. Each field is filled by the core callback
@@ -31,8 +33,9 @@ struct State {
   Optimizer* optimizer = nullptr;  // the first of them, which is mostly the only one
   std::vector<std::unique_ptr<Scheduler>> schedulers;  // slot schedulers
   std::filesystem::path artifact_dir;                  // slot artifact_dir
-  uint64_t seed = 0;                                   // slot reproducibility
-  Timestamp timestamp;                                 // the loop; `update` is the global step
+  std::string run_name;  // the Trainer, from its constructor on; see TrainerOptions::run_name
+  uint64_t seed = 0;     // slot reproducibility
+  Timestamp timestamp;   // the loop; `update` is the global step
 
   GroupPosition phase;                    // of the current batch: the training stage
   std::optional<double> share_of_group;   // that it has, where its group's batches differ: likewise
@@ -44,6 +47,11 @@ struct State {
   const RunPlan* plan = nullptr;          // slot run_schedule; null outside of a fit
   DataExecutor* executor = nullptr;       // borrowed from the running stage; null outside
   bool is_training = false;               // the running stage trains
+  const DataLoader* loader = nullptr;     // the active one, borrowed from the running stage
+  std::string loader_label;  // "train", or its label; of a validation, the scope of its metrics
+  Timestamp pass;            // batches, samples and tokens of the running validation or prediction
+  Batch* batch = nullptr;    // the running stage's; in a forward pass what the model and loss see
+  Outputs* outputs = nullptr;  // of the forward pass, from on_after_network to on_after_forward
   std::optional<std::filesystem::path>
       last_checkpoint;       // slot checkpoint: the newest saved or loaded
   bool has_weights = false;  // slot checkpoint: a file gave entries of the model

@@ -2,6 +2,7 @@
 
 namespace rondo {
 
+class AlgorithmsCallback;
 class DataloaderCallback;
 class EarlyExitCallback;
 class LoggingCallback;
@@ -20,6 +21,7 @@ struct StepSlots {
   SchedulersCallback* schedulers = nullptr;
   PrecisionCallback* precision = nullptr;
   SparsityCallback* sparsity = nullptr;
+  AlgorithmsCallback* algorithms = nullptr;
   TrainStep* step = nullptr;
   LoggingCallback* logging = nullptr;
   EarlyExitCallback* early_exit = nullptr;

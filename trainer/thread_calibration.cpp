@@ -57,6 +57,7 @@ std::string step_in_config(const TrainerOptions& options) {
                           "step",
                           "precision",
                           "sparsity",
+                          "algorithms",
                           "callbacks",
                           "slots"}) {
     if (const ConfigValue* value = init.find(key)) {

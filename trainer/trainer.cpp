@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
+#include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/dataloader_callback.h"
 #include "callbacks/core/early_exit_callback.h"
@@ -17,6 +19,8 @@
 #include "callbacks/core/sparsity_callback.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "callbacks/decides_on_nan.h"
+#include "checkpoint/partial_state.h"
+#include "core/directory_name.h"
 #include "core/error.h"
 #include "distributed/single_process.h"
 #include "loops/fit_run.h"
@@ -60,12 +64,21 @@ std::shared_ptr<Communicator> connect(const TrainerOptions& options) {
   return options.communicator ? options.communicator : std::make_shared<SingleProcess>();
 }
 
+std::string run_name_of(const TrainerOptions& options) {
+  const char* const given = std::getenv("RUN_NAME");
+  if (options.run_name.empty() && (given == nullptr || *given == '\0')) {
+    return directory_name(options.model_dir);
+  }
+  return options.run_name.empty() ? given : options.run_name;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerOptions options, TextLog log)
     : options_(std::move(options)), log_(std::move(log)), hook_calls_(*this), metric_log_(*this) {
   require_complete(options_);
   state_.communicator = connect(options_);
+  state_.run_name = run_name_of(options_);
   build_callbacks();
   call(hooks::pre_setup);
   call(hooks::setup);
@@ -98,6 +111,9 @@ void Trainer::build_callbacks() {
                         is_in_config ? section->second : factory.origin(),
                         factory.make());
   }
+  for (const Factory<Algorithm>& factory : options_.algorithms) {
+    callbacks_.add(factory.name(), factory.label(), factory.origin(), factory.make());
+  }
   for (const Factory<Callback>& factory : options_.callbacks) {
     callbacks_.add(factory.name(), factory.label(), factory.origin(), factory.make());
   }
@@ -116,6 +132,7 @@ void Trainer::find_step_slots() {
                  &slot<SchedulersCallback>(),
                  &slot<PrecisionCallback>(),
                  &slot<SparsityCallback>(),
+                 &slot<AlgorithmsCallback>(),
                  &slot<TrainStep>(),
                  &slot<LoggingCallback>(),
                  &slot<EarlyExitCallback>(),
@@ -139,6 +156,15 @@ FitResult Trainer::fit(const DataLoader& train, const Loaders& val, const LoadFr
       start = LoadFrom(*state_.last_checkpoint);
     }
   }
+}
+
+FitResult Trainer::fit(const FitOptions& options, const DataLoader& train, const Loaders& val) {
+  const RngScope rng(*this);
+  const LoadFrom from = state_.has_trained ? LoadFrom::nothing() : LoadFrom();
+  FitRun run(*this, train, val, from, options);
+  while (run.advance()) {
+  }
+  return run.result();
 }
 
 std::unique_ptr<FitRun> Trainer::start_fit(const DataLoader& train,
@@ -212,6 +238,28 @@ void Trainer::load_checkpoint(const LoadFrom& from) {
         "end the fit, or validate with the model as it is");
   }
   slot<CheckpointCallback>().load(*this, from);
+}
+
+StateDict Trainer::state_dict() {
+  if (state_.backend->is_in_step()) {
+    throw UsageError("state_dict was called inside a step; call it from a host hook");
+  }
+  return deep_copy(slot<CheckpointCallback>().gather(*this));
+}
+
+void Trainer::load_state_dict(StateDict state, const std::vector<std::string>& exclude) {
+  if (state_.backend->is_in_step() || state_.plan != nullptr) {
+    throw UsageError(
+        "load_state_dict was called inside a step or during a fit, whose data position would not "
+        "match; call it before or after the fit");
+  }
+  const RngScope rng(*this);
+  if (!exclude.empty()) {
+    state = take_entries(state, state_dict(), EntryFilter({}, exclude));
+  }
+  const auto newest = state_.last_checkpoint;
+  slot<CheckpointCallback>().load(*this, "(a state in memory)", std::move(state));
+  state_.last_checkpoint = newest;
 }
 
 bool Trainer::stops_now() {

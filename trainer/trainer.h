@@ -49,6 +49,10 @@ class Trainer {
   /// \throws UsageError  when two loaders of `val` have one label, which names their metrics
   FitResult fit(const DataLoader& train, const Loaders& val = {}, const LoadFrom& from = {});
 
+  /// The same from the model as it is, for so long, or otherwise as the options say.
+  /// \throws UsageError  for a duration that is a share of the run, or not positive
+  FitResult fit(const FitOptions& options, const DataLoader& train, const Loaders& val = {});
+
   /// The same, batch by batch: see FitRun.
   std::unique_ptr<FitRun> start_fit(const DataLoader& train,
                                     const Loaders& val = {},
@@ -104,6 +108,16 @@ class Trainer {
   /// \throws CheckpointError, IoError  when the file or the index cannot be read
   /// \throws HookError  with its cause nested, when a callback finds that it does not fit
   void load_checkpoint(const LoadFrom& from);
+
+  /// All that a checkpoint would hold, in memory: tensors are copies, on the host.
+  /// \throws UsageError  inside a step
+  StateDict state_dict();
+
+  /// Loads what `state_dict` gave. \param exclude  globs of entries that stay as they are, such as
+  /// "optimizer" or "model/head*"
+  /// \throws UsageError  inside a step, or while a fit goes on
+  /// \throws HookError  with its cause nested, when a callback finds that it does not fit
+  void load_state_dict(StateDict state, const std::vector<std::string>& exclude = {});
 
   /// Ends the run after the current update, as if it were its last. From any thread or signal
   /// handler. \param reason  a string that lives as long as the program

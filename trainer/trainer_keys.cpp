@@ -297,6 +297,9 @@ KeyTable<LoadOptions> load_keys() {
           &LoadOptions::rename,
           RenameOption{},
           "pairs of globs, old and new, by which parameters and buffers in the file are renamed")
+      .key("exclude_algorithms",
+           &LoadOptions::exclude_algorithms,
+           "algorithms that changed the model of the file and that this run does without")
       .key("weights_only",
            &LoadOptions::weights_only,
            "load the model only; training begins at update 0");
@@ -395,6 +398,9 @@ KeyTable<AutorestartOptions> autorestart_keys() {
 KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
   KeyTable<TrainerOptions> keys;
   keys.key("model_dir", &TrainerOptions::model_dir, "directory of checkpoints and logs").required();
+  keys.key("run_name",
+           &TrainerOptions::run_name,
+           "name of the run; empty: the environment's RUN_NAME, else the last part of model_dir");
   keys.key_of("model",
               &TrainerOptions::model,
               NamedComponentOption<Model>(registries.models),
@@ -435,6 +441,10 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries) {
           "loop", &TrainerOptions::loop, loop_keys(), "length of the run, validation, accumulation")
       .table("checkpoint", &TrainerOptions::checkpoint, checkpoint_keys(), "saving and loading")
       .table("logging", &TrainerOptions::logging, logging_keys(), "messages and log steps")
+      .key_of("algorithms",
+              &TrainerOptions::algorithms,
+              ComponentListOption<Algorithm>(registries.algorithms),
+              "changes of how the model is trained, such as MixUp, in their order")
       .key_of("callbacks",
               &TrainerOptions::callbacks,
               ListWithDefaults<Callback>(registries.callbacks, {"LogOptimizerParamGroup"}),

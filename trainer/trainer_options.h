@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "callbacks/algorithm.h"
 #include "callbacks/callback.h"
 #include "callbacks/core/autorestart_options.h"
 #include "callbacks/core/checkpoint_options.h"
@@ -46,6 +47,9 @@ struct NamedOptimizer {
 /// there. Required: `model_dir` and `model`. Without an optimizer the Trainer only evaluates.
 struct TrainerOptions {
   std::filesystem::path model_dir = {};  ///< where checkpoints, logs and artifacts go
+  /// For file names, loggers and records; "": the environment's RUN_NAME, else the last part of
+  /// model_dir. A checkpoint keeps it, and a run that resumes under another one is warned.
+  std::string run_name = {};
   Factory<Model> model = {};
   Factory<Optimizer> optimizer = {};            ///< the only one, whose name is "default"
   std::vector<NamedOptimizer> optimizers = {};  ///< or several, each over its own parameters
@@ -60,8 +64,10 @@ struct TrainerOptions {
   LoopOptions loop = {};
   CheckpointOptions checkpoint = {};
   LoggingOptions logging = {};
-  std::vector<Factory<Callback>> callbacks = {};  ///< in the order in which they are called
-  std::vector<Factory<Logger>> loggers = {};      ///< called after the callbacks
+  std::vector<Factory<Algorithm>> algorithms = {};   ///< called before the callbacks
+  std::vector<AlgorithmPass> algorithm_passes = {};  ///< put algorithms in order at each event
+  std::vector<Factory<Callback>> callbacks = {};     ///< in the order in which they are called
+  std::vector<Factory<Logger>> loggers = {};         ///< called after the callbacks
   std::optional<uint64_t> seed = {};
   AutorestartOptions autorestart = {};
   std::map<std::string, Factory<CoreCallback>> slots =

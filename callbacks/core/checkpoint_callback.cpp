@@ -78,12 +78,6 @@ struct RemovedAtEnd {
   }
 };
 
-/// The last name in the path, also of "a/" and ".".
-std::string directory_name(const fs::path& directory) {
-  const fs::path path = fs::absolute(directory).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
 }  // namespace
 
 void CheckpointCallback::check(const CheckpointOptions& options) {
@@ -358,7 +352,7 @@ void CheckpointCallback::finish_uploads(Trainer& trainer) {
 NewName CheckpointCallback::new_name(const Trainer& trainer) const {
   CheckpointNameValues values;
   values.time = trainer.state().timestamp;
-  values.run_name = directory_name(trainer.options().model_dir);
+  values.run_name = trainer.state().run_name;
   return {[files = files_, root = options_.checkpoint_root, name = *name_, values] {
             return free_checkpoint_path(*files, root, name, values);
           },
@@ -387,6 +381,7 @@ StateDict CheckpointCallback::gather(Trainer& trainer) {
   }
   state.set("__metadata__",
             StateDict{{"version", kVersion},
+                      {"run_name", trainer.state().run_name},
                       {"environment", to_state(current_environment())},
                       {"config", trainer.options().config_text}});
   trainer.call(hooks::postprocess_checkpoint, state);

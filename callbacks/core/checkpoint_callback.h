@@ -73,6 +73,9 @@ class CheckpointCallback : public CoreCallback {
   /// it was.
   void load(Trainer& trainer, const std::filesystem::path& path, StateDict state);
 
+  /// Everybody's state, as it is saved. Tensors share memory with the run.
+  StateDict gather(Trainer& trainer);
+
   /// Deletes a checkpoint and forgets it; harmless when it is gone already. Of a run with
   /// `CheckpointOptions::remote` once what was published before is there.
   void remove(const std::filesystem::path& path);
@@ -113,7 +116,6 @@ class CheckpointCallback : public CoreCallback {
   NewName new_name(const Trainer& trainer) const;
   StateCheck check_of_state(const Trainer& trainer) const;
   bool has_initial() const;
-  StateDict gather(Trainer& trainer);
   StateDict without_ignored(StateDict state) const;
 
   void load_file(Trainer& trainer, const std::filesystem::path& path, const LoadOptions* options);

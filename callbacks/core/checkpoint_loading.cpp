@@ -15,6 +15,7 @@
 #include "checkpoint/checkpoint_index.h"
 #include "checkpoint/checkpoint_name.h"
 #include "checkpoint/latest_link.h"
+#include "core/directory_name.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "trainer/trainer.h"
@@ -54,6 +55,17 @@ void check_version(const Trainer& trainer, const StateDict& state) {
     throw CheckpointError(what + "; checkpoint.strict_version = false loads it all the same");
   }
   trainer.log().warning(what);
+}
+
+/// A name that follows from the directory says nothing: runs can be moved.
+void warn_of_other_run(const Trainer& trainer, const StateDict& state) {
+  const StateValue* const saved = state.find("__metadata__/run_name");
+  const std::string& name = trainer.state().run_name;
+  if (saved != nullptr && saved->as_string() != name &&
+      name != directory_name(trainer.options().model_dir)) {
+    trainer.log().warning(fmt::format(
+        "the checkpoint is of run \"{}\", this run is \"{}\"", saved->as_string(), name));
+  }
 }
 
 }  // namespace
@@ -161,6 +173,7 @@ void CheckpointCallback::distribute(Trainer& trainer,
   trainer.call(hooks::preprocess_checkpoint, state);
   const StateDict& checked = state;
   check_version(trainer, checked);
+  warn_of_other_run(trainer, checked);
   trainer.call(hooks::check_checkpoint, checked);
   if (const StateValue* callbacks = checked.find("callbacks")) {
     load_callback_states(trainer, callbacks->as_dict());

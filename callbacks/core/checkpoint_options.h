@@ -22,6 +22,8 @@ struct LoadOptions {
   /// Pairs of globs for names of parameters and buffers, such as {"old.*", "new.*"}. The other
   /// globs see the new names.
   std::vector<std::vector<std::string>> rename = {};
+  /// Algorithms that changed the model of the file, and that this run does without.
+  std::vector<std::string> exclude_algorithms = {};
   bool weights_only = false;  ///< the same as include = {"model"}: training begins at update 0
 };
 

@@ -28,6 +28,13 @@ struct LoopOptions {
   double scale_schedule_ratio = 1.0;  ///< stretches the run and its schedules alike, > 0
 };
 
+/// What one call of `Trainer::fit` does otherwise than the run's options say.
+struct FitOptions {
+  std::optional<Time> duration = {};  ///< that much more in any unit, such as "1ep"; > 0
+  std::optional<Time> eval_frequency = {};  ///< between two validations of this fit; 0: none
+  bool reset_time = false;  ///< counts from zero again; weights and optimizers stay as they are
+};
+
 /// Decides what comes next and when a run is over; the callback of slot `loop`.
 class Loop : public CoreCallback {
  public:

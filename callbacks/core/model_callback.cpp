@@ -64,6 +64,7 @@ void ModelCallback::setup(Trainer& trainer) {
   for (const auto& change : changes_) {
     change(*state.model);
   }
+  trainer.call(hooks::on_model_init, *state.model);
   const at::ScalarType dtype = trainer.step_slots().precision->dtype_of_weights();
   if (dtype != at::kFloat) {
     set_floating_dtype(state.model->module(), dtype);

@@ -49,6 +49,10 @@ at::Tensor rows_of(const at::Tensor& logits) {
   return logits.reshape({-1, logits.size(-1)});
 }
 
+bool are_shares(const at::Tensor& logits, const at::Tensor& target) {
+  return target.is_floating_point() && logits.dim() > 0 && logits.sizes() == target.sizes();
+}
+
 }  // namespace
 
 void CrossEntropyLoss::check(const Options& options) {
@@ -67,21 +71,34 @@ bool CrossEntropyLoss::is_negative_log_likelihood() const {
   return options_.label_smoothing == 0 && options_.class_weights.empty();
 }
 
+void CrossEntropyLoss::require_fits(const at::Tensor& output,
+                                    const at::Tensor& target,
+                                    std::string_view name) const {
+  if (!are_shares(output, target)) {
+    Criterion::require_fits(output, target, name);
+  }
+}
+
 at::Tensor CrossEntropyLoss::losses(const at::Tensor& output, const at::Tensor& target) const {
   at::Tensor weights;
   if (!options_.class_weights.empty()) {
     weights = weights_for(options_.class_weights, output, "CrossEntropy: class_weights");
   }
+  const bool are_dense = are_shares(output, target);
   return at::cross_entropy_loss(rows_of(output),
-                                target.to(at::kLong).reshape({-1}),
+                                are_dense ? rows_of(target) : target.to(at::kLong).reshape({-1}),
                                 weights,
                                 at::Reduction::None,
-                                options_.ignore_index,
+                                are_dense ? -1 : options_.ignore_index,
                                 options_.label_smoothing)
-      .view(target.sizes());
+      .view(are_dense ? output.sizes().slice(0, static_cast<size_t>(output.dim() - 1))
+                      : target.sizes());
 }
 
 at::Tensor CrossEntropyLoss::counts(const at::Tensor& target) const {
+  if (target.is_floating_point()) {
+    return {};
+  }
   const at::Tensor labels = target.to(at::kLong);
   if (!options_.class_weights.empty()) {
     const auto numbers = labels.options().dtype(at::kDouble);
@@ -94,7 +111,8 @@ at::Tensor CrossEntropyLoss::counts(const at::Tensor& target) const {
 // LibTorch's own mean, which has kernels; that with class weights and smoothed labels selects what
 // counts, whose number a step cannot know before.
 at::Tensor CrossEntropyLoss::plain_mean(const at::Tensor& output, const at::Tensor& target) const {
-  if (!options_.class_weights.empty() || options_.label_smoothing > 0) {
+  if (!options_.class_weights.empty() || options_.label_smoothing > 0 ||
+      are_shares(output, target)) {
     return Criterion::plain_mean(output, target);
   }
   return at::cross_entropy_loss(rows_of(output),

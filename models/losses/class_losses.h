@@ -9,7 +9,8 @@ namespace rondo {
 
 /// Cross entropy of the softmax of logits [..., classes] with integer labels [...], as PyTorch's:
 /// with class weights the mean is by the weights of the labels. Labels that are `ignore_index` are
-/// left out.  \capture safe
+/// left out. A target may also be floating shares of the classes, of the logits' shape: labels that
+/// were smoothed or mixed.  \capture safe
 /// Source: Szegedy et al. 2016, arXiv:1512.00567, section 7, for the smoothed labels.
 class CrossEntropyLoss final : public Criterion {
  public:
@@ -31,6 +32,9 @@ class CrossEntropyLoss final : public Criterion {
   bool is_negative_log_likelihood() const override;
 
  protected:
+  void require_fits(const at::Tensor& output,
+                    const at::Tensor& target,
+                    std::string_view name) const override;
   at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const override;
   at::Tensor counts(const at::Tensor& target) const override;
   at::Tensor plain_mean(const at::Tensor& output, const at::Tensor& target) const override;

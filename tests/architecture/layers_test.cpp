@@ -145,7 +145,8 @@ const std::map<std::string, std::vector<Part>> kParts = {
     {"callbacks",
      {{"interface", {"callbacks"}},
       {"core callbacks", {"callbacks/core"}},
-      {"built-in callbacks", {"callbacks/builtin"}}}},
+      {"built-in callbacks", {"callbacks/builtin"}},
+      {"algorithms", {"callbacks/algorithms"}}}},
 };
 
 /// One `#include "to"`, both files relative to the root of the source tree.

@@ -102,7 +102,8 @@ BatchHooks hooks_in_use() {
 }
 
 int count(const BatchHooks& hooks) {
-  return hooks.train_start + hooks.train_end + hooks.validate_start + hooks.validate_end;
+  return hooks.dataloader_start + hooks.dataloader_end + hooks.train_start + hooks.train_end +
+         hooks.validate_start + hooks.validate_end;
 }
 
 }  // namespace
@@ -122,7 +123,7 @@ TEST_CASE("a hook that a class hides counts as its own") {
 }
 
 TEST_CASE("a callback whose class is not known has all of them") {
-  CHECK(count(hooks_in_map(std::make_unique<WithoutAny>())) == 4);
+  CHECK(count(hooks_in_map(std::make_unique<WithoutAny>())) == 6);
 }
 
 TEST_CASE("a callback that has one hook of a batch is called there in every batch") {

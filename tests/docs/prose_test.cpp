@@ -126,6 +126,7 @@ std::vector<Text> descriptions() {
   add_components(registries.optimizers, found);
   add_components(registries.steps, found);
   add_components(registries.schedulers, found);
+  add_components(registries.algorithms, found);
   add_components(registries.callbacks, found);
   add_components(registries.sparsity_algorithms, found);
   add_components(registries.metrics, found);

@@ -27,6 +27,9 @@ using Names = std::vector<std::string>;
 /// Hooks of one training step at which the schedulers move.
 const Names kUpdateStep = {"on_train_step_start",
                            "on_before_forward",
+                           "on_after_network",
+                           "on_before_loss",
+                           "on_after_loss",
                            "on_after_forward",
                            "on_before_backward",
                            "on_after_backward",
@@ -38,11 +41,19 @@ const Names kUpdateStep = {"on_train_step_start",
                            "on_after_scheduler_step",
                            "on_train_step_end"};
 
-const Names kValidateStep = {
-    "on_validate_step_start", "on_before_forward", "on_after_forward", "on_validate_step_end"};
+const Names kForward = {
+    "on_before_forward", "on_after_network", "on_before_loss", "on_after_loss", "on_after_forward"};
 
 void append(Names& all, const Names& more) {
   all.insert(all.end(), more.begin(), more.end());
+}
+
+/// The hooks of one evaluated batch of a family, in an eager step.
+Names evaluation_step(const std::string& family) {
+  Names names{"on_" + family + "_step_start"};
+  append(names, kForward);
+  names.push_back("on_" + family + "_step_end");
+  return names;
 }
 
 /// The hooks that a Trainer fires from the end of its construction on.
@@ -69,6 +80,7 @@ struct FailingDataloader final : DataloaderCallback {
 constexpr int64_t kUpdates = 6;
 constexpr int64_t kCadence = 3;  // updates from one validation, and from one save, to the next
 constexpr int64_t kValBatches = 4;
+constexpr int64_t kEpoch = 5;  // updates
 
 DataLoader val_loader() {
   return tiny_loader("val", 2 * kValBatches);
@@ -91,27 +103,32 @@ class Order {
          "on_load_checkpoint"});
   }
 
+  /// So many updates are done already.
+  void resume_at(int64_t update) { update_ = update; }
+
   /// A stage of training with a save at its last update.
   void stage() {
     add({"on_enter_train", "on_train_start"});
     for (int64_t batch = 0; batch < kCadence; ++batch) {
-      add({"on_train_batch_start"});
+      add(update_ % kEpoch == 0 ? Names{"on_epoch_start"} : Names{});
+      add({"on_dataloader_start", "on_dataloader_end", "on_train_batch_start"});
       add(train_steps_++ < bodies_ ? kUpdateStep : Names{});
       add({"on_train_batch_end"});
+      add(++update_ % kEpoch == 0 ? Names{"on_epoch_end"} : Names{});
     }
     add({"on_save_checkpoint", "postprocess_checkpoint", "on_after_save_checkpoint"});
     add({"on_train_end"});
   }
 
-  /// The batches of a validation loader.
-  void validate_loader() {
-    add({"on_validate_start"});
+  /// The batches of a validation loader, or of a prediction.
+  void validate_loader(const std::string& family = "validate") {
+    add({"on_" + family + "_start"});
     for (int64_t batch = 0; batch < kValBatches; ++batch) {
-      add({"on_validate_batch_start"});
-      add(validate_steps_++ < bodies_ ? kValidateStep : Names{});
-      add({"on_validate_batch_end"});
+      add({"on_" + family + "_batch_start"});
+      add(validate_steps_++ < bodies_ ? evaluation_step(family) : Names{});
+      add({"on_" + family + "_batch_end"});
     }
-    add({"on_validate_end"});
+    add({"on_" + family + "_end"});
   }
 
   /// A loader that is validated with the model as it is.
@@ -130,6 +147,7 @@ class Order {
  private:
   Names names_;
   int64_t bodies_;
+  int64_t update_ = 0;
   int64_t train_steps_ = 0;
   int64_t validate_steps_ = 0;
 };
@@ -162,6 +180,7 @@ std::vector<Task> tasks() {
              order.add({"on_enter_fit"});
              order.load();
              order.add({"on_fit_start"});
+             order.resume_at(kCadence);
              order.validation();
              order.stage();
              order.validation();
@@ -174,6 +193,14 @@ std::vector<Task> tasks() {
              order.add({"on_enter_validate"});
              order.load();
              order.validate_loader();
+           }},
+          {"predict with the newest checkpoint",
+           kUpdates,
+           [](Trainer& trainer) { trainer.predict(val_loader()); },
+           [](Order& order) {
+             order.add({"on_enter_validate"});
+             order.load();
+             order.validate_loader("predict");
            }},
           {"validate_all over two checkpoints",
            kUpdates,
@@ -226,7 +253,14 @@ TEST_CASE("T10: each set-up hook finishes for all callbacks before the next one 
   Recorded run;
   run.options.callbacks.push_back(run.options.callbacks.front());
   const Trainer trainer(run.options, quiet_log());
-  CHECK(run.hooks == Names{"pre_setup", "pre_setup", "setup", "setup", "post_setup", "post_setup"});
+  CHECK(run.hooks == Names{"pre_setup",
+                           "pre_setup",
+                           "on_model_init",  // while the model's slot has its setup
+                           "on_model_init",
+                           "setup",
+                           "setup",
+                           "post_setup",
+                           "post_setup"});
 }
 
 TEST_CASE("T11: finalize comes once for each callback, at the end") {
@@ -257,6 +291,7 @@ TEST_CASE("the hooks in the step are those that the table of hooks says") {
   Order every(std::numeric_limits<int64_t>::max());
   every.stage();
   every.validate_loader();
+  every.validate_loader("predict");
   const Names& fired = every.names();
   for (const HookInfo& hook : all_hooks()) {
     if (hook.site == HookSite::Step) {
@@ -377,7 +412,7 @@ TEST_CASE("T44: a validation fires no backward, optimizer or scheduler hook") {
   Names expected = {"on_enter_validate", "on_before_load_checkpoint", "on_validate_start"};
   for (int batch = 0; batch < 2; ++batch) {
     expected.push_back("on_validate_batch_start");
-    append(expected, kValidateStep);
+    append(expected, evaluation_step("validate"));
     expected.push_back("on_validate_batch_end");
   }
   expected.push_back("on_validate_end");

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +18,30 @@
 
 using namespace rondo;
 using namespace rondo::test;
+
+namespace {
+
+/// Stops a prediction after two batches.
+class StopsPrediction final : public Callback {
+ public:
+  struct Options {
+    int* batches = nullptr;  ///< counts them
+  };
+
+  explicit StopsPrediction(const Options& options) : options_(options) {}
+
+  void on_predict_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
+    if (++*options_.batches == 2) {
+      trainer.request_stop("enough");
+    }
+  }
+
+ private:
+  Options options_;
+};
+
+}  // namespace
 
 TEST_SUITE_BEGIN("loops/validation_result");
 
@@ -123,14 +146,7 @@ TEST_CASE("a prediction that a stop cuts short is none") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
   int batches = 0;
-  ProbeCallback::Options probe;
-  probe.custom = [&](Trainer& trainer, std::string_view hook) {
-    if (hook == "on_predict_batch_end" && ++batches == 2) {
-      trainer.request_stop("enough");
-    }
-    return true;
-  };
-  options.callbacks = {use<ProbeCallback>(probe)};
+  options.callbacks = {use<StopsPrediction>({&batches})};
   Trainer trainer(options, quiet_log());
   CHECK(trainer.predict(tiny_loader("val")).items().empty());
   CHECK(batches == 2);

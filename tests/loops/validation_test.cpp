@@ -231,6 +231,9 @@ TEST_CASE("T47, T48: a loop with hooks of its own fires them in place of the val
   CHECK(hooks == Names{"on_enter_validate",
                        "on_before_load_checkpoint",
                        "on_before_forward",
+                       "on_after_network",
+                       "on_before_loss",
+                       "on_after_loss",
                        "on_after_forward"});
   HookArgs args;
   CHECK_THROWS_AS(trainer.call("on_score_start", args), UsageError);  // no longer allowed

@@ -111,11 +111,11 @@ TEST_CASE(
   const Trainer trainer(options, quiet_log());
   CHECK(names_of(trainer) ==
         std::vector<std::string>{
-            "autorestart", "artifact_dir", "reproducibility", "backend",   "model",
-            "dataloader",  "optimizer",    "schedulers",      "precision", "sparsity",
-            "loop",        "logging",      "loss_accum",      "metrics",   "grad_accum",
-            "step",        "early_exit",   "Plain",           "Custom",    "Plain_2",
-            "Plain_3",     "MemoryLogger", "run_schedule",    "checkpoint"});
+            "autorestart", "artifact_dir", "reproducibility", "backend",      "model",
+            "dataloader",  "optimizer",    "schedulers",      "precision",    "sparsity",
+            "loop",        "logging",      "loss_accum",      "metrics",      "grad_accum",
+            "step",        "algorithms",   "early_exit",      "Plain",        "Custom",
+            "Plain_2",     "Plain_3",      "MemoryLogger",    "run_schedule", "checkpoint"});
 }
 
 TEST_CASE("T5: hooks reach core slots, users, loggers, schedule, checkpoint and globals in turn") {
@@ -146,7 +146,8 @@ TEST_CASE(
   RecordingCallback callback(recording);
   GlobalCallbackScope scope(callback);
   Trainer first(tiny_options(dir / "a"), quiet_log());
-  const std::vector<std::string> construction = {"pre_setup", "setup", "post_setup"};
+  const std::vector<std::string> construction = {
+      "pre_setup", "on_model_init", "setup", "post_setup"};
   CHECK(hooks == construction);
   hooks.clear();
   {

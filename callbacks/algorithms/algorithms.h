@@ -1,0 +1,18 @@
+#pragma once
+
+// Every algorithm that a run can be given, and what one of your own derives from.
+
+#include "callbacks/algorithm.h"
+#include "callbacks/algorithms/channels_last.h"
+#include "callbacks/algorithms/col_out.h"
+#include "callbacks/algorithms/cut_mix.h"
+#include "callbacks/algorithms/cut_out.h"
+#include "callbacks/algorithms/gradient_clipping.h"
+#include "callbacks/algorithms/label_smoothing.h"
+#include "callbacks/algorithms/layer_freezing.h"
+#include "callbacks/algorithms/mix_up.h"
+#include "callbacks/algorithms/progressive_resizing.h"
+#include "callbacks/algorithms/rand_augment.h"
+#include "callbacks/algorithms/selective_backprop.h"
+#include "callbacks/algorithms/seq_length_warmup.h"
+#include "callbacks/core/algorithms_callback.h"

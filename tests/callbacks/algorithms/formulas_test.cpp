@@ -1,0 +1,301 @@
+// Formulas of algorithms against numbers by hand.
+
+#include <ATen/TensorOperators.h>
+#include <doctest/doctest.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "callbacks/algorithms/algorithms.h"
+#include "core/error.h"
+#include "data/tensor_dataset.h"
+#include "models/from_module.h"
+#include "support/probe_callback.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace {
+
+/// What a step saw: the input of the network, and what the loss saw.
+struct Seen {
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> targets;
+  std::vector<at::Tensor> logits;
+};
+
+class Watch final : public EventCallback {
+ public:
+  struct Options {
+    Seen* seen = nullptr;
+    std::string input = "image";
+  };
+
+  explicit Watch(const Options& options) : options_(options) {}
+
+  void run_event(Event event, Trainer& trainer) override {
+    const State& state = trainer.state();
+    if (event == Event::BeforeForward) {
+      options_.seen->inputs.push_back((*state.batch)[options_.input].clone());
+    } else if (event == Event::BeforeLoss) {
+      options_.seen->targets.push_back((*state.batch)["label"].detach().clone());
+      options_.seen->logits.push_back((*state.outputs)["logits"].detach().clone());
+    }
+  }
+
+ private:
+  Options options_;
+};
+
+constexpr int64_t kSide = 8;
+constexpr int64_t kSamples = 6;
+constexpr int64_t kClasses = 3;
+
+struct MeanOfPixels final : torch::nn::Module {
+  MeanOfPixels() : linear(register_module("linear", torch::nn::Linear(1, kClasses))) {}
+
+  at::Tensor forward(const at::Tensor& images) { return linear(images.mean({2, 3})); }
+
+  torch::nn::Linear linear;
+};
+
+at::Tensor images() {
+  return at::arange(1, kSamples * kSide * kSide + 1, at::kFloat)
+      .reshape({kSamples, 1, kSide, kSide})
+      .div(400);
+}
+
+at::Tensor labels() {
+  return at::arange(kSamples).remainder(kClasses);
+}
+
+/// One epoch of a batch each on `seen`, or of several.
+Seen seen_with(const Factory<Algorithm>& algorithm, int64_t updates = 1) {
+  const TempDir dir;
+  Seen seen;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.model =
+      from_module([] { return std::make_shared<MeanOfPixels>(); }, "image", cross_entropy("label"));
+  options.algorithms = {algorithm};
+  options.callbacks = {use<Watch>({&seen})};
+  options.loop.max_steps = updates;
+  options.loop.eval_frequency = 0;
+  LoaderOptions loader;
+  loader.batch_size = kSamples;
+  loader.shuffle = false;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(
+      DataLoader("train", from_tensors({{"image", images()}, {"label", labels()}}), loader));
+  return seen;
+}
+
+bool is_near(const at::Tensor& a, const at::Tensor& b) {
+  return at::allclose(a, b, 1e-4, 1e-5);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("callbacks/algorithms/formulas");
+
+TEST_CASE("C69: smoothed labels are 1 - s + s / classes, and s / classes") {
+  LabelSmoothing::Options smoothing;
+  smoothing.smoothing = 0.3;
+  const Seen seen = seen_with(use<LabelSmoothing>(smoothing));
+  REQUIRE(seen.targets.size() == 1);
+  const at::Tensor target = seen.targets[0];
+  CHECK(target.size(1) == kClasses);
+  CHECK(target[0][0].item<double>() == doctest::Approx(0.8));
+  CHECK(target[0][1].item<double>() == doctest::Approx(0.1));
+  CHECK(target[1][1].item<double>() == doctest::Approx(0.8));
+}
+
+TEST_CASE("C69: MixUp mixes by at most a half, samples and labels alike") {
+  const Seen seen = seen_with(use<MixUp>({1.0}), 5);
+  for (size_t i = 0; i < seen.inputs.size(); ++i) {
+    const at::Tensor mixed = seen.inputs[i];
+    const at::Tensor target = seen.targets[i];
+    CHECK(is_near(target.sum(1), at::ones({kSamples})));
+    double share = 0.0;
+    for (int64_t row = 0; row < kSamples; ++row) {
+      const int64_t own = labels()[row].item<int64_t>();
+      const double kept = target[row][own].item<double>();
+      CHECK(kept >= 0.5 - 1e-6);
+      if (kept < 1.0 - 1e-6) {
+        share = 1.0 - kept;
+      }
+    }
+    CHECK(share <= 0.5 + 1e-6);
+    // A mixture of samples of one batch keeps the mean of all.
+    CHECK(mixed.mean().item<double>() == doctest::Approx(images().mean().item<double>()));
+  }
+}
+
+TEST_CASE("C69: CutMix weighs labels by the area that is kept") {
+  const Seen seen = seen_with(use<CutMix>(), 5);
+  bool has_cut = false;
+  for (size_t i = 0; i < seen.inputs.size(); ++i) {
+    const at::Tensor is_own = seen.inputs[i].eq(images());
+    for (int64_t row = 0; row < kSamples; ++row) {
+      const double kept = is_own[row].to(at::kDouble).mean().item<double>();
+      const double own = seen.targets[i][row][labels()[row].item<int64_t>()].item<double>();
+      // One that is mixed with its own class, or with itself, keeps its label.
+      const bool is_weighted = std::abs(own - kept) < 1e-5 || std::abs(own - 1.0) < 1e-5;
+      CHECK(is_weighted);
+      has_cut = has_cut || (kept < 1.0 && std::abs(own - kept) < 1e-5);
+    }
+  }
+  CHECK(has_cut);
+}
+
+TEST_CASE("CutOut sets at most a square of the given side to zero, in all pictures alike") {
+  CutOut::Options cut;
+  cut.length = 0.5;
+  const Seen seen = seen_with(use<CutOut>(cut), 5);
+  for (const at::Tensor& input : seen.inputs) {
+    const at::Tensor is_zero = input.eq(0);
+    CHECK(is_zero[0].equal(is_zero[kSamples - 1]));
+    const int64_t zeros = is_zero[0].sum().item<int64_t>();
+    CHECK(zeros >= 4);  // a quarter of the square, where its centre is in a corner
+    CHECK(zeros <= 16);
+    CHECK(input.eq(images()).logical_or(is_zero).all().item<bool>());
+  }
+}
+
+TEST_CASE("ColOut keeps int((1 - p) size) rows and columns, in their order") {
+  const Seen seen = seen_with(use<ColOut>({0.25, 0.5}), 3);
+  for (const at::Tensor& input : seen.inputs) {
+    CHECK(input.sizes() == at::IntArrayRef({kSamples, 1, 6, 4}));
+    const at::Tensor first = input[0][0];
+    CHECK(first.diff(1, 0).gt(0).all().item<bool>());
+    CHECK(first.diff(1, 1).gt(0).all().item<bool>());
+  }
+}
+
+TEST_CASE("C74: progressive sizes are multiples of the increment, and whole at the end") {
+  ProgressiveResizing::Options options;
+  options.initial_scale = 0.5;
+  options.delay_fraction = 0.5;
+  options.finetune_fraction = 0.2;
+  options.size_increment = 4;
+  const ProgressiveResizing resizing(options);
+  CHECK(resizing.side(32, 0.0) == 16);
+  CHECK(resizing.side(32, 0.5) == 16);
+  CHECK(resizing.side(32, 0.65) == 24);  // half of the way from 16 to 32
+  CHECK(resizing.side(32, 0.8) == 32);
+  CHECK(resizing.side(32, 1.0) == 32);
+  CHECK(resizing.side(30, 1.0) == 30);
+  for (double done = 0.0; done < 0.8; done += 0.01) {
+    CHECK(resizing.side(32, done) % 4 == 0);
+  }
+}
+
+TEST_CASE("pictures grow over the run") {
+  ProgressiveResizing::Options options;
+  options.size_increment = 2;
+  for (const char* mode : {"resize", "crop"}) {
+    CAPTURE(std::string(mode));
+    options.mode = mode;
+    const Seen seen = seen_with(use<ProgressiveResizing>(options), 10);
+    CHECK(seen.inputs.front().size(3) == 4);
+    CHECK(seen.inputs[6].size(3) == 6);  // 0.5 + 0.5 * (0.1 / 0.3) of 8 is 5.3
+    CHECK(seen.inputs.back().size(3) == kSide);
+  }
+}
+
+TEST_CASE("sequence lengths grow by whole steps until the warm-up is over") {
+  SeqLengthWarmup::Options options;
+  options.duration = 0.5;
+  options.min_seq_length = 8;
+  options.max_seq_length = 32;
+  options.step_size = 8;
+  const SeqLengthWarmup warmup(options);
+  CHECK(warmup.length(0.0) == 8);
+  CHECK(warmup.length(0.16) == 8);
+  CHECK(warmup.length(0.17) == 16);
+  CHECK(warmup.length(0.34) == 24);
+  CHECK(warmup.length(0.5) == 32);
+}
+
+TEST_CASE(
+    "C75: selective backpropagation keeps a share of samples, in its window, off interrupts") {
+  SelectiveBackprop::Options options;
+  options.start = 0.2;
+  options.end = 0.8;
+  options.keep = 0.5;
+  options.interrupt = 0;
+  const Seen seen = seen_with(use<SelectiveBackprop>(options), 10);
+  for (size_t update = 0; update < seen.logits.size(); ++update) {
+    const bool is_active = update >= 2 && update < 8;
+    CHECK(seen.logits[update].size(0) == (is_active ? kSamples / 2 : kSamples));
+  }
+  State state;
+  state.timestamp.batch_in_epoch = 1;
+  CHECK_FALSE(SelectiveBackprop(options).match(Event::BeforeForward, state));  // no fit runs
+}
+
+TEST_CASE("C72: freezing reaches all layers but the last") {
+  const LayerFreezing freezing({0.5, 1.0});
+  CHECK(freezing.depth(5, 0.4) == 0);
+  CHECK(freezing.depth(5, 0.5) == 0);
+  CHECK(freezing.depth(5, 0.75) == 2);
+  CHECK(freezing.depth(5, 1.0) == 4);
+  CHECK(freezing.depth(1, 1.0) == 0);
+}
+
+TEST_CASE("C73: gradients are clipped before the update") {
+  for (const char* type : {"norm", "value", "adaptive"}) {
+    CAPTURE(std::string(type));
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.algorithms = {use<GradientClipping>({type, 1e-3})};
+    double largest = 0.0;
+    ProbeCallback::Options probe;
+    probe.after_optimizer_step = [&](Trainer&, Optimizer& optimizer) {
+      for (const at::Tensor& grad : optimizer.grads()) {
+        largest = std::max(largest, grad.abs().max().item<double>());
+      }
+    };
+    options.callbacks = {use<ProbeCallback>(probe)};
+    options.loop.max_steps = 3;
+    Trainer(options, quiet_log()).fit(tiny_loader("train"));
+    CHECK(largest > 0.0);
+    CHECK(largest <= 1.001e-3);
+  }
+}
+
+TEST_CASE("without severity RandAugment and AugMix change nothing, with it each picture differs") {
+  for (const double severity : {0.0, 8.0}) {
+    CAPTURE(severity);
+    RandAugment::Options augment;
+    augment.severity = severity;
+    AugMix::Options mix;
+    mix.severity = severity;
+    for (const auto& algorithm : {use<RandAugment>(augment), use<AugMix>(mix)}) {
+      const Seen seen = seen_with(algorithm);
+      CHECK(seen.inputs[0].sizes() == images().sizes());
+      CHECK(is_near(seen.inputs[0], images()) == (severity == 0.0));
+    }
+  }
+}
+
+TEST_CASE("options out of their range are refused") {
+  CHECK_THROWS_AS(MixUp({0.0}), UsageError);
+  CHECK_THROWS_AS(CutMix({-1.0}), UsageError);
+  CHECK_THROWS_AS(LabelSmoothing({1.5}), UsageError);
+  CHECK_THROWS_AS(CutOut({0}), UsageError);
+  CHECK_THROWS_AS(ColOut({1.0}), UsageError);
+  CHECK_THROWS_AS(LayerFreezing({1.0}), UsageError);
+  CHECK_THROWS_AS(GradientClipping({"nonsense", 1.0}), UsageError);
+  CHECK_THROWS_AS(SelectiveBackprop({0.9, 0.5}), UsageError);
+}
+
+TEST_SUITE_END();
