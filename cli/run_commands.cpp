@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/stopwatch.h"
+#include "distributed/launch_environment.h"
 #include "trainer/auto_options.h"
 
 #include "trainer/trainer.h"
@@ -245,9 +247,21 @@ int64_t newest_update(const RunConfig& run) {
   return step ? step->step : 0;
 }
 
+/// One rank that starts again alone would wait for the others for ever.
+void require_alone() {
+  const auto launched = read_launch_environment([](const char* name) { return std::getenv(name); });
+  if (launched && launched->world_size > 1) {
+    throw UsageError(fmt::format(
+        "fit --max-restarts is for one process; {} ranks are started again by `rondo launch "
+        "--max-restarts`",
+        launched->world_size));
+  }
+}
+
 /// Trains in a process of its own. One that is started again goes on from what its predecessors
 /// saved, also when the first one was told what to load.
 PhaseEnd fit_supervised(const CommandLine& line, RunConfig& run, bool is_last) {
+  require_alone();
   run.init.autorestart.max_num_restarts = line.max_restarts;
   const auto before = last_published(run);
   const auto attempt = [&](int64_t restarts) {

@@ -8,6 +8,7 @@
 #include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/core/validation_callback.h"
 #include "core/error.h"
+#include "loops/rank_handshake.h"
 #include "loops/validate_all.h"
 #include "trainer/trainer.h"
 
@@ -85,6 +86,7 @@ void FitRun::enter(const LoadFrom& from) {
   go_back_in_loggers();
   const Timestamp loaded = trainer_.state().timestamp;
   trainer_.call(hooks::on_fit_start, train_, val_, *loop_);
+  require_same_start(trainer_);
   note_ended_epoch(loaded);
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;
@@ -238,6 +240,9 @@ void FitRun::finish() {
 
 std::exception_ptr FitRun::leave(std::exception_ptr error) {
   is_done_ = true;
+  if (error) {
+    trainer_.state().communicator->give_up(describe(error));
+  }
   if (stage_) {
     error = stage_->fail(std::move(error));
     stage_.reset();

@@ -159,6 +159,9 @@ void enter_validate_all(Trainer& trainer,
                         const Loaders& loaders,
                         const Paths& paths,
                         const std::function<void()>& work) {
+  if (trainer.state().communicator->world_size() > 1) {
+    throw UsageError("validate_all evaluates in one process: start it without ranks");
+  }
   Cleanup cleanup;
   std::exception_ptr error;
   try {

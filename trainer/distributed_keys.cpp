@@ -1,8 +1,10 @@
 #include "trainer/distributed_keys.h"
 
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,9 @@ struct TimeoutOption {
   static std::string name() { return "a time such as \"300s\""; }
 
   static std::optional<Time> read(const ConfigValue& value, FaultSink& faults) {
+    if (const std::optional<Time> seconds = plain_seconds(value)) {
+      return seconds;
+    }
     const std::optional<Time> time = detail::read_time(value, faults);
     if (time && (time->unit() != TimeUnit::Second || time->value() < 1.0)) {
       return detail::mismatch(value, name(), faults);
@@ -42,6 +47,20 @@ struct TimeoutOption {
   }
 
   static ConfigValue write(const Time& time) { return OptionType<Time>::write(time); }
+
+ private:
+  /// "300s", which is no time of a run: there, 60 s are written "1m".
+  static std::optional<Time> plain_seconds(const ConfigValue& value) {
+    const std::string* const text = value.get_if<std::string>();
+    int64_t seconds = 0;
+    if (text == nullptr) {
+      return std::nullopt;
+    }
+    const char* const end = text->data() + text->size();
+    const auto [rest, error] = std::from_chars(text->data(), end, seconds);
+    const bool is_meant = error == std::errc() && std::string_view(rest) == "s" && seconds >= 1;
+    return is_meant ? std::optional(Time::in(TimeUnit::Second, seconds)) : std::nullopt;
+  }
 };
 
 /// "last" and PyTorch Lightning's and Composer's words for it.

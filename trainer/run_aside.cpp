@@ -48,8 +48,12 @@ TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path
   options.logging.log_level = "error";
   options.autorestart = {};
   options.communicator = std::make_shared<SingleProcess>();
-  leave_out(options, is_notification);
+  leave_out_notifications(options);
   return options;
+}
+
+void leave_out_notifications(TrainerOptions& options) {
+  leave_out(options, is_notification);
 }
 
 void leave_out(TrainerOptions& options, bool (*is_left_out)(const Callback&)) {

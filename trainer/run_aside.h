@@ -32,4 +32,7 @@ TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path
 /// are not called that the newest `is_left_out` names.
 void leave_out(TrainerOptions& options, bool (*is_left_out)(const Callback&));
 
+/// The same for callbacks that notify somebody.
+void leave_out_notifications(TrainerOptions& options);
+
 }  // namespace rondo

@@ -22,12 +22,12 @@
 #include "checkpoint/partial_state.h"
 #include "core/directory_name.h"
 #include "core/error.h"
-#include "distributed/single_process.h"
 #include "loops/fit_run.h"
 #include "loops/predict.h"
 #include "loops/train_step.h"
 #include "loops/validate_all.h"
 #include "trainer/core_callbacks.h"
+#include "trainer/ranks.h"
 
 namespace rondo {
 
@@ -60,10 +60,6 @@ void require_complete(const TrainerOptions& options) {
   }
 }
 
-std::shared_ptr<Communicator> connect(const TrainerOptions& options) {
-  return options.communicator ? options.communicator : std::make_shared<SingleProcess>();
-}
-
 std::string run_name_of(const TrainerOptions& options) {
   const char* const given = std::getenv("RUN_NAME");
   if (options.run_name.empty() && (given == nullptr || *given == '\0')) {
@@ -77,7 +73,7 @@ std::string run_name_of(const TrainerOptions& options) {
 Trainer::Trainer(TrainerOptions options, TextLog log)
     : options_(std::move(options)), log_(std::move(log)), hook_calls_(*this), metric_log_(*this) {
   require_complete(options_);
-  state_.communicator = connect(options_);
+  state_.communicator = join_ranks(options_, log_);
   state_.run_name = run_name_of(options_);
   build_callbacks();
   call(hooks::pre_setup);

@@ -169,7 +169,7 @@ void AverageWeights::on_fit_end(Trainer& trainer, Loop&) {
   if (train_) {
     update_batch_norm(trainer);
   }
-  if (!options_.export_to.empty()) {
+  if (!options_.export_to.empty() && trainer.state().writes()) {
     write_average(trainer);
   }
 }

@@ -147,7 +147,8 @@ void KeepBestCheckpoints::run_validation(Trainer& trainer, std::optional<int64_t
 }
 
 void KeepBestCheckpoints::judge(Trainer& trainer) {
-  if (saved_.empty() || saved_update_ != validated_update_ || std::isnan(value_)) {
+  if (!trainer.state().writes() || saved_.empty() || saved_update_ != validated_update_ ||
+      std::isnan(value_)) {
     return;
   }
   const fs::path directory = trainer.slot<CheckpointCallback>().root() / "best";

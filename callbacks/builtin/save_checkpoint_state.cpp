@@ -55,7 +55,8 @@ void SaveCheckpointState::on_fit_start(Trainer& trainer, const DataLoader&, cons
     return;
   }
   // The run may have died behind that save.
-  if (is_due(trainer) && !real_file_system()->exists(part_of(*loaded))) {
+  if (trainer.state().writes() && is_due(trainer) &&
+      !real_file_system()->exists(part_of(*loaded))) {
     checkpoints.attempt(trainer, [&] { write_part(*loaded); });
   }
 }

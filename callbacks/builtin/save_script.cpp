@@ -15,6 +15,9 @@ void SaveScript::setup(Trainer& trainer) {
 }
 
 void SaveScript::on_fit_end(Trainer& trainer, Loop&) {
+  if (!trainer.state().writes()) {
+    return;
+  }
   const std::filesystem::path file = trainer.options().model_dir / options_.file;
   dynamic_cast<ScriptModel&>(*trainer.state().model).save(file);
   trainer.log().info("wrote the trained script to " + file.string());

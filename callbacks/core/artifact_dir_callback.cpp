@@ -4,6 +4,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <ctime>
 
 #include "callbacks/core/run_plan.h"
@@ -33,6 +35,15 @@ fs::path new_stamped_directory(const fs::path& parent) {
   }
 }
 
+/// A directory that no other process has.
+fs::path new_temporary_directory() {
+  std::string path = (fs::temp_directory_path() / "rondo_rank_XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) {
+    throw IoError("cannot create the directory " + path, errno);
+  }
+  return path;
+}
+
 constexpr const char* kConfigFile = "trainer_params.toml";
 
 /// `config` with a seed in its [trainer.init], which has none; as it is when it has no such table.
@@ -60,7 +71,19 @@ void link_relative(const fs::path& link, const fs::path& target) {
   }
 }
 
+ArtifactDirCallback::~ArtifactDirCallback() {
+  if (!temporary_.empty()) {
+    std::error_code ignored;
+    fs::remove_all(temporary_, ignored);
+  }
+}
+
 void ArtifactDirCallback::pre_setup(Trainer& trainer) {
+  if (!trainer.state().writes()) {
+    temporary_ = new_temporary_directory();
+    trainer.state().artifact_dir = temporary_;
+    return;
+  }
   const fs::path logs = trainer.options().model_dir / "logs";
   real_file_system()->create_directories(logs);
   trainer.state().artifact_dir = new_stamped_directory(logs);

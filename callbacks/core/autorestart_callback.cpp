@@ -64,7 +64,7 @@ void AutorestartCallback::pre_setup(Trainer& trainer) {
 }
 
 void AutorestartCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
-  if (max_restarts_ == 0) {
+  if (max_restarts_ == 0 || !trainer.state().writes()) {
     return;
   }
   const int64_t now = trainer.state().global_step();

@@ -78,6 +78,11 @@ struct RemovedAtEnd {
   }
 };
 
+/// What rank 0 says: it writes, and its saves can fail. Collective.
+bool is_agreed(const Trainer& trainer, bool own) {
+  return !trainer.state().communicator->all_gather(own ? "1" : "").front().empty();
+}
+
 }  // namespace
 
 void CheckpointCallback::check(const CheckpointOptions& options) {
@@ -139,6 +144,13 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
   if (options_.checkpoint_root.empty()) {
     options_.checkpoint_root = trainer.options().model_dir;
   }
+  index_ = std::make_unique<CheckpointIndex>(
+      files_, trainer.options().model_dir, *name_, options_.checkpoint_root);
+  background_ = std::make_unique<BackgroundSave>(files_);
+  writes_ = trainer.state().writes();
+  if (!writes_) {
+    return;
+  }
   files_->create_directories(options_.checkpoint_root);
   for (const fs::path& directory :
        {options_.checkpoint_root, options_.checkpoint_root / "best", trainer.options().model_dir}) {
@@ -148,8 +160,6 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
     }
   }
   remove_stale_latest_links(*files_, options_.checkpoint_root);
-  index_ = std::make_unique<CheckpointIndex>(
-      files_, trainer.options().model_dir, *name_, options_.checkpoint_root);
   if (!options_.remote.empty()) {
     CheckpointUploads::Options uploads;
     uploads.address = options_.remote;
@@ -160,7 +170,6 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
     uploads.delete_here = [this](const fs::path& path) { delete_here(path); };
     uploads_ = std::make_unique<CheckpointUploads>(open_remote_, std::move(uploads));
   }
-  background_ = std::make_unique<BackgroundSave>(files_);
 }
 
 void CheckpointCallback::post_setup(Trainer& trainer) {
@@ -171,8 +180,11 @@ void CheckpointCallback::on_enter_fit(
     Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
   is_in_fit_ = true;
   cleanup.push([this](const std::exception_ptr&) { is_in_fit_ = false; });
-  for (const fs::path& vanished : index_->drop_vanished()) {
-    trainer.log().warning(fmt::format("{} is listed in the index but is gone", vanished.string()));
+  if (writes_) {
+    for (const fs::path& vanished : index_->drop_vanished()) {
+      trainer.log().warning(
+          fmt::format("{} is listed in the index but is gone", vanished.string()));
+    }
   }
   if (uploads_) {
     uploads_->begin(indexed());
@@ -227,7 +239,7 @@ void CheckpointCallback::on_fit_end(Trainer& trainer, Loop&) {
   settle(trainer, /*waits=*/true);
   const int64_t update = trainer.state().timestamp.update;
   const bool is_stopped = trainer.stops_now();
-  if (saved_update_.value_or(0) == update) {
+  if (is_agreed(trainer, saved_update_.value_or(0) == update)) {
     return;
   }
   if (is_stopped ? saves_when_stopped() : options_.save_final_checkpoint) {
@@ -246,12 +258,17 @@ fs::path CheckpointCallback::save(Trainer& trainer) {
   settle(trainer, /*waits=*/true);
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
-  check_of_state(trainer)(state);
-  const fs::path path = write_new_checkpoint(*files_, new_name(trainer), state);
-  publish(path);
   saving_update_ = trainer.state().timestamp.update;
-  finish_save(trainer, path, pause.seconds());
-  return path;
+  fs::path path;
+  if (writes_) {
+    check_of_state(trainer)(state);
+    path = write_new_checkpoint(*files_, new_name(trainer), state);
+    publish(path);
+    finish_save(trainer, path, pause.seconds());
+  } else {
+    saved_update_ = saving_update_;
+  }
+  return trainer.state().communicator->all_gather(path.string()).front();
 }
 
 void CheckpointCallback::save_in_run(Trainer& trainer) {
@@ -259,6 +276,10 @@ void CheckpointCallback::save_in_run(Trainer& trainer) {
   const Stopwatch pause(trainer.state().saves.pause_s);
   const StateDict state = gather(trainer);
   saving_update_ = trainer.state().timestamp.update;
+  if (!writes_) {
+    saved_update_ = saving_update_;  // what rank 0 does with it ends this rank, or does not
+    return;
+  }
   fs::path path;
   try {
     if (options_.async) {
@@ -401,9 +422,12 @@ StateDict CheckpointCallback::without_ignored(StateDict state) const {
 fs::path CheckpointCallback::save_as(Trainer& trainer, const fs::path& file) {
   settle(trainer, /*waits=*/true);
   const StateDict state = gather(trainer);
+  const fs::path path = options_.checkpoint_root / file;
+  if (!writes_) {
+    return is_remote(file.string()) ? file : path;
+  }
   check_of_state(trainer)(state);
   if (!is_remote(file.string())) {
-    const fs::path path = options_.checkpoint_root / file;
     files_->create_directories(fs::absolute(path).parent_path());
     write_checkpoint(*files_, path, state);
     return path;
@@ -417,6 +441,9 @@ fs::path CheckpointCallback::save_as(Trainer& trainer, const fs::path& file) {
 }
 
 void CheckpointCallback::remove(const fs::path& path) {
+  if (!writes_) {
+    return;
+  }
   if (uploads_ && uploads_->is_running()) {
     uploads_->remove(path);
   } else {

@@ -119,7 +119,7 @@ class CheckpointCallback : public CoreCallback {
   StateDict without_ignored(StateDict state) const;
 
   void load_file(Trainer& trainer, const std::filesystem::path& path, const LoadOptions* options);
-  bool fetch_newest(Trainer& trainer);
+  void fetch_newest(Trainer& trainer);
   void load_newest(Trainer& trainer, const Paths& best_last);
   void warn_of_branch(const Trainer& trainer, const std::filesystem::path& newest) const;
   void distribute(Trainer& trainer,
@@ -134,6 +134,7 @@ class CheckpointCallback : public CoreCallback {
   OpenRemoteStore open_remote_;
   SoundState sound_;
   bool is_in_fit_ = false;
+  bool writes_ = true;                          // of several ranks, rank 0 alone does
   int64_t saving_update_ = 0;                   // of the save in progress
   std::optional<int64_t> saved_update_;         // of the newest save that is done, or load
   std::unique_ptr<CheckpointUploads> uploads_;  // null: checkpoints stay here

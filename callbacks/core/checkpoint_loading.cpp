@@ -72,15 +72,16 @@ void warn_of_other_run(const Trainer& trainer, const StateDict& state) {
 
 void CheckpointCallback::load(Trainer& trainer, const LoadFrom& from) {
   settle(trainer, /*waits=*/true);
+  const bool takes_newest = !from.path() && !from.is_nothing() && options_.autoload_last_checkpoint;
+  if (takes_newest && writes_ && index_->resumable().empty()) {
+    fetch_newest(trainer);
+  }
+  trainer.state().communicator->barrier();  // rank 0 has written what is read
   if (from.path()) {
     load_file(trainer, *from.path(), nullptr);
     return;
   }
-  const bool takes_newest = !from.is_nothing() && options_.autoload_last_checkpoint;
-  Paths own = takes_newest ? index_->resumable() : Paths{};
-  if (own.empty() && takes_newest && fetch_newest(trainer)) {
-    own = index_->resumable();
-  }
+  const Paths own = takes_newest ? index_->resumable() : Paths{};
   if (!own.empty()) {
     warn_of_branch(trainer, own.back());
     load_newest(trainer, own);
@@ -105,9 +106,9 @@ void CheckpointCallback::load_file(Trainer& trainer,
   distribute(trainer, path, state, options);
 }
 
-bool CheckpointCallback::fetch_newest(Trainer& trainer) {
+void CheckpointCallback::fetch_newest(Trainer& trainer) {
   if (!uploads_) {
-    return false;
+    return;
   }
   const auto fetched = uploads_->fetch_newest();
   log_uploads(trainer);
@@ -116,7 +117,6 @@ bool CheckpointCallback::fetch_newest(Trainer& trainer) {
     index_->append(*fetched);
     update_latest_link(*files_, *fetched);
   }
-  return fetched.has_value();
 }
 
 void CheckpointCallback::warn_of_branch(const Trainer& trainer, const fs::path& newest) const {

@@ -72,7 +72,9 @@ void LoggingCallback::pre_setup(Trainer& trainer) {
   file_ = trainer.state().artifact_dir / "run.log";
   trainer.log().add_file(file_);
   trainer_ = &trainer;
-  link_relative(trainer.options().model_dir / "latest_run.log", file_);
+  if (trainer.state().writes()) {
+    link_relative(trainer.options().model_dir / "latest_run.log", file_);
+  }
 }
 
 void LoggingCallback::post_setup(Trainer& trainer) {

@@ -1,0 +1,12 @@
+#pragma once
+
+namespace rondo {
+
+class Trainer;
+
+/// Compares, before the first step of a fit, what the bits of its ranks depend on: parameters and
+/// buffers, the numeric environment, the seed, and where the run begins. Collective.
+/// \throws RankMismatchError  naming what differs, and the ranks
+void require_same_start(const Trainer& trainer);
+
+}  // namespace rondo

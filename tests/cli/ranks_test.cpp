@@ -1,0 +1,153 @@
+// Runs of several processes, as users start them.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_file.h"
+#include "checkpoint/checkpoint_tools.h"
+#include "core/state_dict.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+
+namespace fs = std::filesystem;
+
+using rondo::test::Process;
+using rondo::test::TempDir;
+
+namespace {
+
+fs::path config(const TempDir& dir) {
+  std::ofstream(dir / "run.toml") << fmt::format(R"([trainer.init]
+model_dir  = "{0}/run"
+seed       = 1
+model      = {{ name = "Mlp", sizes = [784, 16, 10], dropout = 0.2 }}
+backend    = {{ threads = 1 }}
+loop       = {{ max_steps = 60, eval_frequency = 30, grad_accum_steps = 2 }}
+checkpoint = {{ steps = 5 }}
+
+[trainer.init.optimizer.AdamW]
+lr = 1e-3
+
+[trainer.fit]
+train_dataloader = {{ label = "train", dataset = "Glyphs", size = 100, batch_size = 8, shuffle = true }}
+val_dataloader   = [{{ label = "val", dataset = "Glyphs", size = 39, split = "val", batch_size = 20 }}]
+)",
+                                                 dir.path().string());
+  return dir / "run.toml";
+}
+
+std::string content(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::vector<std::string> fit(const fs::path& config, const std::string& model_dir) {
+  return {"fit", config.string(), "-o", model_dir};
+}
+
+std::vector<std::string> after(std::vector<std::string> first,
+                               const std::vector<std::string>& then) {
+  first.insert(first.end(), then.begin(), then.end());
+  return first;
+}
+
+/// `rondo launch` of two ranks, the second of which keeps its log in `dir`.
+std::vector<std::string> launch(const TempDir& dir, const std::vector<std::string>& command) {
+  return after({RONDO_LAUNCHER, "launch", "--log-dir", dir.path().string(), "-n", "2"}, command);
+}
+
+/// The entries of two checkpoints that make up the bits of a run and differ.
+std::vector<std::string> different_bits(const fs::path& a, const fs::path& b) {
+  const rondo::StateDict first = rondo::read_checkpoint(a);
+  const rondo::StateDict second = rondo::read_checkpoint(b);
+  std::vector<std::string> all;
+  for (const char* section : {"model", "optimizer", "rng"}) {
+    const std::vector<std::string> found =
+        rondo::state_differences(first.at(section).as_dict(), second.at(section).as_dict());
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  return all;
+}
+
+int64_t entries_of(const fs::path& directory) {
+  return std::distance(fs::directory_iterator(directory), fs::directory_iterator());
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("cli/ranks");
+
+TEST_CASE("two processes give the bytes of one with two virtual ranks, and rank 0 alone writes") {
+  const TempDir dir;
+  const fs::path run = config(dir);
+  const fs::path two = dir / "two";
+  const fs::path one = dir / "one";
+  Process ranks(launch(dir, fit(run, two.string())), dir / "ranks");
+  const int code = ranks.wait();
+  INFO(content(dir / "ranks"));
+  INFO(content(dir / "rank1.log"));
+  REQUIRE(code == 0);
+  Process alone(after(after({RONDO_LAUNCHER}, fit(run, one.string())),
+                      {"trainer.init.distributed.virtual_ranks=2"}),
+                dir / "alone");
+  REQUIRE(alone.wait() == 0);
+  CHECK(different_bits(two / "checkpoint_60.pt", one / "checkpoint_60.pt").empty());
+
+  // P34, C82
+  CHECK(entries_of(two / "logs") == 2);  // one directory, and the link to it
+  CHECK(content(dir / "ranks").find("update") != std::string::npos);
+  CHECK(content(dir / "rank1.log").find("saved") == std::string::npos);
+
+  // The same ranks, one of which dies, started again.
+  const fs::path broken = dir / "broken";
+  const std::string script =
+      fmt::format("echo $$ > {0}/pid$RANK; exec \"$@\"", dir.path().string());
+  Process restarted(after({RONDO_LAUNCHER,
+                           "launch",
+                           "--log-dir",
+                           dir.path().string(),
+                           "-n",
+                           "2",
+                           "--max-restarts",
+                           "1",
+                           "sh",
+                           "-c",
+                           script,
+                           "sh",
+                           RONDO_LAUNCHER},
+                          fit(run, broken.string())),
+                    dir / "restarted");
+  REQUIRE(restarted.wait_for_output("saved"));
+  ::kill(std::stoi(content(dir / "pid1")), SIGKILL);
+  CHECK(restarted.wait() == 0);
+  INFO(content(dir / "restarted"));
+  CHECK(different_bits(two / "checkpoint_60.pt", broken / "checkpoint_60.pt").empty());
+}
+
+TEST_CASE(
+    "C66: ranks of different configurations end before the first step, and say what differs") {
+  const TempDir dir;
+  const std::string script = "exec \"$@\" trainer.init.optimizer.AdamW.lr=0.00$((RANK+1))";
+  Process ranks(launch(dir,
+                       after({"sh", "-c", script, "sh", RONDO_LAUNCHER},
+                             fit(config(dir), (dir / "run").string()))),
+                dir / "ranks");
+  CHECK(ranks.wait() == 1);
+  for (const char* log : {"ranks", "rank1.log"}) {
+    const std::string said = content(dir / log);
+    CAPTURE(said);
+    CHECK(said.find("ranks differ in the configuration: rank 1 has \"lr = 0.002\"") !=
+          std::string::npos);
+  }
+  CHECK_FALSE(fs::exists(dir / "run" / "checkpoint_5.pt"));
+}
+
+TEST_SUITE_END();
