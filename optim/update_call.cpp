@@ -83,6 +83,7 @@ void UpdateCall::operator()() {
     return;
   }
   if (is_skipped()) {
+    scale_gradients();
     return;
   }
   derive();
@@ -98,6 +99,16 @@ bool UpdateCall::is_skipped() const {
     return false;
   }
   return all_.skip.is_cpu() ? *all_.skip.data_ptr<bool>() : all_.skip.item<bool>();
+}
+
+// As clipping does, which does not know of a skipped update.
+void UpdateCall::scale_gradients() const {
+  const at::NoGradGuard no_grad;
+  if (all_.grad_scale.defined()) {
+    for (const at::Tensor& grad : all_.grads) {
+      grad.mul_(all_.grad_scale);
+    }
+  }
 }
 
 at::Tensor UpdateCall::unless_skipped(const at::Tensor& fresh, const at::Tensor& old) const {

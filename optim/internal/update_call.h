@@ -36,6 +36,7 @@ class UpdateCall {
   void update_on_devices();
   std::vector<at::Tensor> tensors_of(size_t i) const;
   bool is_skipped() const;
+  void scale_gradients() const;
   at::Tensor unless_skipped(const at::Tensor& fresh, const at::Tensor& old) const;
   void put(size_t i, const std::vector<at::Tensor>& values);
   template <class T>

@@ -73,6 +73,12 @@ RONDO_INLINE IfElement<T> maximum(T x, T y) {
   return x > y || x != x ? x : y;
 }
 
+/// Rounded as `mul_`, which torch::optim calls: in LibTorch 2.x only that one rounds the number to
+/// a dtype of 16 bits first.
+inline at::Tensor operator*(const at::Tensor& x, double number) {
+  return x.clone().mul_(number);
+}
+
 /// x + alpha y
 template <class T>
 RONDO_INLINE IfElement<T> add(T x, T y, T alpha) {

@@ -39,11 +39,12 @@ at::Tensor number(double value) {
 void run_sgd(std::vector<at::Tensor> params,
              std::vector<at::Tensor> grads,
              at::Tensor lr,
-             at::Tensor grad_scale = {}) {
+             at::Tensor grad_scale = {},
+             const c10::IValue& skip = {}) {
   torch::jit::Stack stack;
   const c10::List<at::Tensor> none;
   const std::vector<at::Tensor> numbers = {lr, number(0), number(0), number(0)};
-  torch::jit::push(stack, params, grads, none, none, numbers, 0, c10::IValue());
+  torch::jit::push(stack, params, grads, none, none, numbers, 0, skip);
   if (grad_scale.defined()) {
     torch::jit::push(stack, grad_scale);
   }
@@ -120,6 +121,15 @@ TEST_CASE("scaling within an update has the bits of scaling before it, of denorm
       check(dtype, is_strided, -1e-3);
     }
   }
+}
+
+TEST_CASE("an update that is skipped scales its gradients all the same") {
+  register_optimizer_operators();
+  const at::Tensor param = at::ones({3});
+  const at::Tensor grad = at::full({3}, 4.0);
+  run_sgd({param}, {grad}, number(0.5), at::scalar_tensor(0.5), torch::tensor(true));
+  CHECK(at::equal(param, at::ones({3})));
+  CHECK(at::equal(grad, at::full({3}, 2.0)));
 }
 
 TEST_CASE("numbers are read when the operator runs, from its boxed arguments too") {

@@ -9,6 +9,7 @@
 #include "backends/generator_state.h"
 #include "core/state_dict.h"
 #include "core/torch_compat.h"
+#include "tracing/checks/equal_numbers.h"
 
 namespace rondo {
 
@@ -112,7 +113,7 @@ std::string StateSnapshot::first_difference() const {
                       tensor.sizes(),
                       tensor.strides(),
                       tensor.options());
-    if (!equal_bytes(copy, tensor)) {
+    if (!equal_numbers(copy, tensor)) {
       return name;
     }
   }

@@ -14,6 +14,7 @@
 #include "backends/staging.h"
 #include "core/error.h"
 #include "core/state_dict.h"
+#include "tracing/checks/equal_numbers.h"
 #include "tracing/checks/state_snapshot.h"
 #include "tracing/recording/capture.h"
 
@@ -144,7 +145,7 @@ std::string outputs_difference(const StepProgram& program,
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const auto& [name, slot] = program.outputs[i];
     const at::Tensor* const tensor = eager.find(name);
-    if (tensor == nullptr || !equal_bytes(tensor->detach(), replayed[i])) {
+    if (tensor == nullptr || !equal_numbers(tensor->detach(), replayed[i])) {
       return "output \"" + name + "\"" +
              last_writer(program, program.slots[static_cast<size_t>(slot)].storage);
     }
@@ -159,7 +160,7 @@ std::string closures_difference(const StepProgram& program,
   for (const ClosureOutput& closure : program.closures) {
     for (size_t i = 0; i < closure.tensors.size(); ++i, ++next) {
       const bool is_there = closure.index < eager.size() && i < eager[closure.index].tensors.size();
-      if (!is_there || !equal_bytes(eager[closure.index].tensors[i].detach(), replayed[next])) {
+      if (!is_there || !equal_numbers(eager[closure.index].tensors[i].detach(), replayed[next])) {
         const auto slot = static_cast<size_t>(closure.tensors[i]);
         return "tensor " + std::to_string(i) + " of step closure " + std::to_string(closure.index) +
                last_writer(program, program.slots[slot].storage);

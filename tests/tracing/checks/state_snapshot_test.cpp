@@ -5,6 +5,7 @@
 #include <torch/utils.h>
 
 #include <array>
+#include <limits>
 
 #include "core/state_dict.h"
 
@@ -78,6 +79,15 @@ TEST_CASE("memory of several pieces is exchanged whole, and memory that is equal
   CHECK(equal_bytes(large, before));
   snapshot.swap();
   CHECK(equal_bytes(large, after));
+}
+
+TEST_CASE("which NaN a tensor holds makes no difference") {
+  const at::Tensor grad = torch::full({2}, std::numeric_limits<float>::quiet_NaN());
+  const StateSnapshot snapshot({{"grad", grad}}, {});
+  grad.neg_();
+  CHECK(snapshot.first_difference() == "");
+  grad.fill_(1.0);
+  CHECK(snapshot.first_difference() == "grad");
 }
 
 TEST_CASE("undefined and empty tensors of the state are nothing to copy") {
