@@ -31,7 +31,6 @@ set(RONDO_PUBLIC_HEADERS
   callbacks/callback.h
   callbacks/callback_map.h
   callbacks/cleanup.h
-  callbacks/decides_on_nan.h
   callbacks/global_callbacks.h
   callbacks/hooks.h
   callbacks/listeners.h

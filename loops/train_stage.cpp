@@ -1,5 +1,7 @@
 #include "loops/train_stage.h"
 
+#include <c10/util/SmallVector.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -20,15 +22,25 @@ namespace rondo {
 
 namespace {
 
+/// The tensors of a batch, without an allocation for up to eight.
+using TensorsOfBatch = c10::SmallVector<at::Tensor, 8>;
+
+TensorsOfBatch tensors_of(const Batch& batch) {
+  TensorsOfBatch tensors;
+  for (const TensorMap::Item& item : batch.items()) {
+    tensors.push_back(item.second);
+  }
+  return tensors;
+}
+
 /// True when hooks changed what is in a batch.
-bool has_other_tensors(const Batch& before, const Batch& after) {
-  return !std::equal(before.items().begin(),
-                     before.items().end(),
-                     after.items().begin(),
-                     after.items().end(),
-                     [](const TensorMap::Item& a, const TensorMap::Item& b) {
-                       return a.second.is_same(b.second);
-                     });
+bool has_other_tensors(const TensorsOfBatch& before, const Batch& after) {
+  return !std::equal(
+      before.begin(),
+      before.end(),
+      after.items().begin(),
+      after.items().end(),
+      [](const at::Tensor& a, const TensorMap::Item& b) { return a.is_same(b.second); });
 }
 
 /// What the step of the current batch is recorded for. Where the batches of its group differ, their
@@ -168,7 +180,7 @@ void TrainStage::begin_batch() {
   }
   begins_group_ = state.phase.is_last;  // the next one
   state.next = advanced(state.timestamp);
-  const Batch given = *batch_;
+  const TensorsOfBatch given = tensors_of(*batch_);
   trainer_.call(hooks::on_dataloader_end, *batch_);
   if (has_other_tensors(given, *batch_)) {
     *batch_ = state.backend->stage(std::move(*batch_));

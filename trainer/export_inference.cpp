@@ -5,7 +5,6 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <any>
 #include <map>
 #include <optional>
 #include <utility>
@@ -106,24 +105,24 @@ class TakeProgram final : public Callback {
  public:
   explicit TakeProgram(const Trainer& trainer) : trainer_(&trainer) {}
 
-  bool on_custom(Trainer& trainer, std::string_view hook, HookArgs& args) override {
-    if (&trainer != trainer_) {
-      return false;
+  void on_predict_start(Trainer& trainer, Model& model, const DataLoader&, Loop&) override {
+    if (&trainer == trainer_) {
+      model.module().eval();
     }
-    if (hook == "on_predict_start") {
-      std::any_cast<Model*>(args.at("model"))->module().eval();
-    } else if (hook == "on_predict_batch_end" && ++batches_ == kBatches - 1) {
+  }
+
+  void on_predict_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
+    if (&trainer == trainer_ && ++batches_ == kBatches - 1) {
       take(trainer);
     }
-    return true;
   }
 
   StepProgram program() && {
     if (!program_) {
       throw NotSupportedError(
           "the forward pass did not settle: its batches must have one shape, and it must be one "
-          "that "
-          "can be recorded (`rondo plan` says what stands in the way)");
+          "that can be recorded (`rondo plan` says what stands in the way)");
     }
     return std::move(*program_);
   }

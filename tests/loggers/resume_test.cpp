@@ -63,13 +63,13 @@ std::string content(const fs::path& path) {
 }
 
 /// An event, as far as these tests need it.
-struct Event {
+struct FileEvent {
   int64_t step = 0;
   bool is_start = false;
   std::string tag;
   float value = 0.0F;
 
-  bool operator<(const Event& other) const {
+  bool operator<(const FileEvent& other) const {
     return std::tie(step, tag) < std::tie(other.step, other.tag);
   }
 };
@@ -116,7 +116,7 @@ class Fields {
   std::string_view bytes_;
 };
 
-void add_values(std::string_view summary, Event event, std::vector<Event>& events) {
+void add_values(std::string_view summary, FileEvent event, std::vector<FileEvent>& events) {
   for (Fields values(summary); values.next();) {
     for (Fields value(values.text); value.next();) {
       if (value.number == 1) {
@@ -129,13 +129,13 @@ void add_values(std::string_view summary, Event event, std::vector<Event>& event
   }
 }
 
-std::vector<Event> events_in(const fs::path& file) {
-  std::vector<Event> events;
+std::vector<FileEvent> events_in(const fs::path& file) {
+  std::vector<FileEvent> events;
   const std::string bytes = content(file);
   for (size_t at = 0; at < bytes.size();) {
     uint64_t length = 0;
     std::memcpy(&length, bytes.data() + at, sizeof length);
-    Event event;
+    FileEvent event;
     for (Fields fields(std::string_view(bytes).substr(at + 12, length)); fields.next();) {
       if (fields.number == 2) {
         event.step = static_cast<int64_t>(fields.integer);
@@ -154,12 +154,12 @@ std::vector<Event> events_in(const fs::path& file) {
 
 /// The values that a reader shows, sorted: a session that starts drops those from its step on, as
 /// TensorBoard's EventAccumulator does.
-std::vector<Event> shown(const fs::path& directory) {
-  std::vector<Event> all;
+std::vector<FileEvent> shown(const fs::path& directory) {
+  std::vector<FileEvent> all;
   for (const fs::path& file : event_files(directory)) {
-    for (const Event& event : events_in(file)) {
+    for (const FileEvent& event : events_in(file)) {
       if (event.is_start) {
-        const auto is_dropped = [&](const Event& old) { return old.step >= event.step; };
+        const auto is_dropped = [&](const FileEvent& old) { return old.step >= event.step; };
         all.erase(std::remove_if(all.begin(), all.end(), is_dropped), all.end());
       } else {
         all.push_back(event);
@@ -171,9 +171,9 @@ std::vector<Event> shown(const fs::path& directory) {
 }
 
 /// A line an event.
-std::string text_of(const std::vector<Event>& events) {
+std::string text_of(const std::vector<FileEvent>& events) {
   std::string text;
-  for (const Event& event : events) {
+  for (const FileEvent& event : events) {
     text += fmt::format("{} {} {}\n", event.step, event.tag, event.value);
   }
   return text;
@@ -216,11 +216,11 @@ TEST_CASE(
   fit(run_options(dir / "run"));
   const std::vector<fs::path> files = event_files(dir / "run/events");
   REQUIRE(files.size() == 2);
-  const std::vector<Event> resumed = events_in(files[1]);
+  const std::vector<FileEvent> resumed = events_in(files[1]);
   REQUIRE_FALSE(resumed.empty());
   CHECK(resumed[0].is_start);
   CHECK(resumed[0].step == 6);
-  for (const Event& event : events_in(files[0])) {
+  for (const FileEvent& event : events_in(files[0])) {
     CHECK_FALSE(event.is_start);
   }
 }
@@ -287,7 +287,7 @@ TEST_CASE("what was logged before a fit stays, in a new file and beside an older
     CHECK(csv.rfind("step,name,value\n0,set_up,1", 0) == 0);
     CHECK(csv.find("step,name,value", 1) == std::string::npos);
     CHECK(content(dir / "run/metrics.jsonl").rfind("{\"step\":0,\"name\":\"set_up\"", 0) == 0);
-    const std::vector<Event> events = shown(dir / "run/events");
+    const std::vector<FileEvent> events = shown(dir / "run/events");
     REQUIRE_FALSE(events.empty());
     CHECK(events[0].tag == "set_up");
     CHECK(events[1].step == 1);

@@ -315,7 +315,8 @@ TEST_CASE("each two values of two kinds meet in a row, unless they exclude each 
 }
 
 TEST_CASE(
-    "model, optimizer, schedule, precision, groups, clipping, sparsity, adapter and step in all "
+    "T75: model, optimizer, schedule, precision, groups, clipping, sparsity, adapter and step in "
+    "all "
     "pairs: traced equals eager, resumed unstopped, and each step is recorded once") {
   const Matrix all = matrix();
   size_t runs = 0;
