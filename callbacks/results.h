@@ -14,10 +14,10 @@ namespace rondo {
 
 /// What saving did.
 struct SaveStats {
-  int64_t written = 0;   ///< checkpoints
-  int64_t failed = 0;    ///< saves that failed and were passed over (on_error = "warn")
+  int64_t written = 0;       ///< checkpoints
+  int64_t failed = 0;        ///< saves that failed and were passed over (on_error = "warn")
   int64_t not_uploaded = 0;  ///< checkpoints that are not in the store elsewhere
-  double pause_s = 0.0;  ///< that training stood still for them
+  double pause_s = 0.0;      ///< that training stood still for them
 };
 
 /// What a fit did.

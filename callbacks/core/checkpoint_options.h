@@ -40,14 +40,14 @@ struct CheckpointOptions {
   std::string checkpoint_name = "checkpoint_{step}.pt";  ///< must contain {step}
   bool async = false;  ///< write on a thread of its own, from a copy, while training goes on
   std::string on_error = "fail";  ///< what a save that fails does to the run: "fail" or "warn"
-  std::string remote = "";  ///< a copy of each checkpoint goes there, such as "s3://bucket/run"
-  int64_t upload_retries = 5;          ///< of each request, with longer and longer waits
-  std::string remote_keep = "same";    ///< "same": what is deleted here is deleted there; or "all"
-  int64_t upload_timeout = 600;        ///< seconds that the end of a fit waits for uploads
-  bool save_weights_only = false;      ///< save the model alone, which no run resumes from
+  std::string remote = "";     ///< a copy of each checkpoint goes there, such as "s3://bucket/run"
+  int64_t upload_retries = 5;  ///< of each request, with longer and longer waits
+  std::string remote_keep = "same";  ///< "same": what is deleted here is deleted there; or "all"
+  int64_t upload_timeout = 600;      ///< seconds that the end of a fit waits for uploads
+  bool save_weights_only = false;    ///< save the model alone, which no run resumes from
   std::vector<std::string> save_ignore_keys = {};  ///< globs of entries that are not saved
-  bool require_finite = true;     ///< write no state with NaN or infinite weights; the run ends
-  LoadOptions load = {};          ///< where a run without a checkpoint of its own begins
+  bool require_finite = true;  ///< write no state with NaN or infinite weights; the run ends
+  LoadOptions load = {};       ///< where a run without a checkpoint of its own begins
 };
 
 /// Which checkpoint to start from: the newest one (the default), none, or a file.

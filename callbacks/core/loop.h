@@ -30,7 +30,7 @@ struct LoopOptions {
 
 /// What one call of `Trainer::fit` does otherwise than the run's options say.
 struct FitOptions {
-  std::optional<Time> duration = {};  ///< that much more in any unit, such as "1ep"; > 0
+  std::optional<Time> duration = {};        ///< that much more in any unit, such as "1ep"; > 0
   std::optional<Time> eval_frequency = {};  ///< between two validations of this fit; 0: none
   bool reset_time = false;  ///< counts from zero again; weights and optimizers stay as they are
 };
