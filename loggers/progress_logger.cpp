@@ -35,8 +35,9 @@ void ProgressLogger::on_fit_start(Trainer& trainer, const DataLoader&, const Loa
   train_seconds_ = 0.0;
 }
 
-void ProgressLogger::on_train_start(Trainer&, Model&, const DataLoader&, Loop&, int64_t) {
+void ProgressLogger::on_train_start(Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) {
   samples_ = 0;
+  run_samples_ = trainer.state().timestamp.sample;
   since_ = Clock::now();
   if (live_) {
     live_->start_training();
@@ -44,10 +45,13 @@ void ProgressLogger::on_train_start(Trainer&, Model&, const DataLoader&, Loop&, 
 }
 
 void ProgressLogger::on_train_batch_end(
-    Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t) {
-  samples_ += batch.size();
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  // Of all ranks; the batch has those of one.
+  const int64_t samples = trainer.state().timestamp.sample - run_samples_;
+  run_samples_ += samples;
+  samples_ += samples;
   if (live_) {
-    live_->add_batch(batch.size());
+    live_->add_batch(samples);
   }
   if (trainer.state().phase.is_last && trainer.is_log_step() &&
       trainer.metric_log().is_due(filter())) {

@@ -41,6 +41,7 @@ class ProgressLogger final : public FilteredLogger {
   std::optional<double> loss_;
   int64_t samples_ = 0;        // since the last line
   int64_t total_samples_ = 0;  // of this fit
+  int64_t run_samples_ = 0;    // of the whole run so far
   Clock::time_point since_;
   double train_seconds_ = 0.0;  // of this fit, without validations
 };

@@ -156,7 +156,7 @@ bool LoggingCallback::is_log_batch(const Trainer& trainer) const {
 }
 
 void LoggingCallback::tell_no_logger(const Trainer& trainer) {
-  if (!told_no_logger_) {
+  if (!told_no_logger_ && trainer.state().writes()) {  // other ranks have none
     trainer.log().warning("metrics are logged, but the Trainer has no logger that gets them");
     told_no_logger_ = true;
   }
