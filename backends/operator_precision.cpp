@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/operator_replacement.h"
 #include "core/error.h"
 #include "core/glob.h"
 
@@ -108,6 +109,9 @@ void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::St
   const c10::DispatchKeySet below =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
   const std::string_view name = without_namespace(op.operator_name().name);
+  if (run_replacement(op, name, *stack)) {
+    return;
+  }
   // What writes its argument cannot write a wider copy of it.
   const bool is_kept =
       current != nullptr && !op.schema().is_mutable() && is_in(current->in_float32, name);
@@ -198,6 +202,13 @@ void check_operator_names(const std::vector<std::string>& globs) {
                                    near.empty() ? "" : "; did you mean \"" + near + "\"?"));
     }
   }
+}
+
+bool include_operators(bool is_included) {
+  register_with_dispatcher();
+  const bool before = c10::impl::tls_is_dispatch_key_included(kKey);
+  c10::impl::tls_set_dispatch_key_included(kKey, is_included);
+  return before;
 }
 
 OperatorPrecisionScope::OperatorPrecisionScope(const OperatorPrecision& precision)

@@ -43,4 +43,8 @@ class OperatorPrecisionScope {
   bool was_included_;
 };
 
+/// Has the operators of this thread come by, for their precision and for what stands in for them,
+/// or not. \return what it was before
+bool include_operators(bool is_included);
+
 }  // namespace rondo

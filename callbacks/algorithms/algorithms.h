@@ -15,4 +15,5 @@
 #include "callbacks/algorithms/rand_augment.h"
 #include "callbacks/algorithms/selective_backprop.h"
 #include "callbacks/algorithms/seq_length_warmup.h"
+#include "callbacks/algorithms/surgeries.h"
 #include "callbacks/core/algorithms_callback.h"

@@ -17,6 +17,7 @@ void register_progressive_resizing(Registry<Algorithm>& registry);
 void register_rand_augment(Registry<Algorithm>& registry);
 void register_selective_backprop(Registry<Algorithm>& registry);
 void register_seq_length_warmup(Registry<Algorithm>& registry);
+void register_surgeries(Registry<Algorithm>& registry);
 
 /// Adds every algorithm that a config can name.
 inline void register_builtin_algorithms(Registry<Algorithm>& registry) {
@@ -32,6 +33,7 @@ inline void register_builtin_algorithms(Registry<Algorithm>& registry) {
   register_rand_augment(registry);
   register_selective_backprop(registry);
   register_seq_length_warmup(registry);
+  register_surgeries(registry);
 }
 
 }  // namespace rondo

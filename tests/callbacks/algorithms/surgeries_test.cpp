@@ -1,0 +1,268 @@
+// Changes of layers against what they stand for, computed by hand.
+
+#include "callbacks/algorithms/surgeries.h"
+
+#include <ATen/TensorOperators.h>
+#include <doctest/doctest.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/glob.h"
+#include "data/tensor_dataset.h"
+#include "models/from_module.h"
+#include "models/resnet.h"
+#include "support/temp_dir.h"
+#include "support/tiny_run.h"
+#include "trainer/trainer.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace nn = torch::nn;
+
+namespace {
+
+constexpr int64_t kChannels = 4;
+
+at::Tensor images() {
+  return at::arange(6 * kChannels * 8 * 8, at::kFloat).sin().reshape({6, kChannels, 8, 8});
+}
+
+/// A Trainer of a module, whose output is what the loss sees.
+template <class Make>
+TrainerOptions options_for(const TempDir& dir, Make make, const Factory<Algorithm>& algorithm) {
+  TrainerOptions options = tiny_options(dir / "run");
+  options.model = from_module(
+      make, "image", [](const at::Tensor& output, const Batch&) { return output.square().mean(); });
+  options.algorithms = {algorithm};
+  return options;
+}
+
+/// The output of the model as a step computes it.
+at::Tensor output_of(Trainer& trainer, const at::Tensor& image) {
+  Batch batch{{"image", image}};
+  Model& model = *trainer.state().model;
+  auto& surgery = *trainer.callback<LayerSurgery>();
+  surgery.on_before_forward(trainer, model, batch, batch);
+  Outputs outputs = model.forward(batch);
+  surgery.on_after_forward(trainer, model, outputs, batch);
+  return outputs["logits"];
+}
+
+at::Tensor parameter(Trainer& trainer, const std::string& name) {
+  return trainer.state().model->module().named_parameters()[name];
+}
+
+bool is_near(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && at::allclose(a, b, 1e-4, 1e-5);
+}
+
+nn::Sequential one_conv() {
+  return nn::Sequential(
+      nn::Conv2d(nn::Conv2dOptions(kChannels, kChannels, /*kernel_size=*/3).stride(2).padding(1)));
+}
+
+/// Halves what the batch norms of some stages give.
+class HalfNorm final : public LayerSurgery {
+ protected:
+  void change(torch::nn::Module& model) override {
+    for (const auto& item : model.named_modules("", /*include_self=*/false)) {
+      const bool is_norm = item.value()->as<torch::nn::BatchNorm2dImpl>() != nullptr;
+      if (is_norm && glob_match("stage*", item.key())) {
+        replace(*item.value(), [](const LayerCall& layer) { return layer(layer.input()) * 0.5; });
+      }
+    }
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("callbacks/algorithms/surgeries");
+
+TEST_CASE("BlurPool blurs the input of a convolution with a stride") {
+  const TempDir dir;
+  BlurPool::Options options;
+  options.min_channels = kChannels;
+  Trainer trainer(options_for(dir, one_conv, use<BlurPool>(options)), quiet_log());
+  const at::Tensor line = at::tensor({0.25, 0.5, 0.25}, at::kFloat);
+  const at::Tensor filter = line.unsqueeze(1).mul(line).expand({kChannels, 1, 3, 3}).contiguous();
+  const at::Tensor blurred = at::conv2d(images(), filter, {}, 1, 1, 1, kChannels);
+  const at::Tensor expected =
+      at::conv2d(blurred, parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
+  CHECK(is_near(output_of(trainer, images()), expected));
+  // Outside of a step the layer is what it was.
+  const at::Tensor plain =
+      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
+  CHECK(is_near(trainer.state().model->forward({{"image", images()}})["logits"], plain));
+}
+
+TEST_CASE("BlurPool blurs what a max pool gives before its stride") {
+  const TempDir dir;
+  BlurPool::Options options;
+  options.min_channels = 1;
+  options.replace_convs = false;
+  const auto make = [] {
+    return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(kChannels, 2, 1)),
+                          nn::MaxPool2d(nn::MaxPool2dOptions(2)));
+  };
+  Trainer trainer(options_for(dir, make, use<BlurPool>(options)), quiet_log());
+  const at::Tensor inner =
+      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"));
+  const at::Tensor line = at::tensor({0.25, 0.5, 0.25}, at::kFloat);
+  const at::Tensor filter = line.unsqueeze(1).mul(line).expand({2, 1, 3, 3}).contiguous();
+  const at::Tensor expected =
+      at::conv2d(at::max_pool2d(inner, 2, /*stride=*/1), filter, {}, 2, 1, 1, 2);
+  CHECK(is_near(output_of(trainer, images()), expected));
+}
+
+TEST_CASE("SqueezeExcite weighs channels, by parameters that are trained and saved") {
+  const TempDir dir;
+  SqueezeExcite::Options options;
+  options.min_channels = kChannels;
+  options.latent_channels = 2;
+  Trainer trainer(options_for(dir, one_conv, use<SqueezeExcite>(options)), quiet_log());
+  const at::Tensor plain =
+      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
+  const at::Tensor latent = at::relu(at::linear(plain.mean({2, 3}),
+                                                parameter(trainer, "0.squeeze.weight"),
+                                                parameter(trainer, "0.squeeze.bias")));
+  const at::Tensor weights = at::sigmoid(at::linear(
+      latent, parameter(trainer, "0.excite.weight"), parameter(trainer, "0.excite.bias")));
+  CHECK(is_near(output_of(trainer, images()), plain * weights.unsqueeze(-1).unsqueeze(-1)));
+  const NamedTensors& trained = trainer.state().optimizer->trained();
+  CHECK(std::any_of(trained.begin(), trained.end(), [](const NamedTensor& item) {
+    return item.first == "0.squeeze.weight";
+  }));
+}
+
+TEST_CASE("GhostBatchNorm normalizes parts by themselves in training, and not in evaluation") {
+  const TempDir dir;
+  const auto make = [] { return nn::Sequential(nn::BatchNorm2d(kChannels)); };
+  Trainer trainer(options_for(dir, make, use<GhostBatchNorm>({4})), quiet_log());
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& part : images().split(4)) {
+    const auto [variance, mean] = at::var_mean(part, {0, 2, 3}, /*unbiased=*/false, true);
+    parts.push_back((part - mean) / (variance + 1e-5).sqrt());
+  }
+  CHECK(is_near(output_of(trainer, images()), at::cat(parts)));
+  trainer.state().model->module().eval();
+  const at::Tensor evaluated = output_of(trainer, images());
+  CHECK(is_near(evaluated, trainer.state().model->forward({{"image", images()}})["logits"]));
+}
+
+TEST_CASE("WeightStandardization gives each output channel's weights mean 0 and variance 1") {
+  const TempDir dir;
+  Trainer trainer(options_for(dir, one_conv, use<WeightStandardization>()), quiet_log());
+  const at::Tensor weight = parameter(trainer, "0.weight");
+  const auto [variance, mean] = at::var_mean(weight, {1, 2, 3}, /*unbiased=*/false, true);
+  const at::Tensor expected =
+      at::conv2d(images(), (weight - mean) / variance.sqrt(), parameter(trainer, "0.bias"), 2, 1);
+  CHECK(is_near(output_of(trainer, images()), expected));
+}
+
+TEST_CASE("Factorize begins with the best split of what a layer computes") {
+  const TempDir dir;
+  Factorize::Options options;
+  options.min_features = 6;
+  options.latent_features = 3;
+  options.min_channels = kChannels;
+  options.latent_channels = 3;
+  const auto make = [] { return nn::Sequential(nn::Linear(8, 6)); };
+  Trainer linear(options_for(dir, make, use<Factorize>(options)), quiet_log());
+  const at::Tensor input = at::arange(24, at::kFloat).cos().reshape({3, 8});
+  const at::Tensor product =
+      parameter(linear, "0.factor_out").matmul(parameter(linear, "0.factor_in"));
+  const at::Tensor weight = parameter(linear, "0.weight");
+  const auto [u, s, v] = at::linalg_svd(weight.detach(), false);
+  const at::Tensor best = u.narrow(1, 0, 3).mul(s.narrow(0, 0, 3)).matmul(v.narrow(0, 0, 3));
+  CHECK(is_near(product, best));
+  CHECK_FALSE(weight.requires_grad());
+  CHECK(is_near(output_of(linear, input), at::linear(input, best, parameter(linear, "0.bias"))));
+  const TempDir other;
+  Trainer conv(options_for(other, one_conv, use<Factorize>(options)), quiet_log());
+  const at::Tensor both = at::conv2d(at::conv2d(images(), parameter(conv, "0.factor_in"), {}, 2, 1),
+                                     parameter(conv, "0.factor_out"),
+                                     parameter(conv, "0.bias"));
+  CHECK(is_near(output_of(conv, images()), both));
+}
+
+TEST_CASE("a change of one's own picks layers by class and name") {
+  const TempDir dir;
+  ResNet::Options resnet;
+  resnet.blocks = 1;
+  resnet.width = 4;
+  resnet.channels = kChannels;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.model = use<ResNet>(resnet);
+  options.algorithms = {use<HalfNorm>()};
+  Trainer trainer(options, quiet_log());
+  const at::Tensor plain = trainer.state().model->forward({{"image", images()}})["logits"];
+  CHECK_FALSE(is_near(output_of(trainer, images()), plain));
+}
+
+TEST_CASE("a change that finds no layer is refused") {
+  const TempDir dir;
+  try {
+    const Trainer trainer(options_for(dir, one_conv, use<GhostBatchNorm>()), quiet_log());
+    FAIL("nothing was thrown");
+  } catch (const std::exception&) {
+    CHECK(describe(std::current_exception()).find("GhostBatchNorm") != std::string::npos);
+  }
+}
+
+TEST_CASE("with changed layers traced equals eager, two changes of one layer too") {
+  BlurPool::Options blur;
+  blur.min_channels = 2;
+  SqueezeExcite::Options squeeze;
+  squeeze.min_channels = 4;
+  squeeze.latent_channels = 2;
+  Factorize::Options factors;
+  factors.min_channels = 4;
+  factors.latent_channels = 3;
+  const std::vector<std::vector<Factory<Algorithm>>> all = {
+      {use<BlurPool>(blur)},
+      {use<SqueezeExcite>(squeeze)},
+      {use<GhostBatchNorm>({2})},
+      {use<Factorize>(factors)},
+      {use<WeightStandardization>(), use<BlurPool>(blur)}};
+  const auto fit =
+      [](const TempDir& dir, const std::vector<Factory<Algorithm>>& algorithms, const char* mode) {
+        ResNet::Options resnet;
+        resnet.blocks = 1;
+        resnet.width = 4;
+        resnet.classes = 3;
+        resnet.channels = kChannels;
+        TrainerOptions options = tiny_options(dir / mode);
+        options.model = use<ResNet>(resnet);
+        options.algorithms = algorithms;
+        options.backend.mode = mode;
+        options.loop.max_steps = 6;
+        LoaderOptions loader;
+        loader.batch_size = 6;
+        const DataLoader data(
+            "train",
+            from_tensors({{"image", images()}, {"label", at::arange(6).remainder(3)}}),
+            loader);
+        Trainer trainer(options, quiet_log());
+        trainer.fit(data, {data});
+        return bits_of(trainer);
+      };
+  for (const auto& algorithms : all) {
+    CAPTURE(algorithms.front().name());
+    const TempDir dir;
+    CHECK(first_difference(fit(dir, algorithms, "eager"), fit(dir, algorithms, "traced")) == "");
+  }
+}
+
+TEST_SUITE_END();
