@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/no_sigpipe.h"
+
 namespace rondo {
 
 namespace {
@@ -61,6 +63,7 @@ FullScreen::FullScreen() {
 FullScreen::~FullScreen() {
   give_back(before_);
   const char is_well = 1;
+  const NoSigpipe no_signal;  // the guard may be gone
   static_cast<void>(!::write(guard_.get(), &is_well, 1));
   guard_ = detail::FileDescriptor(-1);
   while (guard_process_ > 0 && ::waitpid(guard_process_, nullptr, 0) < 0 && errno == EINTR) {

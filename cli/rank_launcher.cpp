@@ -19,6 +19,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iostream>
 #include <thread>
 #include <vector>
@@ -42,10 +43,10 @@ constexpr std::chrono::seconds kToFindOut(2);
 constexpr std::chrono::seconds kToStop(30);
 constexpr size_t kShownLines = 20;
 
-constexpr int kHandedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+constexpr std::initializer_list<int> kHandedOn = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 // A handler reaches nothing but these, one for each signal above.
-std::atomic<bool> has_come[std::size(kHandedOn)];
+std::atomic<bool> has_come[kHandedOn.size()];
 
 void note(int signal) {
   const auto* found = std::find(std::begin(kHandedOn), std::end(kHandedOn), signal);
@@ -118,8 +119,9 @@ std::string told(int status) {
 /// The processes of one attempt.
 class Ranks {
  public:
-  Ranks(const CommandLine& line, const std::string& program, const fs::path& logs)
-      : line_(line), program_(program), logs_(logs) {}
+  /// \param is_restart  logs go on behind those of the attempt that failed
+  Ranks(const CommandLine& line, const std::string& program, const fs::path& logs, bool is_restart)
+      : line_(line), program_(program), logs_(logs), is_restart_(is_restart) {}
 
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -135,9 +137,10 @@ class Ranks {
       if (environment.rank != 0) {
         rank.log = logs_ / fmt::format("rank{}.log", environment.rank);
       }
+      const HoldSignals until_it_can_hear(kHandedOn);
       rank.process = ::fork();
       if (rank.process == 0) {
-        become(environment, rank.log);
+        become(environment, rank.log, until_it_can_hear);
       }
       ranks_.push_back(rank);
       if (rank.process < 0) {
@@ -176,14 +179,17 @@ class Ranks {
     fs::path log;
   };
 
-  [[noreturn]] void become(const LaunchEnvironment& environment, const fs::path& log) const {
+  [[noreturn]] void become(const LaunchEnvironment& environment,
+                           const fs::path& log,
+                           const HoldSignals& held) const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::setpgid(0, 0);  // a Ctrl-C of the terminal comes through the launcher, once
     for (const auto& [name, value] : variables_of(environment)) {
       ::setenv(name.c_str(), value.c_str(), 1);
     }
     if (!log.empty()) {
-      const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+      const int file = ::open(
+          log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (is_restart_ ? O_APPEND : O_TRUNC), 0644);
       ::dup2(file, STDOUT_FILENO);
       ::dup2(file, STDERR_FILENO);
       ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
@@ -191,6 +197,7 @@ class Ranks {
     for (const int signal : kHandedOn) {
       std::signal(signal, signal == SIGUSR1 ? SIG_IGN : SIG_DFL);
     }
+    held.release();
     std::vector<std::string> words = line_.files;
     const bool is_of_rondo = is_command(words.front());
     if (is_of_rondo) {
@@ -265,10 +272,11 @@ class Ranks {
   }
 
   void hand_on_signals() {
-    for (size_t i = 0; i < std::size(kHandedOn); ++i) {
-      if (has_come[i].exchange(false)) {
-        was_stopped_ = was_stopped_ || kHandedOn[i] != SIGUSR1;
-        send(kHandedOn[i]);
+    size_t i = 0;
+    for (const int signal : kHandedOn) {
+      if (has_come[i++].exchange(false)) {
+        was_stopped_ = was_stopped_ || signal != SIGUSR1;
+        send(signal);
       }
     }
   }
@@ -285,6 +293,7 @@ class Ranks {
   const CommandLine& line_;
   const std::string& program_;
   const fs::path& logs_;
+  bool is_restart_;
   std::vector<Rank> ranks_;
   int code_ = 0;
   Clock::time_point first_failure_ = {};  // when code_ is not 0
@@ -305,7 +314,7 @@ int64_t ranks_of_attempt(const CommandLine& line, int64_t attempt) {
 int run_attempts(const CommandLine& line, const std::string& program, const fs::path& logs) {
   for (int64_t attempt = 0;; ++attempt) {
     const int64_t count = ranks_of_attempt(line, attempt);
-    Ranks ranks(line, program, logs);
+    Ranks ranks(line, program, logs, attempt > 0);
     ranks.start(count);
     const int code = ranks.wait();
     if (code == 0 || ranks.was_stopped() || !ranks.can_try_again() ||
@@ -341,7 +350,7 @@ int launch_ranks(const CommandLine& line, const std::string& program) {
     return 1;
   }
   SignalHandlers handed_on;
-  handed_on.add({SIGINT, SIGTERM, SIGHUP, SIGUSR1}, note);
+  handed_on.add(kHandedOn, note);
   const int code = run_attempts(line, program, logs);
   if (code == 0 && !is_asked_for) {
     fs::remove_all(logs, error);

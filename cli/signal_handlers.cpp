@@ -23,6 +23,19 @@ void SignalHandlers::restore() {
   before_.clear();
 }
 
+HoldSignals::HoldSignals(std::initializer_list<int> signals) {
+  sigset_t held;
+  sigemptyset(&held);
+  for (const int signal : signals) {
+    sigaddset(&held, signal);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+}
+
+void HoldSignals::release() const {
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 void survive_failing_output() {
   for (const int signal : {SIGPIPE, SIGXFSZ}) {
     std::signal(signal, [](int) {});

@@ -26,6 +26,23 @@ class SignalHandlers {
   std::vector<std::pair<int, struct sigaction>> before_;
 };
 
+/// Keeps signals waiting while it lives, such as from before a fork until there is a child to give
+/// them to.
+class HoldSignals {
+ public:
+  explicit HoldSignals(std::initializer_list<int> signals);
+  HoldSignals(const HoldSignals&) = delete;
+  HoldSignals& operator=(const HoldSignals&) = delete;
+
+  ~HoldSignals() { release(); }
+
+  /// Lets them come, now; also in a child that was forked meanwhile.
+  void release() const;
+
+ private:
+  sigset_t before_ = {};
+};
+
 /// Lets output fail where nobody takes it: a write to a closed pipe, or beyond a limit of file
 /// sizes, returns an error and does not end the process. Programs that this one starts are not
 /// affected, as they would be by an ignored signal.

@@ -33,31 +33,8 @@ void hand_on(int signal) {
   }
 }
 
-/// Keeps the signals that are handed on waiting.
-class HoldSignals {
- public:
-  HoldSignals() {
-    sigset_t held;
-    sigemptyset(&held);
-    for (const int signal : kHandedOn) {
-      sigaddset(&held, signal);
-    }
-    ::pthread_sigmask(SIG_BLOCK, &held, &before_);
-  }
-
-  HoldSignals(const HoldSignals&) = delete;
-  HoldSignals& operator=(const HoldSignals&) = delete;
-
-  ~HoldSignals() { release(); }
-
-  void release() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_ = {};
-};
-
 ChildEnd attempt(const std::function<int()>& work, SignalHandlers& handed_on) {
-  const HoldSignals until_there_is_a_child;
+  const HoldSignals until_there_is_a_child(kHandedOn);
   ChildProcess child([&] {
     ::setpgid(0, 0);  // a Ctrl-C of the terminal comes through the supervisor, once
     handed_on.restore();

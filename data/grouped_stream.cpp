@@ -19,11 +19,6 @@ int64_t begin_of_part(int64_t samples, int64_t rank, int64_t ranks) {
   return samples / ranks * rank + std::min(rank, samples % ranks);
 }
 
-int64_t tokens_in(const Batch& batch) {
-  const at::Tensor* const tokens = batch.find("tokens");
-  return tokens != nullptr ? tokens->numel() : 0;
-}
-
 int64_t trailing_ones(int64_t number) {
   int64_t ones = 0;
   for (; number % 2 == 1; number /= 2) {
@@ -45,6 +40,11 @@ std::vector<std::optional<double>> shares_of(const std::vector<int64_t>& weights
 }
 
 }  // namespace
+
+int64_t tokens_in(const Batch& batch) {
+  const at::Tensor* const tokens = batch.find("tokens");
+  return tokens != nullptr ? tokens->numel() : 0;
+}
 
 GroupedStream::GroupedStream(const DataLoader& loader,
                              const GroupOptions& options,

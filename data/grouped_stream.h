@@ -35,6 +35,9 @@ struct GroupedBatch {
   int64_t batches_elsewhere = 0;  ///< of the group, in other processes: known to its last batch
 };
 
+/// Elements of "tokens"; 0 without such a tensor.
+int64_t tokens_in(const Batch& batch);
+
 /// How batches make groups.
 struct GroupOptions {
   int64_t batches = 1;                      ///< of the loader, in one update, >= 1

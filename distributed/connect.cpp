@@ -1,10 +1,8 @@
 #include "distributed/connect.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdlib>
-#include <vector>
 
 #include "core/error.h"
 #include "distributed/internal/key_store.h"
@@ -32,30 +30,30 @@ KeyStore next_store(const LaunchEnvironment& environment, const DistributedOptio
 
 }  // namespace
 
-void require_divides(int world_size, const DistributedOptions& options) {
-  const int64_t parts = options.virtual_ranks.value_or(world_size);
-  const bool is_power_of_two = (world_size & (world_size - 1)) == 0;
-  if (is_power_of_two && parts % world_size == 0) {
-    return;
+std::string problem_of_ranks(int64_t ranks, std::optional<int64_t> virtual_ranks) {
+  const bool is_power_of_two = (ranks & (ranks - 1)) == 0;
+  if (is_power_of_two && virtual_ranks.value_or(ranks) % ranks == 0) {
+    return "";
   }
-  std::vector<int64_t> fitting;
-  const int64_t most = options.virtual_ranks.value_or(2 * static_cast<int64_t>(world_size));
-  for (int64_t ranks = 1; ranks <= most; ranks *= 2) {
-    fitting.push_back(ranks);
+  const int64_t most = virtual_ranks.value_or(2 * ranks);
+  std::string fitting = "1";
+  for (int64_t fits = 2; fits <= most; fits *= 2) {
+    fitting += fmt::format("{}{}", 2 * fits > most ? " or " : ", ", fits);
   }
-  throw UsageError(
-      fmt::format("{} ranks cannot share {} evenly: start {} of them",
-                  world_size,
-                  options.virtual_ranks
-                      ? fmt::format("the {} virtual ranks of distributed.virtual_ranks", parts)
-                      : "an update",
-                  fmt::join(fitting, ", ")));
+  return fmt::format(
+      "{} ranks cannot share {} evenly: start {} of them",
+      ranks,
+      virtual_ranks ? fmt::format("the {} virtual ranks of the run", *virtual_ranks) : "an update",
+      fitting);
 }
 
 std::shared_ptr<Communicator> connect_ranks(const LaunchEnvironment& environment,
                                             const DistributedOptions& options,
                                             const TextLog& log) {
-  require_divides(environment.world_size, options);
+  if (const std::string problem = problem_of_ranks(environment.world_size, options.virtual_ranks);
+      !problem.empty()) {
+    throw UsageError(problem);
+  }
   if (environment.world_size == 1) {
     return std::make_shared<SingleProcess>();
   }

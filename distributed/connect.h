@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/log.h"
 #include "distributed/communicator.h"
@@ -24,8 +26,8 @@ std::shared_ptr<Communicator> connect_ranks(const LaunchEnvironment& environment
                                             const DistributedOptions& options,
                                             const TextLog& log);
 
-/// \throws UsageError  when the ranks cannot share out the virtual ranks evenly, naming the numbers
-///                     that would do
-void require_divides(int world_size, const DistributedOptions& options);
+/// Why so many ranks cannot share out an update evenly, and how many could; "" when they can.
+/// \param virtual_ranks  parts of the update; absent: as many as ranks
+std::string problem_of_ranks(int64_t ranks, std::optional<int64_t> virtual_ranks);
 
 }  // namespace rondo

@@ -249,19 +249,20 @@ void RecordLogger::log_media(const Media& media, int64_t update) {
   const std::string name = member("name", media.name);
   if (const auto* histogram = std::get_if<Histogram>(&media.value)) {
     const std::string json = json_of(*histogram);
-    write("histogram", update, name + file_or("{" + json + "}", ".json", "," + json));
+    write(
+        "histogram", update, name + file_or("{" + json + "}", ".json", [&] { return "," + json; }));
   } else if (const auto* picture = std::get_if<Picture>(&media.value)) {
     const std::string png = png_of(*picture);
     write("image",
           update,
           name + fmt::format(",\"height\":{},\"width\":{}", picture->height, picture->width) +
-              file_or(png, ".png", member("data", base64(png))));
+              file_or(png, ".png", [&] { return member("data", base64(png)); }));
   } else if (const auto* table = std::get_if<TextTable>(&media.value)) {
     const std::string json = json_of(*table);
-    write("table", update, name + file_or("{" + json + "}", ".json", "," + json));
+    write("table", update, name + file_or("{" + json + "}", ".json", [&] { return "," + json; }));
   } else {
     const auto& text = std::get<std::string>(media.value);
-    write("text", update, name + file_or(text, ".txt", member("text", text)));
+    write("text", update, name + file_or(text, ".txt", [&] { return member("text", text); }));
   }
 }
 
@@ -269,10 +270,10 @@ void RecordLogger::log_media(const Media& media, int64_t update) {
 /// are few.
 std::string RecordLogger::file_or(const std::string& bytes,
                                   const char* suffix,
-                                  const std::string& line) const {
+                                  const std::function<std::string()>& line) const {
   constexpr size_t kMostInLine = 4096;
   if (bytes.size() <= kMostInLine) {
-    return line;
+    return line();
   }
   const std::string name = "media/" + content_name(bytes) + suffix;
   const fs::path path = trainer_->options().model_dir / name;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 
@@ -43,7 +44,9 @@ class RecordLogger final : public FilteredLogger, public HearsAlerts {
   void end_session(const char* status, const std::string& reason);
   void write(const char* kind, int64_t update, const std::string& members);
   void tell_direction(const std::string& metric, int64_t update);
-  std::string file_or(const std::string& bytes, const char* suffix, const std::string& line) const;
+  std::string file_or(const std::string& bytes,
+                      const char* suffix,
+                      const std::function<std::string()>& line) const;
   void lock();
   void write_summary();
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "backends/scoped.h"
 #include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/dataloader_callback.h"
 #include "callbacks/core/precision_callback.h"
@@ -199,7 +200,8 @@ bool TrainStage::end_batch(const Outputs& outputs) {
   }
   Batch batch = std::move(*batch_);
   batch_.reset();
-  state.batch = &batch;
+  state.batch = nullptr;
+  const Scoped<Batch*> batch_scope(state.batch, &batch);
   counts_.seconds = ranks != nullptr ? ranks->agreed_seconds(trainer_, seconds_) : seconds_;
   state.timestamp = advanced(state.timestamp);
   const bool is_over =
@@ -211,7 +213,6 @@ bool TrainStage::end_batch(const Outputs& outputs) {
     trainer_.call(hooks::on_epoch_end, *state.model, loader_, state.timestamp.epoch - 1);
   }
   executor_->finish();
-  state.batch = nullptr;
   ++batch_idx_;
   return !is_over && !(state.phase.is_last && trainer_.stops_now());
 }

@@ -6,11 +6,13 @@
 #include <exception>
 
 #include "backends/generator_state.h"
+#include "backends/scoped.h"
 #include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/dataloader_callback.h"
 #include "callbacks/core/evaluator.h"
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
+#include "data/grouped_stream.h"
 #include "loops/failed_batch.h"
 #include "loops/train_step.h"
 #include "loops/validate_all.h"
@@ -97,14 +99,12 @@ bool ValidateStage::advance() {
     return false;
   }
   State& state = trainer_.state();
-  state.batch = &*batch;
+  const Scoped<Batch*> batch_scope(state.batch, &*batch);
   fire_.batch_start(*state.model, *batch, batch_idx_);
   const Outputs& outputs = run_named_step(*batch);
-  const at::Tensor* tokens = batch->find("tokens");
-  state.pass.advance_batch({batch->size(), tokens != nullptr ? tokens->numel() : 0, 0.0, true});
+  state.pass.advance_batch({batch->size(), tokens_in(*batch), 0.0, true});
   fire_.batch_end(*state.model, outputs, *batch, batch_idx_);
   executor_->finish();
-  state.batch = nullptr;
   ++batch_idx_;
   is_whole_ = executor_->is_final_iteration();
   return !is_whole_;

@@ -5,18 +5,12 @@
 
 #include "checkpoint/state_layout.h"
 #include "core/error.h"
+#include "models/model_state.h"
 
 namespace rondo::pymarlin {
 
 StateDict ModuleInterface::get_state() const {
-  StateDict state;
-  for (const auto& item : named_parameters()) {
-    state.set(item.key(), item.value().detach());
-  }
-  for (const auto& item : named_buffers()) {
-    state.set(item.key(), item.value().detach());
-  }
-  return state;
+  return model_state(*this);
 }
 
 void ModuleInterface::update_state(const StateDict& state) {

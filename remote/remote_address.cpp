@@ -130,6 +130,7 @@ RemoteAddress parse_remote_address(std::string_view text) {
 }
 
 AddressAndName split_address(std::string_view text) {
+  parse_remote_address(text);  // refuses secrets, which would be in messages otherwise
   const size_t mark = text.find(kMark);
   const size_t query = text.find('?');
   const size_t slash = text.rfind('/', query);

@@ -23,6 +23,7 @@
 #include "core/version.h"
 #include "loops/validate_all.h"
 #include "loops/validate_stage.h"
+#include "models/model_state.h"
 #include "tracing/interpreter/script_file.h"
 #include "tracing/passes/passes.h"
 #include "tracing/traced_backend.h"
@@ -281,14 +282,7 @@ void export_model(Trainer& trainer,
   const auto files = real_file_system();
   files->create_directories(fs::absolute(file).parent_path());
   if (options.format == "safetensors") {
-    StateDict weights;
-    for (const auto& item : trainer.state().model->module().named_parameters()) {
-      weights.set(item.key(), item.value().detach());
-    }
-    for (const auto& item : trainer.state().model->module().named_buffers()) {
-      weights.set(item.key(), item.value().detach());
-    }
-    write_safetensors(*files, file, weights);
+    write_safetensors(*files, file, model_state(trainer.state().model->module()));
     return;
   }
   StepProgram program = record_forward(trainer, data, options);

@@ -44,9 +44,6 @@ bool is_named(const CallbackMap::Entry& entry, const std::vector<std::string>& n
 }
 
 Metrics without(const Metrics& values, const LogFilter& filter) {
-  if (filter.exclude.empty()) {
-    return values;
-  }
   Metrics kept;
   for (const Metrics::Item& item : values.items()) {
     if (filter.takes(item.first)) {
@@ -170,9 +167,10 @@ void MetricLog::give_to_loggers(const Metrics& host_values,
     if (logger == nullptr) {
       continue;
     }
-    if (is_named(entry, names)) {
+    const bool is_unasked = names.empty() && gets_unasked(entry, *logger);
+    if (is_named(entry, names) || (is_unasked && logger->filter().exclude.empty())) {
       call_logger(entry, [&] { logger->log(host_values, step); });
-    } else if (names.empty() && gets_unasked(entry, *logger)) {
+    } else if (is_unasked) {
       const Metrics kept = without(host_values, logger->filter());
       call_logger(entry, [&] { kept.empty() ? void() : logger->log(kept, step); });
     }

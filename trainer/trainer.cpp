@@ -146,7 +146,9 @@ FitResult Trainer::fit(const DataLoader& train, const Loaders& val, const LoadFr
       return run.result();
     } catch (const NonFiniteLossError&) {
       auto* const decides = callback<DecidesOnNan>();
-      if (decides == nullptr || !decides->rolls_back(*this)) {
+      // Ranks have given each other up by now.
+      const bool has_peers = state_.communicator->world_size() > 1;
+      if (has_peers || decides == nullptr || !decides->rolls_back(*this)) {
         throw;
       }
       start = LoadFrom(*state_.last_checkpoint);

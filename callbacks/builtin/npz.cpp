@@ -84,6 +84,9 @@ std::string facts_of(const std::string& name, const std::string& bytes) {
 }  // namespace
 
 std::string npz_of(const NamedTensors& tensors) {
+  if (tensors.size() >= 0xffff) {
+    throw NotSupportedError("an .npz file holds fewer than 65,535 arrays: keep fewer tensors");
+  }
   std::string archive;
   std::string directory;
   for (const NamedTensor& tensor : tensors) {

@@ -147,6 +147,9 @@ DumpActivations::DumpActivations(const Options& options)
 }
 
 void DumpActivations::hear(Trainer& trainer, const NamedTensors& tensors) {
+  if (is_written_) {
+    return;
+  }
   std::vector<std::string> names;
   std::vector<at::Tensor> values;
   for (const NamedTensor& tensor : tensors) {

@@ -326,8 +326,9 @@ void AlgorithmsCallback::run_validation(Trainer& trainer, std::optional<int64_t>
 }
 
 void AlgorithmsCallback::on_enter_validate(Trainer&, Cleanup& cleanup, const DataLoader&, Loop&) {
-  cleanup.push([this, before = std::exchange(pass_, Pass::Other)](const std::exception_ptr&) {
+  cleanup.push([this, before = std::exchange(pass_, Pass::Other)](const std::exception_ptr& error) {
     pass_ = before;
+    is_standalone_ = is_standalone_ && error == nullptr;  // what fails has no end
   });
 }
 

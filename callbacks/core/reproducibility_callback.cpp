@@ -13,6 +13,7 @@
 #include "backends/generator_state.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
+#include "distributed/connect.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -57,7 +58,7 @@ std::string problem_with(int64_t saved, const Trainer& trainer) {
         *given,
         saved);
   }
-  return problem_of_processes(saved, trainer.state().communicator->world_size());
+  return problem_of_ranks(trainer.state().communicator->world_size(), saved);
 }
 
 std::string bytes_of(const at::Tensor& tensor) {

@@ -14,6 +14,7 @@
 #include "callbacks/core/reproducibility_callback.h"
 #include "core/error.h"
 #include "core/flat_memory.h"
+#include "distributed/connect.h"
 #include "models/model_state.h"
 #include "trainer/trainer.h"
 
@@ -148,27 +149,12 @@ VirtualRanks::VirtualRanks(Communicator& communicator, int64_t count)
   set_count(count);
 }
 
-std::string problem_of_processes(int64_t virtual_ranks, int64_t processes) {
-  if (virtual_ranks % processes == 0) {
-    return "";
-  }
-  std::string fitting = "1";
-  for (int64_t fits = 2; fits <= virtual_ranks; fits *= 2) {
-    fitting += fmt::format("{}{}", 2 * fits > virtual_ranks ? " or " : ", ", fits);
-  }
-  return fmt::format(
-      "the run has {} virtual ranks, which {} processes cannot share evenly: start {} of them",
-      virtual_ranks,
-      processes,
-      fitting);
-}
-
 void VirtualRanks::set_count(int64_t count) {
   if (count < 1 || (count & (count - 1)) != 0) {
     throw UsageError(
         fmt::format("distributed.virtual_ranks: expected a power of two, got {}", count));
   }
-  if (const std::string problem = problem_of_processes(count, communicator_.world_size());
+  if (const std::string problem = problem_of_ranks(communicator_.world_size(), count);
       !problem.empty()) {
     throw UsageError(problem);
   }
@@ -328,7 +314,8 @@ void VirtualRanks::all_reduce(const std::vector<at::Tensor>& values) {
     at = 0;
     for (const at::Tensor& value : values) {
       if (value.scalar_type() == dtype) {
-        at::Tensor plain = value.contiguous();
+        at::Tensor plain =
+            value.is_contiguous() ? value : at::empty(value.sizes(), value.options());
         std::memcpy(plain.data_ptr(), bytes + at, plain.nbytes());
         at += plain.nbytes();
         if (!plain.is_same(value)) {

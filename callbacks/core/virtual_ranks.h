@@ -19,10 +19,6 @@ namespace rondo {
 class Optimizer;
 class Trainer;
 
-/// Why so many processes cannot share the virtual ranks of a run, and how many could; "" when they
-/// can.
-std::string problem_of_processes(int64_t virtual_ranks, int64_t processes);
-
 /// Tensors of which each virtual rank has its own: all start from the same values, and at the end
 /// of an update the changes of all are added.
 class RankedState {

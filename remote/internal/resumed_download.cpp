@@ -64,12 +64,16 @@ void assemble(WritableFile& out,
               const GetRange& get) {
   Assembly assembly(out, !hash_header.empty());
   HttpResponse last;
-  with_retries(retry, [&] {
-    assembly.begin();
-    last = get(assembly.rest(), [&](const HttpResponse& head, std::string_view bytes) {
-      assembly.take(head, bytes);
+  try {
+    with_retries(retry, [&] {
+      assembly.begin();
+      last = get(assembly.rest(), [&](const HttpResponse& head, std::string_view bytes) {
+        assembly.take(head, bytes);
+      });
     });
-  });
+  } catch (const RemoteError& error) {
+    throw RemoteError(error.what(), false);  // tried often enough: a new file would not help
+  }
   if (last.status == kNotFound) {
     throw NotThere();
   }

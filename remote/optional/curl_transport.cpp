@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 
+#include "core/no_sigpipe.h"
 #include "remote/remote_error.h"
 #include "remote/transport.h"
 
@@ -119,6 +120,11 @@ class CurlTransport final : public HttpTransport {
     }
   }
 
+  ~CurlTransport() override {
+    const NoSigpipe no_signal;  // a goodbye to a connection that is closed
+    curl_.reset();
+  }
+
   HttpResponse send(const HttpRequest& request, const BodySink& sink) override {
     Exchange exchange{request, sink, policy_};
     curl_easy_reset(curl_.get());  // keeps the connections
@@ -126,7 +132,10 @@ class CurlTransport final : public HttpTransport {
     set_up(exchange, headers.get());
     std::string why(CURL_ERROR_SIZE, '\0');
     curl_easy_setopt(curl_.get(), CURLOPT_ERRORBUFFER, why.data());
-    const CURLcode code = curl_easy_perform(curl_.get());
+    const CURLcode code = [&] {
+      const NoSigpipe no_signal;  // CURLOPT_NOSIGNAL leaves it to the program
+      return curl_easy_perform(curl_.get());
+    }();
     curl_easy_setopt(curl_.get(), CURLOPT_ERRORBUFFER, nullptr);
     if (exchange.error) {
       std::rethrow_exception(exchange.error);

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "data/tensor_dataset.h"
+#include "distributed/connect.h"
 #include "distributed/single_process.h"
 #include "forked_ranks.h"
 #include "metrics/accuracy.h"
@@ -308,8 +309,8 @@ TEST_CASE("C44: the seed of a virtual rank follows from that of the run and its 
 TEST_CASE("the processes must share the virtual ranks evenly") {
   SingleProcess one;
   CHECK_THROWS_AS(VirtualRanks(one, 3), UsageError);
-  CHECK(problem_of_processes(4, 2) == "");
-  const std::string problem = problem_of_processes(4, 8);
+  CHECK(problem_of_ranks(2, 4) == "");
+  const std::string problem = problem_of_ranks(8, 4);
   CHECK(problem.find("4 virtual ranks") != std::string::npos);
   CHECK(problem.find("1, 2 or 4") != std::string::npos);
 }

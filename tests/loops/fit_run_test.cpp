@@ -50,6 +50,32 @@ std::vector<int64_t> updates_of(const Entries& entries, const std::string& name)
 
 using Updates = std::vector<int64_t>;
 
+/// Fails behind the first batch, and looks at the State's batch while the stage ends.
+class FailsBehindBatch final : public Callback {
+ public:
+  struct Options {
+    std::vector<const Batch*>* batches = nullptr;
+  };
+
+  explicit FailsBehindBatch(const Options& options) : options_(options) {}
+
+  void on_enter_train(
+      Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&, int64_t) override {
+    cleanup.push([this, &trainer](const std::exception_ptr&) {
+      options_.batches->push_back(trainer.state().batch);
+    });
+  }
+
+  void on_train_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t) override {
+    CHECK(trainer.state().batch == &batch);
+    throw UsageError("enough");
+  }
+
+ private:
+  Options options_;
+};
+
 /// Ten samples, drawn from the global generator when it is built.
 class Drawn final : public Dataset {
  public:
@@ -448,6 +474,17 @@ TEST_CASE("T39: loggers are flushed on leaving fit, train and validate, also aft
   CHECK(flushes == 2);
   trainer.validate(tiny_loader("val"));
   CHECK(flushes == 3);
+}
+
+TEST_CASE("the State has a batch only while there is one, also when a hook fails behind it") {
+  const TempDir dir;
+  std::vector<const Batch*> batches;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<FailsBehindBatch>({&batches})};
+  Trainer trainer(options, quiet_log());
+  CHECK_THROWS(trainer.fit(tiny_loader()));
+  REQUIRE(batches.size() == 1);
+  CHECK(batches[0] == nullptr);
 }
 
 TEST_CASE("two Trainers in one process do not touch each other's numbers") {

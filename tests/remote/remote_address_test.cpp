@@ -65,6 +65,8 @@ TEST_CASE("an address with a secret in it is refused without showing it") {
   const std::string of_signed = refusal_of("https://host/x?a=b&X-Amz-Signature=abcdef");
   CHECK(holds(of_signed, "signed"));
   CHECK_FALSE(holds(of_signed, "abcdef"));
+  // That of a file to load is split first, and its name would be in every message.
+  CHECK_THROWS_AS(split_address("https://host/x.pt?X-Amz-Signature=abcdef"), UsageError);
 }
 
 TEST_CASE("an address is split behind its last slash") {
