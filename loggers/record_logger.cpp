@@ -143,15 +143,21 @@ void RecordLogger::lock() {
   }
 }
 
+// The session goes on to the end of the fit's scope: the last checkpoint is saved after
+// `on_fit_end` of loggers.
+void RecordLogger::on_enter_fit(
+    Trainer&, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
+  cleanup.push([this](const std::exception_ptr& error) {
+    end_session(error ? "failed" : status_, error ? describe(error) : stop_reason_);
+  });
+}
+
 void RecordLogger::on_fit_end(Trainer& trainer, Loop&) {
   const State& state = trainer.state();
   const bool is_over = state.plan == nullptr || state.plan->is_over(state.timestamp);
   const char* const reason = trainer.stop_reason();
-  end_session(is_over ? "done" : "stopped", is_over || reason == nullptr ? "" : reason);
-}
-
-void RecordLogger::on_fit_exception(Trainer&, std::exception_ptr error) {
-  end_session("failed", describe(error));
+  status_ = is_over ? "done" : "stopped";
+  stop_reason_ = is_over || reason == nullptr ? "" : reason;
 }
 
 void RecordLogger::end_session(const char* status, const std::string& reason) {

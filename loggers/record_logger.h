@@ -26,9 +26,9 @@ class RecordLogger final : public FilteredLogger, public HearsAlerts {
   /// \throws IoError  when the file cannot be written
   void pre_setup(Trainer& trainer) override;
   void go_back(const LogPosition& position) override;
+  void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
   void on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) override;
   void on_fit_end(Trainer&, Loop&) override;
-  void on_fit_exception(Trainer&, std::exception_ptr error) override;
   void on_after_save_checkpoint(Trainer&, const std::filesystem::path& path) override;
   void on_validate_end(Trainer& trainer, Model&, Loop&) override;
   void on_alert(Trainer& trainer, const AlertMessage& alert) override;
@@ -53,7 +53,9 @@ class RecordLogger final : public FilteredLogger, public HearsAlerts {
   Trainer* trainer_ = nullptr;
   TextFile file_;
   detail::FileDescriptor lock_{-1};
-  bool is_open_ = false;  // a session goes on
+  bool is_open_ = false;            // a session goes on
+  const char* status_ = "stopped";  // as the fit ended
+  std::string stop_reason_;
   double flushed_ = 0.0;
   std::set<std::string> told_;  // metrics whose direction was looked for in this session
 };

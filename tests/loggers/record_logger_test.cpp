@@ -163,6 +163,19 @@ TEST_CASE("a run that is stopped says by whom, and while it goes on it is runnin
   CHECK(run.reason == "a test");
 }
 
+TEST_CASE("a save at the very end of a fit is recorded") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  ProbeCallback::Options probe;
+  probe.validate_start = [](Trainer& trainer) { trainer.request_stop("a test"); };
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  fit(options);
+  const RunRecord run = read_record(dir / "run");
+  CHECK(run.status == RunStatus::Stopped);
+  REQUIRE(run.saves.size() == 1);
+  CHECK(run.saves[0].step == 3);
+}
+
 TEST_CASE("a further fit of one Trainer is a session, a validation alone is none") {
   const TempDir dir;
   TrainerOptions options = run_options(dir / "run");
