@@ -8,6 +8,7 @@
 
 #include "backends/scoped.h"
 #include "tracing/program/guards.h"
+#include "tracing/recording/conjugates.h"
 #include "tracing/recording/dispatcher.h"
 #include "tracing/recording/guard_rules.h"
 #include "tracing/recording/objection.h"
@@ -246,6 +247,9 @@ SlotId Recorder::read_tensor(RecordedCall& call, size_t index, const at::Tensor&
     return slot;
   }
   const bool is_written = call.effects.writes[index] || call.effects.is_opaque;
+  if (call.effects.writes[index]) {
+    object_to_write_of_conjugate(tensor);
+  }
   if (is_written) {
     call.writes.push_back(slot);
   }

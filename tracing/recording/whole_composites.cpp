@@ -5,13 +5,12 @@
 #include <torch/library.h>
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/_conj.h>
-#include <ATen/ops/conj_physical.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/one_hot.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "tracing/operators/define_operator.h"
+#include "tracing/recording/conjugates.h"
 
 namespace rondo {
 
@@ -43,15 +42,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> cumulative_batch_norm(
   const double momentum = 1.0 / batches.item<double>();
   return at::native_batch_norm(
       input, weight, bias, running_mean, running_var, training, momentum, eps);
-}
-
-// A conjugate is a view with a flag, which a slot does not have. Of the step itself it becomes a
-// tensor of its own, as it does in LibTorch as soon as an operator reads it; kernels keep theirs.
-at::Tensor take_over_conj(const at::Tensor& x) {
-  const bool is_in_kernel =
-      c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::Fake);
-  const c10::impl::ExcludeDispatchKeyGuard as_written(kWholeComposites);
-  return is_in_kernel ? at::_conj(x) : at::conj_physical(x);
 }
 
 }  // namespace
@@ -98,7 +88,8 @@ void take_composites_over() {
   static torch::Library composites(
       torch::Library::IMPL, "aten", kWholeComposites, __FILE__, __LINE__);
   composites.impl("one_hot", &take_over_one_hot);
-  composites.impl("_conj", &take_over_conj);
+  composites.impl("_conj", &conj_as_tensor);
+  composites.impl("imag", &imag_as_tensor);
 }
 
 }  // namespace rondo

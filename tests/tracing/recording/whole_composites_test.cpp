@@ -72,6 +72,28 @@ TEST_CASE(
         }) == "");
 }
 
+TEST_CASE("the imaginary part of a conjugate has the layout that its readers get") {
+  CHECK(traced_against_eager([] {
+          return descent([](const auto& x, const auto& label, const auto& w, const auto& b) {
+            const at::Tensor logits = torch::addmm(b, x, w);
+            const at::Tensor number = torch::complex(logits, logits.flip(0));
+            return torch::imag(number.conj()).sum() + torch::imag(number.conj().t()).sum() +
+                   plain_loss(x, label, w, b);
+          });
+        }) == "");
+}
+
+TEST_CASE("a write into a conjugate is refused: it would miss what was conjugated") {
+  const std::string message = capture_error([] {
+    return descent([](const auto& x, const auto& label, const auto& w, const auto& b) {
+      const at::Tensor number = torch::complex(x, x.flip(0));
+      number.conj().mul_(2.0);
+      return plain_loss(torch::real(number), label, w, b);
+    });
+  });
+  CHECK(message.find("wrote into a conjugate") != std::string::npos);
+}
+
 TEST_CASE("a batch norm without a momentum averages over all batches in replays too") {
   const auto training = [] {
     const auto options = [](int64_t features) {
