@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/signal_handlers.h"
 #include "core/no_sigpipe.h"
 
 namespace rondo {
@@ -77,6 +78,7 @@ void FullScreen::start_guard() {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return;
   }
+  const HoldSignals until_it_ignores_them({SIGHUP, SIGINT, SIGTERM, SIGQUIT});
   guard_process_ = ::fork();
   if (guard_process_ == 0) {
     ::close(ends[1]);
@@ -84,6 +86,7 @@ void FullScreen::start_guard() {
     for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGTTOU, SIGPIPE}) {
       std::signal(signal, SIG_IGN);
     }
+    until_it_ignores_them.release();
     char is_well = 0;
     while (::read(ends[0], &is_well, 1) < 0 && errno == EINTR) {
     }

@@ -21,6 +21,7 @@
 
 #include "cli/full_screen.h"
 #include "cli/record_commands.h"
+#include "cli/signal_handlers.h"
 #include "core/error.h"
 #include "core/file_descriptor.h"
 #include "record/config_keys.h"
@@ -200,7 +201,10 @@ fs::path make_log() {
 }
 
 /// Starts the program with the arguments but `--ui`; what it prints goes to the file.
-pid_t start(const std::string& program, char** arguments, const fs::path& log) {
+pid_t start(const std::string& program,
+            char** arguments,
+            const fs::path& log,
+            const HoldSignals& held) {
   std::vector<char*> kept;
   for (; *arguments != nullptr; ++arguments) {
     if (std::strcmp(*arguments, "--ui") != 0) {
@@ -215,6 +219,7 @@ pid_t start(const std::string& program, char** arguments, const fs::path& log) {
     ::dup2(in, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
+    held.release();
     ::execv(program.c_str(), kept.data());
     ::_exit(127);
   }
@@ -238,13 +243,18 @@ int exit_code_of(int status) {
 int watch_fit(const CommandLine& line, const std::string& program, char** arguments) {
   require_terminal("--ui");
   const fs::path log = make_log();
-  const pid_t child = start(program, arguments, log);
+  const HoldSignals until_it_is_known({SIGTERM});
+  const pid_t child = start(program, arguments, log, until_it_is_known);
   started = child;
   std::signal(SIGTERM, pass_on);
+  until_it_is_known.release();
   int status = 0;
   bool is_over = false;
   Watcher(directory_of(line), log).watch([&] {
-    is_over = is_over || ::waitpid(child, &status, WNOHANG) == child;
+    if (!is_over && ::waitpid(child, &status, WNOHANG) == child) {
+      is_over = true;
+      std::signal(SIGTERM, SIG_DFL);
+    }
     return is_over;
   });
   if (!is_over) {

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <variant>
 
+#include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/metric_direction.h"
 #include "callbacks/core/run_plan.h"
 #include "core/error.h"
@@ -195,8 +196,8 @@ void RecordLogger::on_after_save_checkpoint(Trainer& trainer, const fs::path& pa
   if (is_open_) {
     const fs::path below = path.lexically_relative(trainer.options().model_dir);
     const bool is_below = !below.empty() && *below.begin() != "..";
-    write(
-        "save", trainer.state().global_step(), member("text", (is_below ? below : path).string()));
+    const int64_t update = trainer.slot<CheckpointCallback>().saved_update();
+    write("save", update, member("text", (is_below ? below : path).string()));
   }
 }
 

@@ -262,8 +262,11 @@ void Trainer::load_state_dict(StateDict state, const std::vector<std::string>& e
 
 bool Trainer::stops_now() {
   const VirtualRanks* const ranks = ranks_of(*this);
-  const bool is_agreed = ranks == nullptr || !ranks->has_peers() || ranks->is_stop_agreed();
-  return (stop_reason() != nullptr && is_agreed) || step_slots_.early_exit->should_exit();
+  const bool has_peers_in_fit = state_.plan != nullptr && ranks != nullptr && ranks->has_peers();
+  if (has_peers_in_fit) {
+    return (stop_reason() != nullptr && ranks->is_stop_agreed()) || ranks->is_exit_agreed();
+  }
+  return stop_reason() != nullptr || step_slots_.early_exit->should_exit();
 }
 
 void Trainer::defer(std::vector<at::Tensor> tensors, HostFunction function, Time every) {

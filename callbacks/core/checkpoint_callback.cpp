@@ -83,6 +83,15 @@ bool is_agreed(const Trainer& trainer, bool own) {
   return !trainer.state().communicator->all_gather(own ? "1" : "").front().empty();
 }
 
+/// The first process alone knows what it wrote; a further fit of all begins with it.
+void agree_on_newest(Trainer& trainer) {
+  State& state = trainer.state();
+  const std::string own = state.last_checkpoint.value_or("").string();
+  if (const std::string newest = state.communicator->all_gather(own).front(); !newest.empty()) {
+    state.last_checkpoint = newest;
+  }
+}
+
 }  // namespace
 
 void CheckpointCallback::check(const CheckpointOptions& options) {
@@ -237,6 +246,11 @@ void CheckpointCallback::on_train_batch_end(
 
 void CheckpointCallback::on_fit_end(Trainer& trainer, Loop&) {
   settle(trainer, /*waits=*/true);
+  save_at_end(trainer);
+  agree_on_newest(trainer);
+}
+
+void CheckpointCallback::save_at_end(Trainer& trainer) {
   const int64_t update = trainer.state().timestamp.update;
   const bool is_stopped = trainer.stops_now();
   if (is_agreed(trainer, saved_update_.value_or(0) == update)) {

@@ -106,6 +106,7 @@ class CheckpointCallback : public CoreCallback {
   bool saves_when_stopped() const { return saves_in_between() || options_.save_final_checkpoint; }
 
   void save_in_run(Trainer& trainer);
+  void save_at_end(Trainer& trainer);
   void settle(Trainer& trainer, bool waits);
   void finish_save(Trainer& trainer, const std::filesystem::path& path, double seconds);
   void fail_save(Trainer& trainer, const std::exception_ptr& error);

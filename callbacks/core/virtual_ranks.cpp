@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "callbacks/core/early_exit_callback.h"
 #include "callbacks/core/reproducibility_callback.h"
 #include "core/error.h"
 #include "core/flat_memory.h"
@@ -184,6 +185,7 @@ void VirtualRanks::begin_batch(Trainer& trainer, const GroupedBatch& batch) {
   auto* const asked = asked_.data_ptr<double>();
   std::fill(asked, asked + kAsked, 0.0);
   asked[kStop] = trainer.stop_reason() != nullptr ? 1.0 : 0.0;
+  asked[kExit] = trainer.step_slots().early_exit->should_exit() ? 1.0 : 0.0;
   if (end_ && current_ == range().first) {
     asked[kSave] = trainer.take_save_request() ? 1.0 : 0.0;
     asked[kSeconds] = current_ == 0 ? std::exchange(seconds_, 0.0) : 0.0;

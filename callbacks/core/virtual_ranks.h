@@ -90,8 +90,10 @@ class VirtualRanks {
   /// \param own  that this process measured
   double agreed_seconds(Trainer& trainer, double own);
 
-  /// Whether a process was asked to stop, or to save, when the newest update began.
+  /// Whether a process was asked to stop, to end early, or to save, when the newest update began.
   bool is_stop_agreed() const { return has_agreed(kStop); }
+
+  bool is_exit_agreed() const { return has_agreed(kExit); }
 
   bool is_save_agreed() const { return has_agreed(kSave); }
 
@@ -132,7 +134,7 @@ class VirtualRanks {
   NamedTensors captured_state() const;
 
  private:
-  enum Asked { kStop, kSave, kSeconds, kAsked };
+  enum Asked { kStop, kExit, kSave, kSeconds, kAsked };
 
   bool has_agreed(Asked what) const;
   void sum_state(Trainer& trainer, RankedState& state, const at::Tensor& share);

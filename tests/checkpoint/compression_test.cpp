@@ -81,7 +81,7 @@ TEST_CASE("C53: unpacked by the tools that everybody has it is the plain file") 
   const TempDir dir;
   write_checkpoint(files(), dir / "plain.pt", sample_state());
   write_checkpoint(files(), dir / "x.pt.gz", sample_state());
-  REQUIRE(std::system(("gunzip " + (dir / "x.pt.gz").string()).c_str()) == 0);
+  REQUIRE(std::system(("gunzip '" + (dir / "x.pt.gz").string() + "'").c_str()) == 0);
   CHECK(bytes_of(dir / "x.pt") == bytes_of(dir / "plain.pt"));
 }
 

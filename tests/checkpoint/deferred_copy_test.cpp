@@ -5,6 +5,8 @@
 #include <torch/types.h>
 
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -52,13 +54,18 @@ std::vector<at::Tensor> in_one_block(const std::vector<int64_t>& sizes) {
   return tensors;
 }
 
-/// Of this process's memory, what lies in large pages.
-int64_t large_page_kilobytes() {
-  std::ifstream file("/proc/self/smaps_rollup");
-  for (std::string word; file >> word;) {
-    if (word == "AnonHugePages:") {
-      int64_t kilobytes = 0;
-      file >> kilobytes;
+/// Of the mapping that holds this address, what lies in large pages.
+int64_t large_page_kilobytes(const void* address) {
+  std::ifstream file("/proc/self/smaps");
+  bool is_here = false;
+  for (std::string line; std::getline(file, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    int64_t kilobytes = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) {
+      const auto here = reinterpret_cast<uintptr_t>(address);
+      is_here = begin <= here && here < end;
+    } else if (is_here && std::sscanf(line.c_str(), "AnonHugePages: %" SCNd64, &kilobytes) == 1) {
       return kilobytes;
     }
   }
@@ -139,12 +146,13 @@ TEST_CASE("a save leaves large pages as large as they were") {
     tensors[i].fill_(1);
     state.set("t" + std::to_string(i), tensors[i]);
   }
-  const int64_t before = large_page_kilobytes();
+  const auto large_pages = [&] { return large_page_kilobytes(tensors[1].data_ptr()); };
+  const int64_t before = large_pages();
   saved_while(state, [&] { tensors[1].fill_(2); });
   if (before == 0) {
     MESSAGE("skipped: this system gives no large pages");
   }
-  CHECK(large_page_kilobytes() >= before);
+  CHECK(large_pages() >= before);
 }
 
 TEST_CASE("memory that was never touched is saved as the zeros that it is") {

@@ -211,14 +211,16 @@ TEST_CASE("rondo(1) refers to the page of every command; pages name every action
 }
 
 TEST_CASE("man renders a page without a warning") {
-  if (!has_program("man")) {
-    MESSAGE("not installed: man");
+  const TempDir dir;
+  const Words version = run("LC_ALL=C man --version 2>&1", dir);
+  if (!has_program("col") || version.empty() || version.front().rfind("man 2", 0) != 0) {
+    MESSAGE("skipped: no man of man-db, or no col");
     return;
   }
-  const TempDir dir;
   std::ofstream(dir / "page.1") << answer({"man", "checkpoint"});
-  const Words lines =
-      run("MANWIDTH=80 man --warnings=w -l '" + (dir / "page.1").string() + "' 2>&1 | col -b", dir);
+  const Words lines = run(
+      "LC_ALL=C MANWIDTH=80 man --warnings=w -l '" + (dir / "page.1").string() + "' 2>&1 | col -b",
+      dir);
   REQUIRE_FALSE(lines.empty());
   CHECK(contains(lines.front(), "rondo-checkpoint(1)"));
   for (const std::string& line : lines) {

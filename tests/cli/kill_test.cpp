@@ -270,23 +270,28 @@ TEST_CASE("a run that dies is started again from its newest checkpoint, and goes
                    "fit",
                    config(dir).string(),
                    "--max-restarts=2",
-                   "trainer.init.loop.max_steps=400"},
+                   "trainer.init.loop.max_steps=4000"},
                   dir / "out");
   REQUIRE(process.wait_for_output("saved"));
   const std::string children =
       fmt::format("/proc/{0}/task/{0}/children", static_cast<int>(process.pid()));
+  if (!fs::exists(children)) {
+    MESSAGE("skipped: this kernel does not tell of children");
+    return;
+  }
+  REQUIRE_FALSE(content(children).empty());
   const int child = std::stoi(content(children));
   ::kill(child, SIGKILL);
   CHECK(process.wait() == 0);
   const std::string out = content(dir / "out");
   CHECK(out.find("signal 9") != std::string::npos);
-  CHECK(fs::exists(dir / "run/checkpoint_400.pt"));
-  CHECK(content(dir / "run/restarts.log").find("end 400") != std::string::npos);
+  CHECK(fs::exists(dir / "run/checkpoint_4000.pt"));
+  CHECK(content(dir / "run/restarts.log").find("end 4000") != std::string::npos);
   const std::vector<int64_t> logged = steps_of_loss(dir / "run/metrics.jsonl");
   for (size_t i = 0; i < logged.size(); ++i) {
     CHECK(logged[i] == static_cast<int64_t>(i) + 1);
   }
-  CHECK(logged.size() == 400);
+  CHECK(logged.size() == 4000);
 }
 
 TEST_CASE("a run that comes no further is not started again for ever") {

@@ -129,6 +129,7 @@ TEST_CASE("two processes give the bytes of one with two virtual ranks, and rank 
   ::kill(std::stoi(content(dir / "pid1")), SIGKILL);
   CHECK(restarted.wait() == 0);
   INFO(content(dir / "restarted"));
+  CHECK(content(dir / "restarted").find("signal 9") != std::string::npos);
   CHECK(different_bits(two / "checkpoint_60.pt", broken / "checkpoint_60.pt").empty());
 }
 

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -41,14 +42,16 @@ Ends run_ranks(int world_size,
                const TextLog& log) {
   const int port = free_port();
   Ends ends(static_cast<size_t>(world_size));
+  // They go when all have ended: the store goes with rank 0.
+  std::vector<std::optional<KeyStore>> stores(static_cast<size_t>(world_size));
   const auto run = [&](int rank) {
     std::shared_ptr<Communicator> ranks;
     try {
       const LaunchEnvironment environment = rank_of(rank, world_size, port);
-      const KeyStore store(environment, timeout_of(options));
+      const KeyStore& store =
+          stores[static_cast<size_t>(rank)].emplace(environment, timeout_of(options));
       ranks = meet_ranks(environment, options, store, log);
       work(*ranks);
-      ranks->barrier();  // the store goes with rank 0
     } catch (const std::exception& error) {
       ends[static_cast<size_t>(rank)] = error.what();
       if (ranks) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/core/early_exit_callback.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "core/random.h"
@@ -23,6 +24,7 @@
 #include "models/from_module.h"
 #include "optim/adam.h"
 #include "optim/sgd.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -385,6 +387,50 @@ TEST_CASE("all processes stop after the update in which one of them is asked to"
     REQUIRE(end.find("update") != nullptr);
     CHECK(end.at("update").as_int() == 1);
   }
+}
+
+TEST_CASE("all processes end early where one of them finds a reason") {
+  const Run run = matrix()[0];
+  const std::vector<StateDict> ends = on_processes(2, [&](const auto& communicator) {
+    const TempDir dir;
+    TrainerOptions options = options_of(run, 2, dir.path());
+    options.communicator = communicator;
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [&](Trainer& trainer) {
+      if (communicator->rank() == 1 && trainer.state().global_step() == 2) {
+        trainer.step_slots().early_exit->add([] { return true; });
+      }
+    };
+    options.callbacks.push_back(use<ProbeCallback>(probe));
+    Trainer trainer(options, quiet_log());
+    trainer.fit(images(48, 16));
+    return StateDict{{"update", trainer.state().global_step()}};
+  });
+  for (const StateDict& end : ends) {
+    REQUIRE(end.find("update") != nullptr);
+    CHECK(end.at("update").as_int() == 3);
+  }
+}
+
+TEST_CASE("a further fit begins with the checkpoint that the first process wrote") {
+  const Run run = matrix()[0];
+  const std::vector<StateDict> ends = on_processes(2, [&](const auto& communicator) {
+    const TempDir dir;
+    TrainerOptions options = options_of(run, 2, dir.path());
+    options.communicator = communicator;
+    options.loop.max_steps = 2;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(images(48, 16));
+    FitOptions further;
+    further.duration = Time::in(TimeUnit::Update, 2);
+    trainer.fit(further, images(48, 16));
+    return StateDict{{"update", trainer.state().global_step()},
+                     {"checkpoint", trainer.state().last_checkpoint.value_or("").string()}};
+  });
+  REQUIRE(ends[1].find("update") != nullptr);
+  CHECK(ends[1].at("update").as_int() == 4);
+  CHECK_FALSE(ends[1].at("checkpoint").as_string().empty());
+  CHECK(ends[1].at("checkpoint").as_string() == ends[0].at("checkpoint").as_string());
 }
 
 TEST_SUITE_END();

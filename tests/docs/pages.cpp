@@ -40,7 +40,8 @@ std::vector<fs::path> files_of_tree() {
   std::vector<fs::path> found;
   for (auto entry = fs::recursive_directory_iterator(kSource); entry != end(entry); ++entry) {
     const std::string name = entry->path().filename();
-    if (entry->is_directory() && (name.rfind("build", 0) == 0 || name == ".git")) {
+    const auto is_built = [&] { return fs::exists(entry->path() / "CMakeCache.txt"); };
+    if (entry->is_directory() && (name.rfind("build", 0) == 0 || name == ".git" || is_built())) {
       entry.disable_recursion_pending();
     } else if (!entry->is_directory()) {
       found.push_back(entry->path().lexically_relative(kSource));

@@ -176,6 +176,17 @@ TEST_CASE("a save at the very end of a fit is recorded") {
   CHECK(run.saves[0].step == 3);
 }
 
+TEST_CASE("a save in the background is recorded at the update that it holds") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  options.checkpoint.async = true;
+  fit(options);
+  const RunRecord run = read_record(dir / "run");
+  REQUIRE(run.saves.size() == 2);
+  CHECK(run.saves[0].step == 6);
+  CHECK(run.saves[1].step == 12);
+}
+
 TEST_CASE("a further fit of one Trainer is a session, a validation alone is none") {
   const TempDir dir;
   TrainerOptions options = run_options(dir / "run");

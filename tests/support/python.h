@@ -39,7 +39,8 @@ inline bool runs_in_python(const std::string& module,
                            const std::string& script) {
   std::ofstream(dir / "script.py") << script;
   const std::string path = dir.path().string();
-  return std::system((python_with(module) + " " + path + "/script.py " + path).c_str()) == 0;
+  const std::string arguments = " '" + path + "/script.py' '" + path + "'";
+  return std::system((python_with(module) + arguments).c_str()) == 0;
 }
 
 }  // namespace rondo::test
