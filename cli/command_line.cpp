@@ -132,7 +132,10 @@ void add_validate_all(CLI::App& root, CommandLine& line) {
   add_count(
       app, "--every", line.multiple_of, "Only checkpoints of updates that are multiples of this");
   app.add_flag("--force", line.force, "Validate again what validate_all.jsonl has already");
-  app.add_flag("--watch", line.watch, "Continue with checkpoints as they appear, until Ctrl-C");
+  CLI::Option* const watch =
+      app.add_flag("--watch", line.watch, "Continue with checkpoints as they appear, until Ctrl-C");
+  add_count(app, "--jobs", line.jobs, "Processes that evaluate checkpoints at the same time")
+      .excludes(watch);
 }
 
 void add_plan(CLI::App& root, CommandLine& line) {

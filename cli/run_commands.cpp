@@ -1,24 +1,30 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "checkpoint/checkpoint_name.h"
+#include "cli/child_process.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
 #include "cli/signals.h"
 #include "cli/supervisor.h"
 #include "core/error.h"
+#include "core/file_descriptor.h"
 #include "core/json.h"
 #include "core/stopwatch.h"
 #include "distributed/launch_environment.h"
+#include "loops/validate_all.h"
 #include "trainer/auto_options.h"
-
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -233,6 +239,13 @@ PhaseEnd fit_once(const RunConfig& run, bool is_quiet) {
   return {lacks_some ? kSomeSkipped : signals.exit_code(), json_of(result)};
 }
 
+/// Of this process from now on.
+void print_nothing() {
+  const detail::FileDescriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  ::dup2(nowhere.get(), STDOUT_FILENO);
+  ::dup2(nowhere.get(), STDERR_FILENO);
+}
+
 /// The checkpoint that was published last; none when there is none.
 std::optional<std::filesystem::path> last_published(const RunConfig& run) {
   const auto listed = index_of(run).listed();
@@ -279,6 +292,54 @@ PhaseEnd fit_supervised(const CommandLine& line, RunConfig& run, bool is_last) {
   return {supervise(line.max_restarts, attempt, [&] { return newest_update(run); })};
 }
 
+/// The checkpoints that a `validate_all` evaluates.
+Paths checkpoints_of(const RunConfig& run) {
+  const std::optional<std::vector<std::string>>& globs = run.validate_all->checkpoints;
+  const CheckpointName name(run.init.checkpoint.checkpoint_name);
+  return globs ? matching_checkpoints(*globs, name) : index_of(run).listed();
+}
+
+/// Evaluates every `line.jobs`-th checkpoint, beginning with number `job`.
+PhaseEnd validate_share(const CommandLine& line, RunConfig& run, int64_t job) {
+  const Paths all = checkpoints_of(run);
+  std::vector<std::string> own;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (static_cast<int64_t>(i) % line.jobs == job) {
+      own.push_back(all[i].string());
+    }
+  }
+  if (!own.empty()) {
+    Trainer trainer(to_evaluate(line, run.init));
+    const StopOnSignal signals(trainer);
+    trainer.validate_all(
+        run.validate_all->loaders, own, {line.since, line.multiple_of, line.force, false});
+  }
+  return {};
+}
+
+/// Evaluates checkpoints in several processes, which leave their rows in `validate_all.jsonl`. What
+/// they tell is left out: what they leave undone this process does, and tells, itself.
+/// \return whether all of them did their share
+bool validate_in_processes(const CommandLine& line, Registries& registries) {
+  std::vector<std::unique_ptr<ChildProcess>> processes;
+  for (int64_t job = 0; job < line.jobs; ++job) {
+    processes.push_back(std::make_unique<ChildProcess>([&, job] {
+      print_nothing();
+      CommandLine own = line;
+      own.json = false;
+      return run_phases(
+          own, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run, bool) {
+            return validate_share(own, run, job);
+          });
+    }));
+  }
+  bool are_done = true;
+  for (const auto& process : processes) {
+    are_done = process->wait().is_done() && are_done;
+  }
+  return are_done;
+}
+
 /// 3 when some checkpoints had to be left out, 1 when all had to.
 int exit_code_of(const ValidationTable& table) {
   if (table.skipped.empty()) {
@@ -315,13 +376,16 @@ int run_validate(const CommandLine& line, Registries& registries) {
 }
 
 int run_validate_all(const CommandLine& line, Registries& registries) {
+  const bool has_jobs = line.jobs > 1 && !line.dry_run;
+  const bool are_rows_new = has_jobs && validate_in_processes(line, registries);
+  const bool is_forced = line.force && !are_rows_new;
   return run_phases(
       line, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run, bool) {
         const Stopwatch watch;
         Trainer trainer(to_evaluate(line, run.init));
         const StopOnSignal signals(trainer);
         const RunConfig::ValidateAll& all = *run.validate_all;
-        const ValidateAllOptions options{line.since, line.multiple_of, line.force, line.watch};
+        const ValidateAllOptions options{line.since, line.multiple_of, is_forced, line.watch};
         const ValidationTable table =
             all.checkpoints ? trainer.validate_all(all.loaders, *all.checkpoints, options)
                             : trainer.validate_all_indexed(all.loaders, options);

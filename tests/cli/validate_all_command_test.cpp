@@ -123,6 +123,29 @@ TEST_CASE("a second call evaluates what is new, with --force everything") {
   CHECK(run.evaluated() == 8);
 }
 
+TEST_CASE("with --jobs processes evaluate each checkpoint once, and the table is the same") {
+  const Run run;
+  const Answer alone = run.validate();
+  fs::remove(run.dir / "run/validate_all.jsonl");
+  const Answer together = run.validate({"--jobs=3"});
+  CHECK(together.code == 0);
+  CHECK(rows_of(together) == rows_of(alone));
+  CHECK(run.evaluated() == 4);
+  CHECK(rows_of(run.validate({"--jobs=2", "--force"})) == rows_of(alone));
+  CHECK(run.evaluated() == 8);
+  CHECK(run.validate({"--jobs=2", "--watch"}).code == 2);
+}
+
+TEST_CASE(
+    "with --jobs a checkpoint that cannot be read is reported, and the others are evaluated") {
+  const Run run;
+  run.damage(4);
+  const Answer answer = run.validate({"--jobs=2"});
+  CHECK(answer.code == 3);
+  CHECK(steps_of(answer) == Steps{2, 6, 8});
+  CHECK(run.evaluated() == 3);
+}
+
 TEST_CASE("rows that were found with other data are found anew") {
   const Run run;
   const char* outer = std::getenv("RONDO_DATA");
