@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/step.h"
+#include "callbacks/core/forward_pass.h"
 #include "core/tensor_map.h"
-#include "loops/forward_pass.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "callbacks/core/forward_pass.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
-#include "loops/forward_pass.h"
 #include "loops/step_context.h"
 #include "loops/validation_hooks.h"
 #include "trainer/trainer.h"

@@ -86,7 +86,7 @@ class Block final : public torch::nn::Module {
  public:
   explicit Block(const Gpt::Options& options);
 
-  /// \param mask   bool [T, T], true where a token must not look; undefined for one that sees all
+  /// \param mask   see detail::attend; undefined for one that sees all
   /// \param first  position of the first token
   /// \param seen   of the tokens before, to which these are added; null: there are none
   at::Tensor forward(const at::Tensor& input, const at::Tensor& mask, int64_t first, Seen* seen);
@@ -222,7 +222,7 @@ class Network final : public ModuleModel {
 
   Gpt::Options options_;
   torch::nn::Embedding token_embedding_;
-  torch::nn::Embedding position_embedding_{nullptr};  // empty with rotary positions
+  torch::nn::Embedding position_embedding_{nullptr};  // where positions are learned
   std::vector<std::shared_ptr<Block>> blocks_;
   Norm final_norm_;
   torch::nn::Linear head_{nullptr};  // empty when tied
@@ -278,7 +278,9 @@ at::Tensor Network::logits(const at::Tensor& tokens, std::vector<Seen>& seen) {
   }
   x = at::dropout(x, options_.dropout, is_training());
   at::Tensor mask;
-  if (!goes_on) {
+  if (options_.positions == "alibi") {
+    mask = detail::linear_biases(options_.heads, first, length, x);
+  } else if (!goes_on) {
     // True where a token must not look. No buffer: a checkpoint has no need of it.
     mask = at::ones({length, length}, tokens.options().dtype(at::kBool)).triu(/*diagonal=*/1);
   }
@@ -331,7 +333,11 @@ void Gpt::check(const Options& options) {
                   fmt::format("a divisor of heads, {}, or 0", options.heads),
                   options.kv_heads);
   detail::require(options.hidden >= 0, "Gpt: hidden", ">= 0", options.hidden);
-  require_word("Gpt: positions", options.positions, "learned", "rotary");
+  detail::require(options.positions == "learned" || options.positions == "rotary" ||
+                      options.positions == "alibi",
+                  "Gpt: positions",
+                  "\"learned\", \"rotary\" or \"alibi\"",
+                  options.positions);
   require_word("Gpt: norm", options.norm, "layer", "rms");
   require_word("Gpt: activation", options.activation, "gelu", "swiglu");
   detail::require(options.positions != "rotary" || options.width / options.heads % 2 == 0,
@@ -393,7 +399,7 @@ void register_gpt(Registry<Model>& registry, const Registry<Criterion>& losses) 
       .key("tied", &Options::tied, "whether the head is the token embedding")
       .key("positions",
            &Options::positions,
-           one_of({"learned", "rotary"}),
+           one_of({"learned", "rotary", "alibi"}),
            "how a token knows where it is")
       .key("norm", &Options::norm, one_of({"layer", "rms"}), "what stands before each part")
       .key("activation",

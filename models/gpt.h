@@ -23,14 +23,15 @@ struct GenerateOptions {
 };
 
 /// Decoder-only transformer that predicts the next token: a norm before each part. The default is
-/// GPT-2's, with layer norms, exact GELU and learned positions; `positions = "rotary"`, `norm =
-/// "rms"`, `activation = "swiglu"`, `kv_heads` and `bias = false` make it Llama's. Sees "tokens"
-/// and "targets", int64 [B, T] with T <= context; returns "loss", the mean cross entropy, when the
-/// batch has targets, and "logits", [B, T, vocabulary]; throws ShapeError for tokens of another
-/// shape. \capture safe Source: Radford et al. 2019, "Language Models are Unsupervised Multitask
-/// Learners", section 2.3; Touvron et al. 2023, arXiv:2302.13971; rotary positions: Su et al. 2021,
-/// arXiv:2104.09864; RMS norm: Zhang and Sennrich 2019, arXiv:1910.07467; SwiGLU: Shazeer 2020,
-/// arXiv:2002.05202; shared heads: Ainslie et al. 2023, arXiv:2305.13245.
+/// GPT-2's, with layer norms, exact GELU and learned positions; `positions = "alibi"` adds linear
+/// biases to scores; `positions = "rotary"`, `norm = "rms"`, `activation = "swiglu"`, `kv_heads`
+/// and `bias = false` make it Llama's. Sees "tokens" and "targets", int64 [B, T] with T <= context;
+/// returns "loss", the mean cross entropy, when the batch has targets, and "logits", [B, T,
+/// vocabulary]; throws ShapeError for tokens of another shape. \capture safe Source: Radford et al.
+/// 2019, "Language Models are Unsupervised Multitask Learners", section 2.3; Touvron et al. 2023,
+/// arXiv:2302.13971; rotary positions: Su et al. 2021, arXiv:2104.09864; linear biases: Press et
+/// al. 2021, arXiv:2108.12409; RMS norm: Zhang and Sennrich 2019, arXiv:1910.07467; SwiGLU: Shazeer
+/// 2020, arXiv:2002.05202; shared heads: Ainslie et al. 2023, arXiv:2305.13245.
 class Gpt final : public WrappedModel {
  public:
   struct Options {
@@ -41,7 +42,7 @@ class Gpt final : public WrappedModel {
     int64_t vocabulary = 65;  ///< tokens are 0 … vocabulary-1, >= 1
     double dropout = 0.0;     ///< of embeddings, attention and both parts' outputs, in [0, 1)
     bool tied = false;        ///< the head is the token embedding, as one parameter
-    std::string positions = "learned";  ///< "learned" or "rotary"
+    std::string positions = "learned";  ///< "learned", "rotary" or "alibi"
     std::string norm = "layer";         ///< "layer" or "rms"
     std::string activation = "gelu";    ///< "gelu" (exact) or "swiglu"
     int64_t kv_heads = 0;          ///< heads of keys and values, a divisor of heads; 0: as many

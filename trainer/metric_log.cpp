@@ -9,6 +9,7 @@
 #include "callbacks/core/run_plan.h"
 #include "core/error.h"
 #include "core/glob.h"
+#include "core/quiet_metrics.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -61,6 +62,9 @@ void warn_of_lost_metrics(const TextLog& log, const IoError& error) {
 }  // namespace
 
 void MetricLog::log(const Metrics& values, const LogOptions& options) {
+  if (QuietMetrics::is_on()) {
+    return;
+  }
   Backend& backend = *trainer_.state().backend;
   if (!backend.is_in_step()) {
     log_now(values, scope_path(), options);

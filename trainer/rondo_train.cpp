@@ -15,8 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "backends/scoped.h"
+#include "callbacks/core/forward_pass.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
+#include "core/quiet_metrics.h"
 #include "data/sample_ring.h"
 #include "loops/fit_run.h"
 #include "models/model.h"
@@ -294,9 +297,9 @@ int rondo_infer(rondo_trainer* trainer,
         owner.state().backend->stage(rondo::Batch(views_of<rondo::Batch>(inputs, count)));
     const EvalScope eval(model.module());
     const at::NoGradGuard no_grad;
-    rondo::Batch input = batch;
-    owner.call(rondo::hooks::on_before_forward, model, batch, input);
-    const rondo::Outputs outputs = model.forward(input);
+    const rondo::QuietMetrics quiet;
+    const rondo::Scoped<bool> not_training(owner.state().is_training, false);
+    const rondo::Outputs outputs = rondo::forward_pass(owner, batch);
     const at::Tensor found = outputs[output].detach().cpu().contiguous();
     if (needed != nullptr) {
       *needed = found.nbytes();

@@ -114,11 +114,11 @@ void LayerSurgery::apply(Event, Trainer& trainer) {
   trainer.log().info(fmt::format("{} changes {} layers", class_name(typeid(*this)), layers));
 }
 
-void LayerSurgery::on_before_forward(Trainer&, Model&, const Batch&, Batch&) {
+void LayerSurgery::begin_forward() {
   replacement_->install();
 }
 
-void LayerSurgery::on_after_forward(Trainer&, Model&, Outputs&, const Batch&) {
+void LayerSurgery::end_forward() noexcept {
   replacement_->remove();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "callbacks/algorithm.h"
+#include "callbacks/changes_forward.h"
 
 namespace c10 {
 class OperatorHandle;
@@ -69,7 +70,7 @@ using LayerForward = std::function<at::Tensor(const LayerCall& layer)>;
 /// One of your own derives from it and says in `change` what stands in for which layers. Layers
 /// that can be changed are Linear, convolutions, and batch, layer and group norms with a weight.
 /// The change holds within the steps of a run, and not for code that calls the module itself.
-class LayerSurgery : public Algorithm {
+class LayerSurgery : public Algorithm, public ChangesForward {
  public:
   LayerSurgery();
   ~LayerSurgery() override;
@@ -81,8 +82,8 @@ class LayerSurgery : public Algorithm {
 
   bool required_on_load() const override { return true; }
 
-  void on_before_forward(Trainer&, Model&, const Batch&, Batch&) final;
-  void on_after_forward(Trainer&, Model&, Outputs&, const Batch&) final;
+  void begin_forward() override;
+  void end_forward() noexcept override;
 
  protected:
   /// Says with `replace` what stands in for layers of the model.

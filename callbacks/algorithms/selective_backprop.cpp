@@ -12,6 +12,8 @@
 
 #include "callbacks/algorithms/internal/samples.h"
 #include "callbacks/algorithms/register.h"
+#include "callbacks/changes_forward.h"
+#include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/run_plan.h"
 #include "core/error.h"
 #include "core/registry.h"
@@ -37,7 +39,7 @@ SelectiveBackprop::SelectiveBackprop(const Options& options) : options_(options)
 }
 
 // Without its target the model computes no loss, so that no hook of a loss hears of this pass.
-at::Tensor SelectiveBackprop::losses_of(Model& model, const Batch& batch) const {
+at::Tensor SelectiveBackprop::losses_of(Trainer& trainer, const Batch& batch) const {
   const at::NoGradGuard no_grad;
   Batch ranked;
   for (const TensorMap::Item& item : batch.items()) {
@@ -55,7 +57,10 @@ at::Tensor SelectiveBackprop::losses_of(Model& model, const Batch& batch) const 
                          item.second, {scaled(item.second.size(2)), scaled(item.second.size(3))})
                    : item.second);
   }
-  const Outputs outputs = model.forward(ranked);
+  const Outputs outputs = [&] {
+    const ForwardScope changes(trainer.step_slots().algorithms->forward_changes());
+    return trainer.state().model->forward(ranked);
+  }();
   const at::Tensor& target = batch[options_.target];
   if (const at::Tensor* const logits = outputs.find("logits");
       logits != nullptr && !target.is_floating_point()) {
@@ -84,7 +89,7 @@ void SelectiveBackprop::apply(Event, Trainer& trainer) {
   Batch& batch = *trainer.state().batch;
   const int64_t all = batch[options_.input].size(0);
   const auto wanted = static_cast<int64_t>(options_.keep * static_cast<double>(all));
-  const at::Tensor losses = losses_of(*trainer.state().model, batch);
+  const at::Tensor losses = losses_of(trainer, batch);
   // The share of samples whose loss is smaller, and what makes a draw of `keep` of them likely.
   const at::Tensor rank = losses.argsort().argsort().to(at::kDouble).div(static_cast<double>(all));
   const at::Tensor weight = rank.pow(1.0 / options_.keep - 1.0);

@@ -34,7 +34,7 @@ class SelectiveBackprop final : public Algorithm {
   std::string exclusive() const override { return "chooses samples"; }
 
  private:
-  at::Tensor losses_of(Model& model, const Batch& batch) const;
+  at::Tensor losses_of(Trainer& trainer, const Batch& batch) const;
 
   Options options_;
 };

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "callbacks/core/forward_pass.h"
 #include "checkpoint/checkpoint_tools.h"
 #include "core/file_system.h"
+#include "core/quiet_metrics.h"
 #include "core/registry.h"
 #include "core/require.h"
 #include "models/batch_norm_statistics.h"
@@ -182,12 +184,13 @@ void AverageWeights::update_batch_norm(Trainer& trainer) {
       counts.emplace_back(buffer.first, buffer.second.clone());
     }
   }
+  const QuietMetrics quiet;
   exchange();
   const auto stream = train_->in_order().stream({}, state.seed);
   const auto forward = [&] {
     std::optional<Batch> batch = stream->next();
     if (batch) {
-      state.model->forward(state.backend->stage(std::move(*batch)));
+      forward_pass(trainer, state.backend->stage(std::move(*batch)));
     }
     return batch.has_value();
   };

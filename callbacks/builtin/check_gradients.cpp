@@ -10,12 +10,13 @@
 #include <mutex>
 #include <string>
 
+#include "callbacks/core/forward_pass.h"
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
+#include "core/quiet_metrics.h"
 #include "core/registry.h"
 #include "core/report_file.h"
 #include "core/require.h"
-#include "models/loss_parts.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -59,9 +60,9 @@ void CheckGradients::setup(Trainer& trainer) {
   }
 }
 
-void CheckGradients::on_before_forward(Trainer&, Model&, const Batch&, Batch& input) {
+void CheckGradients::on_train_step_start(Trainer&, Model&, const Batch& batch) {
   if (!is_done_) {
-    input_ = input;
+    batch_ = batch;
     random_state_ = random_state();
   }
 }
@@ -73,12 +74,10 @@ void CheckGradients::on_after_backward(Trainer& trainer, Model& model, Outputs&)
   is_done_ = true;
   const torch::NoGradGuard no_grad;
   const at::Tensor state_now = random_state();
-  const Batch batch = trainer.step_slots().precision->cast(input_);
+  const QuietMetrics quiet;
   const auto loss = [&] {
     set_random_state(random_state_);
-    Outputs outputs = model.forward(batch);
-    add_loss_of_parts(outputs);
-    return outputs["loss"].item<double>();
+    return forward_pass(trainer, batch_)["loss"].item<double>();
   };
   std::string table =
       fmt::format("{:<40} {:>14} {:>14} {:>10}\n", "element", "gradient", "difference", "error");

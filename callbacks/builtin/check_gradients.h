@@ -27,15 +27,15 @@ class CheckGradients final : public Callback {
 
   /// \throws UsageError  for recorded steps, and weights that are not float64
   void setup(Trainer& trainer) override;
-  void on_before_forward(Trainer& trainer, Model&, const Batch&, Batch& input) override;
+  void on_train_step_start(Trainer&, Model&, const Batch& batch) override;
 
   /// \throws Error  naming the worst element, when a gradient is wrong
   void on_after_backward(Trainer& trainer, Model& model, Outputs&) override;
 
  private:
   Options options_;
-  Batch input_;
-  at::Tensor random_state_;  // before the forward pass
+  Batch batch_;
+  at::Tensor random_state_;  // before the step
   bool is_done_ = false;
 };
 

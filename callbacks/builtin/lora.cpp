@@ -99,11 +99,11 @@ void Lora::load_base(Model& model) const {
   }
 }
 
-void Lora::on_before_forward(Trainer&, Model&, const Batch&, Batch&) {
+void Lora::begin_forward() {
   adapters_->install();
 }
 
-void Lora::on_after_forward(Trainer&, Model&, Outputs&, const Batch&) {
+void Lora::end_forward() noexcept {
   adapters_->remove();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "callbacks/callback.h"
+#include "callbacks/changes_forward.h"
 #include "models/low_rank_adapters.h"
 
 namespace rondo {
@@ -14,7 +15,7 @@ namespace rondo {
 /// Trains low-rank adapters of the model's layers and freezes everything else: see LowRankAdapters
 /// for which layers can be adapted. A checkpoint of a model without adapters can be loaded: they
 /// begin where they are.
-class Lora final : public Callback {
+class Lora final : public Callback, public ChangesForward {
  public:
   struct Options {
     std::vector<std::string> modules = {};     ///< globs of names of layers, at least one
@@ -36,8 +37,8 @@ class Lora final : public Callback {
   static void check(const Options& options);
 
   void pre_setup(Trainer& trainer) override;
-  void on_before_forward(Trainer&, Model&, const Batch&, Batch&) override;
-  void on_after_forward(Trainer&, Model&, Outputs&, const Batch&) override;
+  void begin_forward() override;
+  void end_forward() noexcept override;
   void on_fit_end(Trainer&, Loop&) override;
   void postprocess_checkpoint(Trainer& trainer, StateDict& state) override;
   void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;

@@ -37,6 +37,9 @@ constexpr Event kPredictEvents[] = {Event::PredictBeforeForward, Event::PredictA
 void AlgorithmsCallback::pre_setup(Trainer& trainer) {
   std::map<std::string, std::string> owners;
   for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
+    if (auto* const change = dynamic_cast<ChangesForward*>(entry.callback.get())) {
+      forward_changes_.all.push_back(change);
+    }
     if (auto* const algorithm = dynamic_cast<Algorithm*>(entry.callback.get())) {
       algorithms_.emplace_back(algorithm, entry.name);
       const std::string what = algorithm->exclusive();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "callbacks/algorithm.h"
+#include "callbacks/changes_forward.h"
 
 namespace rondo {
 
@@ -31,6 +32,9 @@ class AlgorithmsCallback : public CoreCallback {
   /// Asks the algorithms about the coming step. \return what a step key gets for its name: "", or
   /// "/" and the names of those that match, each with a number that says at which events
   std::string match(const Trainer& trainer);
+
+  /// What callbacks change while a forward runs: each forward opens a scope of it.
+  ForwardChanges& forward_changes() { return forward_changes_; }
 
   /// Which algorithms acted where, in the order in which they did first.
   const std::vector<Trace>& traces() const { return traces_; }
@@ -98,6 +102,7 @@ class AlgorithmsCallback : public CoreCallback {
   Named<EventListener> callbacks_;
   Named<EventListener> loggers_;
   std::map<Event, std::set<const Algorithm*>> matched_;  // of the coming step
+  ForwardChanges forward_changes_;
   std::vector<Trace> traces_;
   std::vector<Event> pending_;
   Pass pass_ = Pass::Other;  // of the running validation or prediction

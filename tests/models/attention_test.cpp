@@ -5,6 +5,7 @@
 #include <torch/utils.h>
 
 #include <cmath>
+#include <limits>
 
 using namespace rondo;
 
@@ -32,6 +33,23 @@ TEST_CASE("rotary positions by hand, and products that depend on distances alone
     return torch::matmul(r, r.transpose(-2, -1));
   };
   CHECK(products(0).allclose(products(7), 1e-4, 1e-5));
+}
+
+TEST_CASE("linear biases by hand, for any number of heads and for tokens that follow others") {
+  const auto slopes = [](int64_t heads) {
+    // The score of the token before the last one.
+    const at::Tensor biases = rondo::detail::linear_biases(heads, 0, 2, torch::zeros({1}));
+    return biases.index({at::indexing::Slice(), 1, 0}).neg();
+  };
+  CHECK(slopes(2).equal(torch::tensor({0.0625F, 0.00390625F})));
+  CHECK(slopes(4).equal(torch::tensor({0.25F, 0.0625F, 0.015625F, 0.00390625F})));
+  // Three heads: two of two, and the first of four.
+  CHECK(slopes(3).equal(torch::tensor({0.0625F, 0.00390625F, 0.25F})));
+  const at::Tensor all = rondo::detail::linear_biases(2, 0, 3, torch::zeros({1}));
+  CHECK(all[0][2].equal(torch::tensor({-0.125F, -0.0625F, 0.0F})));
+  CHECK(all[0][0][1].item<double>() == -std::numeric_limits<double>::infinity());
+  const at::Tensor last = rondo::detail::linear_biases(2, 2, 1, torch::zeros({1}));
+  CHECK(last.squeeze(1).equal(all.select(1, 2)));
 }
 
 TEST_CASE("a repeated head stands beside itself") {

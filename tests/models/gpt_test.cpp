@@ -87,9 +87,28 @@ TEST_CASE("learns with every choice of its parts") {
   options.tied = true;
   learns(options);
   options = small();
+  options.positions = "alibi";
+  learns(options);
+  options = small();
   options.norm = "rms";
   options.loss = use<FocalLoss>({1.0});
   learns(options);
+}
+
+TEST_CASE("with linear biases there is no table of positions, and no look ahead") {
+  torch::manual_seed(3);
+  Gpt::Options options = small();
+  options.positions = "alibi";
+  Gpt gpt(options);
+  gpt.module().eval();
+  CHECK_FALSE(gpt.module().named_parameters().contains("position_embedding.weight"));
+  const Batch batch = test::token_batch(1, kContext, kVocabulary);
+  const at::Tensor whole = gpt.forward(batch)["logits"];
+  const at::Tensor half = gpt.forward({{"tokens", batch["tokens"].narrow(1, 0, 3)}})["logits"];
+  CHECK(whole.narrow(1, 0, 3).allclose(half, 1e-4, 1e-5));
+  // The order of what came before counts.
+  const at::Tensor turned = gpt.forward({{"tokens", batch["tokens"].flip(1)}})["logits"];
+  CHECK_FALSE(turned.allclose(whole, 1e-4, 1e-5));
 }
 
 TEST_CASE("the parameters of Llama's parts are as many as they should be") {

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "data/tensor_dataset.h"
 #include "models/from_module.h"
+#include "optim/sgd.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -287,6 +288,22 @@ TEST_CASE("without severity RandAugment and AugMix change nothing, with it each 
   }
 }
 
+TEST_CASE("NoOpModel trains one number by its square in the place of the model") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.algorithms = {use<NoOpModel>()};
+  Sgd::Options sgd;
+  sgd.lr = 0.25;
+  options.optimizer = use<Sgd>(sgd);
+  options.loop.max_steps = 2;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train"));
+  const auto parameters = trainer.state().model->module().named_parameters();
+  REQUIRE(parameters.size() == 1);
+  // w - 0.25 · 2 w halves it.
+  CHECK(parameters["weight"].item<double>() == doctest::Approx(1.5 / 4));
+}
+
 TEST_CASE("options out of their range are refused") {
   CHECK_THROWS_AS(MixUp({0.0}), UsageError);
   CHECK_THROWS_AS(CutMix({-1.0}), UsageError);
@@ -296,6 +313,8 @@ TEST_CASE("options out of their range are refused") {
   CHECK_THROWS_AS(LayerFreezing({1.0}), UsageError);
   CHECK_THROWS_AS(GradientClipping({"nonsense", 1.0}), UsageError);
   CHECK_THROWS_AS(SelectiveBackprop({0.9, 0.5}), UsageError);
+  CHECK_THROWS_AS(GyroDropout({0.5, 4, 5}), UsageError);
+  CHECK_THROWS_AS(StochasticDepth({{"*"}, "batch"}), UsageError);
 }
 
 TEST_SUITE_END();

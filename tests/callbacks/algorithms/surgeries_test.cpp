@@ -1,6 +1,6 @@
 // Changes of layers against what they stand for, computed by hand.
 
-#include "callbacks/algorithms/surgeries.h"
+#include "callbacks/algorithms/algorithms.h"
 
 #include <ATen/TensorOperators.h>
 #include <doctest/doctest.h>
@@ -8,12 +8,14 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -51,13 +53,10 @@ TrainerOptions options_for(const TempDir& dir, Make make, const Factory<Algorith
 
 /// The output of the model as a step computes it.
 at::Tensor output_of(Trainer& trainer, const at::Tensor& image) {
-  Batch batch{{"image", image}};
+  const Batch batch{{"image", image}};
   Model& model = *trainer.state().model;
-  auto& surgery = *trainer.callback<LayerSurgery>();
-  surgery.on_before_forward(trainer, model, batch, batch);
-  Outputs outputs = model.forward(batch);
-  surgery.on_after_forward(trainer, model, outputs, batch);
-  return outputs["logits"];
+  const ForwardScope changes(trainer.step_slots().algorithms->forward_changes());
+  return model.forward(batch)["logits"];
 }
 
 at::Tensor parameter(Trainer& trainer, const std::string& name) {
@@ -197,6 +196,111 @@ TEST_CASE("Factorize begins with the best split of what a layer computes") {
   CHECK(is_near(output_of(conv, images()), both));
 }
 
+TEST_CASE("StochasticDepth leaves a branch out for a batch, and scales it in evaluation") {
+  const TempDir dir;
+  StochasticDepth::Options options;
+  options.layers = {"0"};
+  options.drop_rate = 0.25;
+  Trainer trainer(options_for(dir, one_conv, use<StochasticDepth>(options)), quiet_log());
+  const at::Tensor plain = trainer.state().model->forward({{"image", images()}})["logits"];
+  int left_out = 0;
+  constexpr int kTimes = 400;
+  for (int i = 0; i < kTimes; ++i) {
+    const at::Tensor output = output_of(trainer, images());
+    const bool is_out = output.count_nonzero().item<int64_t>() == 0;
+    left_out += is_out ? 1 : 0;
+    REQUIRE((is_out || output.equal(plain)));
+  }
+  CHECK(left_out > kTimes * 0.15);  // 4.6 standard deviations from 0.25 with a fixed seed
+  CHECK(left_out < kTimes * 0.35);
+  trainer.state().model->module().eval();
+  CHECK(is_near(output_of(trainer, images()), plain * 0.75));
+}
+
+TEST_CASE("StochasticDepth leaves branches out for single samples, the later ones more often") {
+  const TempDir dir;
+  StochasticDepth::Options options;
+  options.layers = {"*"};
+  options.stochastic_method = "sample";
+  options.drop_rate = 0.5;
+  const auto make = [] {
+    return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(kChannels, kChannels, 1)),
+                          nn::Conv2d(nn::Conv2dOptions(kChannels, kChannels, 1)));
+  };
+  Trainer trainer(options_for(dir, make, use<StochasticDepth>(options)), quiet_log());
+  std::vector<bool> kinds(2);
+  for (int i = 0; i < 20; ++i) {
+    const at::Tensor output = output_of(trainer, images());
+    for (int64_t sample = 0; sample < output.size(0); ++sample) {
+      kinds[output[sample].count_nonzero().item<int64_t>() == 0 ? 0 : 1] = true;
+    }
+  }
+  CHECK((kinds[0] && kinds[1]));
+  trainer.state().model->module().eval();
+  const at::Tensor first =
+      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"));
+  const at::Tensor second =
+      at::conv2d(first * 0.75, parameter(trainer, "1.weight"), parameter(trainer, "1.bias"));
+  CHECK(is_near(output_of(trainer, images()), second * 0.5));
+}
+
+TEST_CASE("StochasticDepth without a branch of that name is refused") {
+  const TempDir dir;
+  try {
+    const Trainer trainer(options_for(dir, one_conv, use<StochasticDepth>()), quiet_log());
+    FAIL("nothing was thrown");
+  } catch (const std::exception&) {
+    CHECK(describe(std::current_exception()).find("stage*_block*.norm2") != std::string::npos);
+  }
+}
+
+TEST_CASE("GyroDropout gives samples of a batch the masks in turn, and keeps them") {
+  const TempDir dir;
+  GyroDropout::Options options;
+  options.sigma = 4;
+  options.tau = 2;
+  const auto make = [] { return nn::Sequential(nn::Dropout(0.9), nn::Linear(64, 64)); };
+  Trainer trainer(options_for(dir, make, use<GyroDropout>(options)), quiet_log());
+  const at::Tensor ones = at::ones({6, 64});
+  parameter(trainer, "1.weight").detach().copy_(at::eye(64));  // gives what it gets
+  parameter(trainer, "1.bias").detach().zero_();
+  const NamedTensors own = trainer.callback<GyroDropout>()->captured_state();
+  own.front().second.copy_(at::tensor({3, 1}, at::kLong));
+  const uint64_t seed = trainer.state().seed;
+  const at::Tensor kept =
+      GyroDropout::kept(at::tensor({3, 3, 3, 1, 1, 1}, at::kLong), 64, 0, seed, 0.5);
+  const at::Tensor output = output_of(trainer, ones);
+  CHECK(output.equal(kept.to(at::kFloat) * 2.0));
+  CHECK(output.equal(output_of(trainer, ones)));
+  CHECK_FALSE(output[0].equal(output[3]));
+  const at::Tensor many = GyroDropout::kept(at::arange(1000, at::kLong), 100, 1, seed, 0.3);
+  CHECK(many.to(at::kDouble).mean().item<double>() == doctest::Approx(0.7).epsilon(0.01));
+  const at::Tensor columns = many.to(at::kDouble).mean(0);
+  CHECK(columns.min().item<double>() > 0.6);  // 7 standard deviations of 1000 draws
+  CHECK(columns.max().item<double>() < 0.8);
+  trainer.state().model->module().eval();
+  CHECK(output_of(trainer, ones).equal(ones));
+}
+
+TEST_CASE("layers are what they were after a forward that throws, and for the next Trainer") {
+  const TempDir dir;
+  BlurPool::Options blur;
+  blur.min_channels = kChannels;
+  TrainerOptions options = options_for(dir, one_conv, use<BlurPool>(blur));
+  options.model = from_module(one_conv, "image", [](const at::Tensor&, const Batch&) -> at::Tensor {
+    throw std::runtime_error("no loss today");
+  });
+  options.backend.mode = "eager";
+  Trainer trainer(options, quiet_log());
+  const DataLoader data("train", from_tensors({{"image", images()}}), {});
+  CHECK_THROWS(trainer.fit(data));
+  const at::Tensor weight = parameter(trainer, "0.weight").detach();
+  const at::Tensor bias = parameter(trainer, "0.bias").detach();
+  auto conv = trainer.state().model->module().named_children()["0"];
+  const at::Tensor plain = at::conv2d(images(), weight, bias, 2, 1);
+  CHECK(conv->as<nn::Conv2dImpl>()->forward(images()).equal(plain));
+}
+
 TEST_CASE("a change of one's own picks layers by class and name") {
   const TempDir dir;
   ResNet::Options resnet;
@@ -234,6 +338,7 @@ TEST_CASE("with changed layers traced equals eager, two changes of one layer too
       {use<BlurPool>(blur)},
       {use<SqueezeExcite>(squeeze)},
       {use<GhostBatchNorm>({2})},
+      {use<StochasticDepth>()},
       {use<Factorize>(factors)},
       {use<WeightStandardization>(), use<BlurPool>(blur)}};
   const auto fit =
@@ -263,6 +368,33 @@ TEST_CASE("with changed layers traced equals eager, two changes of one layer too
     const TempDir dir;
     CHECK(first_difference(fit(dir, algorithms, "eager"), fit(dir, algorithms, "traced")) == "");
   }
+}
+
+TEST_CASE("with GyroDropout traced equals eager, while masks change") {
+  GyroDropout::Options gyro;
+  gyro.sigma = 6;
+  gyro.tau = 2;
+  const auto fit = [&](const TempDir& dir, const char* mode) {
+    TrainerOptions options = tiny_options(dir / mode);
+    options.model = from_module(
+        [] {
+          return nn::Sequential(nn::Linear(4, 8),
+                                nn::Dropout(0.5),
+                                nn::Linear(8, 8),
+                                nn::Dropout(),
+                                nn::Linear(8, 3));
+        },
+        "x",
+        cross_entropy("label"));
+    options.algorithms = {use<GyroDropout>(gyro)};
+    options.backend.mode = mode;
+    options.loop.max_steps = 9;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    return bits_of(trainer);
+  };
+  const TempDir dir;
+  CHECK(first_difference(fit(dir, "eager"), fit(dir, "traced")) == "");
 }
 
 TEST_SUITE_END();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/algorithms/surgeries.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "models/from_module.h"
@@ -235,6 +236,33 @@ TEST_CASE("the average is written when a fit ends, its batch norms with statisti
   CHECK(batches == 6);
   CHECK(at::allclose(written.at("1.running_mean").as_tensor(), mean / batches, 1e-4, 1e-5));
   CHECK(at::allclose(written.at("1.running_var").as_tensor(), variance / batches, 1e-4, 1e-5));
+}
+
+TEST_CASE("batch norms of the average see layers as a run's algorithms change them") {
+  namespace nn = torch::nn;
+  const TempDir dir;
+  AverageWeights::Options average;
+  average.kind = "swa";
+  average.update_batch_norm = true;
+  average.export_to = "average.pt";
+  Factorize::Options factors;
+  factors.min_features = 4;
+  factors.latent_features = 2;
+  TrainerOptions options = options_of(dir / "run", "traced", average);
+  options.algorithms = {use<Factorize>(factors)};
+  options.model = from_module(
+      [] { return nn::Sequential(nn::Linear(4, 5), nn::BatchNorm1d(5), nn::Linear(5, 3)); },
+      "x",
+      cross_entropy("label"));
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train", 24, 24), {tiny_loader("val", 4)});
+  const StateDict written = read_checkpoint(dir / "run/average.pt").at("model").as_dict();
+  const auto stream = tiny_loader("train", 24, 24).stream({}, 7);
+  const at::Tensor x = (*stream->next())["x"];
+  const at::Tensor weight =
+      written.at("0.factor_out").as_tensor().matmul(written.at("0.factor_in").as_tensor());
+  const at::Tensor mean = at::linear(x, weight, written.at("0.bias").as_tensor()).mean(0);
+  CHECK(at::allclose(written.at("1.running_mean").as_tensor(), mean, 1e-4, 1e-5));
 }
 
 TEST_CASE("options out of their range are refused") {

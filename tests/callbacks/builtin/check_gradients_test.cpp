@@ -7,7 +7,14 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "callbacks/algorithms/algorithms.h"
+#include "callbacks/builtin/log_input_summaries.h"
 
 #include "core/error.h"
 #include "core/file_system.h"
@@ -92,6 +99,34 @@ TEST_CASE("a wrong backward is an error that names a parameter") {
     }
     CHECK((what.find("linear.") != std::string::npos) == is_wrong);
   }
+}
+
+TEST_CASE("gradients are checked of what the step computes: layers changed, batches weighted") {
+  const TempDir dir;
+  TrainerOptions options = checked(dir / "run");
+  options.model = from_module(
+      [] { return torch::nn::Sequential(torch::nn::Linear(4, 300), torch::nn::Linear(300, 3)); },
+      "x",
+      cross_entropy("label"));
+  Factorize::Options factors;
+  factors.min_features = 3;
+  factors.latent_features = 2;
+  LabelSmoothing::Options smoothing;
+  smoothing.smoothing = 0.2;
+  options.algorithms = {use<Factorize>(factors), use<LabelSmoothing>(smoothing)};
+  options.loop.grad_accum_steps = 2;
+  std::vector<MemoryLogger::Entry> entries;
+  options.loggers = {use<MemoryLogger>({&entries, nullptr})};
+  options.callbacks.push_back(use<LogInputSummaries>());
+  CHECK(Trainer(options, quiet_log()).fit(tiny_loader("train")).steps == 2);
+  const std::string table = real_file_system()->read(dir / "run/logs/latest/gradients.txt");
+  CHECK(table.find("factor_in[") != std::string::npos);
+  // What the repeated passes log is dropped.
+  std::map<std::pair<int64_t, std::string>, int> times;
+  for (const MemoryLogger::Entry& entry : entries) {
+    ++times[{entry.update, entry.name}];
+  }
+  CHECK(std::all_of(times.begin(), times.end(), [](const auto& item) { return item.second <= 2; }));
 }
 
 TEST_CASE("recorded steps and other precisions are refused") {

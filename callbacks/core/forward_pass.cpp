@@ -1,4 +1,4 @@
-#include "loops/forward_pass.h"
+#include "callbacks/core/forward_pass.h"
 
 #include <ATen/core/Tensor.h>
 #include <fmt/format.h>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "backends/scoped.h"
+#include "callbacks/changes_forward.h"
+#include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
 #include "core/summary.h"
@@ -107,6 +109,7 @@ Outputs forward_pass(Trainer& trainer, const Batch& batch, const Forward& run) {
   trainer.call(hooks::on_before_forward, model, batch, input);
   LossHooks loss_hooks(trainer);
   Outputs outputs = [&] {
+    const ForwardScope changes(trainer.step_slots().algorithms->forward_changes());
     const LossScope loss_scope(loss_hooks);
     return run_forward(trainer, model, input, run);
   }();
