@@ -53,6 +53,9 @@ const Field kFields[] = {
     {"epoch_wct", [](Values v) { return seconds(v.time.epoch_seconds); }, kSeconds},
     {"batch_wct", [](Values v) { return seconds(v.time.batch_seconds); }, kSeconds},
     {"rank", [](Values v) { return std::to_string(v.rank); }, kNumber},
+    {"world_size", [](Values v) { return std::to_string(v.world_size); }, kNumber},
+    {"local_rank", [](Values v) { return std::to_string(v.local_rank); }, kNumber},
+    {"node_rank", [](Values v) { return std::to_string(v.node_rank); }, kNumber},
     // The shortest run name that fits: a longer one would swallow the step before a suffix.
     {"run_name", [](Values v) { return v.run_name; }, "(.+?)"},
     {"date", [](Values v) { return utc(v, "%Y%m%d"); }, "([0-9]{8})"},

@@ -18,6 +18,9 @@ namespace rondo {
 struct CheckpointNameValues {
   Timestamp time;  ///< {step} is its updates
   int64_t rank = 0;
+  int64_t world_size = 1;
+  int64_t local_rank = 0;  ///< among the ranks of this host
+  int64_t node_rank = 0;   ///< number of this host
   std::string run_name;
   /// The time of the save: {date}, {time} and the suffix, in UTC.
   std::chrono::system_clock::time_point now = std::chrono::system_clock::now();
@@ -36,7 +39,8 @@ struct CheckpointStep {
 
 /// A template such as "checkpoint_{step}.pt". Its fields: {step}, which must be there; {epoch},
 /// {batch}, {batch_in_epoch}, {sample}, {sample_in_epoch}, {token}, {token_in_epoch}; the training
-/// time {total_wct}, {epoch_wct}, {batch_wct} in seconds with three decimals; {rank}, {run_name};
+/// time {total_wct}, {epoch_wct}, {batch_wct} in seconds with three decimals; {rank}, {world_size},
+/// {local_rank}, {node_rank} of the process that writes; {run_name};
 /// {date} as YYYYmmdd and {time} as HHMMSS. Each may stand once; between two of them must be text
 /// other than digits, so that names can be read back. Names of fields: Composer's.
 class CheckpointName {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -48,11 +49,17 @@ class RemoteStore {
   virtual std::string address_of(const std::string& name) const = 0;
 };
 
+/// Hears of bytes of an object that have come, and of how many there are, where the server says so;
+/// at the end with the two alike.
+using DownloadProgress =
+    std::function<void(const std::string& address, int64_t bytes, std::optional<int64_t> of_bytes)>;
+
 struct RemoteSettings {
   RetryPolicy retry = {};
   Environment environment = process_environment();
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;
-  size_t part_size = 16U << 20;  ///< bytes of a part; larger files are sent in several
+  DownloadProgress on_download = {};  ///< may be null
+  size_t part_size = 16U << 20;       ///< bytes of a part; larger files are sent in several
 };
 
 /// A store for an address: "file:///folder", "s3://bucket/prefix", "gs://...", "oci://...", and to

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backends/numeric_environment.h"
 #include "callbacks/callback_states.h"
 #include "callbacks/cleanup.h"
 #include "callbacks/core/checkpoint_uploads.h"
+#include "callbacks/core/download_progress.h"
 #include "callbacks/core/run_plan.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "callbacks/hooks.h"
@@ -21,6 +23,7 @@
 #include "core/error.h"
 #include "core/stopwatch.h"
 #include "core/version.h"
+#include "distributed/launch_environment.h"
 #include "remote/remote_address.h"
 #include "trainer/trainer.h"
 
@@ -177,7 +180,8 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
     uploads.keeps_all = options_.remote_keep == "all";
     uploads.root = options_.checkpoint_root;
     uploads.delete_here = [this](const fs::path& path) { delete_here(path); };
-    uploads_ = std::make_unique<CheckpointUploads>(open_remote_, std::move(uploads));
+    uploads_ = std::make_unique<CheckpointUploads>(with_progress(trainer, open_remote_),
+                                                   std::move(uploads));
   }
 }
 
@@ -388,6 +392,13 @@ NewName CheckpointCallback::new_name(const Trainer& trainer) const {
   CheckpointNameValues values;
   values.time = trainer.state().timestamp;
   values.run_name = trainer.state().run_name;
+  values.rank = trainer.state().communicator->rank();
+  values.world_size = trainer.state().communicator->world_size();
+  if (const auto launched =
+          read_launch_environment([](const char* name) { return std::getenv(name); })) {
+    values.local_rank = launched->local_rank;
+    values.node_rank = launched->node_rank;
+  }
   return {[files = files_, root = options_.checkpoint_root, name = *name_, values] {
             return free_checkpoint_path(*files, root, name, values);
           },

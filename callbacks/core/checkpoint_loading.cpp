@@ -8,6 +8,7 @@
 #include "callbacks/callback_states.h"
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/checkpoint_uploads.h"
+#include "callbacks/core/download_progress.h"
 #include "callbacks/core/fetched_checkpoint.h"
 #include "callbacks/core/loaded_state.h"
 #include "callbacks/hooks.h"
@@ -102,7 +103,8 @@ void CheckpointCallback::load_file(Trainer& trainer,
                                    const fs::path& path,
                                    const LoadOptions* options) {
   trainer.call(hooks::on_before_load_checkpoint, &path);
-  StateDict state = read_named_checkpoint(path, options_.checkpoint_root, open_remote_);
+  StateDict state =
+      read_named_checkpoint(path, options_.checkpoint_root, with_progress(trainer, open_remote_));
   distribute(trainer, path, state, options);
 }
 

@@ -110,7 +110,11 @@ StateDict read_named_checkpoint(const fs::path& named,
 
 std::vector<std::string> matching_addresses(const std::string& glob, const OpenRemoteStore& open) {
   const AddressAndName pattern = split_address(glob);
-  if (pattern.name.find_first_of("*?") == std::string::npos) {
+  const std::string scheme = parse_remote_address(glob).scheme;
+  const bool has_query = scheme == "http" || scheme == "https";
+  const std::string without_query =
+      has_query ? pattern.name.substr(0, pattern.name.find('?')) : pattern.name;
+  if (without_query.find_first_of("*?") == std::string::npos) {
     return {glob};
   }
   std::vector<std::string> found;

@@ -19,6 +19,7 @@ class HttpStore final : public RemoteStore {
       : folder_(fmt::format("{}://{}/{}", address.scheme, address.authority, address.path)),
         query_(address.query.empty() ? "" : "?" + address.query),
         retry_(std::move(settings.retry)),
+        on_download_(std::move(settings.on_download)),
         transport_(make_transport(retry_, /*follows=*/true)) {
     if (folder_.back() != '/') {
       folder_ += '/';
@@ -50,9 +51,12 @@ class HttpStore final : public RemoteStore {
 
   bool download(const std::string& name, const std::filesystem::path& file) override {
     return resumed_download(
-        address_of(name), file, retry_, "", [&](const RangeRequest& range, const BodySink& sink) {
-          return get(name, range, sink);
-        });
+        address_of(name),
+        file,
+        retry_,
+        "",
+        on_download_,
+        [&](const RangeRequest& range, const BodySink& sink) { return get(name, range, sink); });
   }
 
   std::string address_of(const std::string& name) const override { return folder_ + name; }
@@ -80,6 +84,7 @@ class HttpStore final : public RemoteStore {
   std::string folder_;
   std::string query_;
   RetryPolicy retry_;
+  DownloadProgress on_download_;
   std::unique_ptr<HttpTransport> transport_;
 };
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "core/file_system.h"
 #include "remote/digests.h"
@@ -16,10 +19,20 @@ namespace {
 constexpr int kNotFound = 404;
 constexpr int kPart = 206;
 
+std::optional<int64_t> number_in(const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size() && number >= 0;
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
 /// Takes the bytes of several answers as those of one.
 class Assembly {
  public:
-  Assembly(WritableFile& out, bool hashes) : out_(out) {
+  Assembly(WritableFile& out,
+           bool hashes,
+           std::function<void(int64_t, std::optional<int64_t>)> tell)
+      : out_(out), tell_(std::move(tell)) {
     if (hashes) {
       hash_.emplace();
     }
@@ -32,6 +45,9 @@ class Assembly {
     if (position_ < 0) {
       position_ = head.status == kPart ? size_ : 0;
       etag_ = head.header("etag");
+      if (const std::optional<int64_t> more = number_in(head.header("content-length"))) {
+        whole_ = position_ + *more;
+      }
     }
     const auto known = std::min<int64_t>(size_ - position_, static_cast<int64_t>(bytes.size()));
     position_ += static_cast<int64_t>(bytes.size());
@@ -41,6 +57,7 @@ class Assembly {
       hash_->update(bytes);
     }
     size_ += static_cast<int64_t>(bytes.size());
+    tell_(size_, whole_);
   }
 
   RangeRequest rest() const { return {size_, etag_}; }
@@ -49,10 +66,12 @@ class Assembly {
 
  private:
   WritableFile& out_;
+  std::function<void(int64_t, std::optional<int64_t>)> tell_;
   std::optional<Sha256> hash_;
   std::string etag_;
   int64_t size_ = 0;
-  int64_t position_ = -1;  // in the object, of the next byte of this answer
+  std::optional<int64_t> whole_;  // bytes of the object
+  int64_t position_ = -1;         // in the object, of the next byte of this answer
 };
 
 struct NotThere {};
@@ -61,8 +80,13 @@ void assemble(WritableFile& out,
               const std::string& what,
               const RetryPolicy& retry,
               const std::string& hash_header,
+              const DownloadProgress& progress,
               const GetRange& get) {
-  Assembly assembly(out, !hash_header.empty());
+  Assembly assembly(out, !hash_header.empty(), [&](int64_t bytes, std::optional<int64_t> whole) {
+    if (progress) {
+      progress(what, bytes, whole);
+    }
+  });
   HttpResponse last;
   try {
     with_retries(retry, [&] {
@@ -101,13 +125,15 @@ bool resumed_download(const std::string& what,
                       const std::filesystem::path& file,
                       const RetryPolicy& retry,
                       const std::string& hash_header,
+                      const DownloadProgress& progress,
                       const GetRange& get) {
   const auto files = real_file_system();
   files->create_directories(std::filesystem::absolute(file).parent_path());
   try {
     with_retries(retry, [&] {
-      write_atomically(
-          *files, file, [&](WritableFile& out) { assemble(out, what, retry, hash_header, get); });
+      write_atomically(*files, file, [&](WritableFile& out) {
+        assemble(out, what, retry, hash_header, progress, get);
+      });
     });
   } catch (const NotThere&) {
     return false;

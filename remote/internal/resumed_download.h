@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "remote/remote_store.h"
 #include "remote/retry.h"
 #include "remote/transport.h"
 
@@ -29,6 +30,7 @@ bool resumed_download(const std::string& what,
                       const std::filesystem::path& file,
                       const RetryPolicy& retry,
                       const std::string& hash_header,
+                      const DownloadProgress& progress,
                       const GetRange& get);
 
 }  // namespace rondo::detail

@@ -127,6 +127,7 @@ class S3Store final : public RemoteStore {
                             file,
                             settings_.retry,
                             kHashHeader,
+                            settings_.on_download,
                             [&](const RangeRequest& range, const BodySink& sink) {
                               return send({"GET", prefix_ + name, {}, range.headers()}, true, sink);
                             });
@@ -258,9 +259,13 @@ class S3Store final : public RemoteStore {
     return fmt::format("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", parts);
   }
 
+  /// Its parts would cost their owner room. Over a connection of its own, which is there although
+  /// the upload was given up.
   void abandon(const std::string& key, const std::string& id) noexcept {
     try {
+      transport_ = make_transport(RetryPolicy(), /*follows=*/false);
       send({"DELETE", key, {{"uploadId", id}}}, true);
+      transport_ = make_transport(settings_.retry, /*follows=*/false);
     } catch (...) {  // the bucket's lifecycle rule takes it; what failed before counts
     }
   }

@@ -51,6 +51,11 @@ TEST_CASE("every field is filled in") {
   values.time.sample = 1536;
   values.rank = 2;
   values.run_name = "glyphs";
+  values.world_size = 8;
+  values.local_rank = 1;
+  values.node_rank = 3;
+  CHECK(CheckpointName("w{world_size}-l{local_rank}-n{node_rank}-{step}.pt").format(values) ==
+        "w8-l1-n3-12.pt");
   const CheckpointName name(
       "{run_name}-e{epoch}-s{step}-b{batch}-n{sample}-r{rank}-{date}_{time}.pt");
   CHECK(name.format(values) == "glyphs-e3-s12-b48-n1536-r2-20240506_070809.pt");

@@ -1,7 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "core/file_system.h"
@@ -43,6 +46,25 @@ TEST_CASE("files of a web server are read, also when the connection breaks") {
   CHECK(real_file_system()->read(setup.dir / "a.pt") == bytes);
   CHECK_FALSE(store->download("b.pt", setup.dir / "b.pt"));
   CHECK_FALSE(std::filesystem::exists(setup.dir / "b.pt"));
+}
+
+TEST_CASE("a download tells how much of it has come, also when the connection breaks") {
+  Setup setup;
+  const std::string bytes(10000, 'w');
+  setup.server.set_object("models/a.pt", bytes);
+  setup.server.add_fault({ServerFault::DropInAnswer, "GET", 1});
+  RemoteSettings settings = setup.server.settings();
+  std::vector<int64_t> told;
+  settings.on_download = [&](const std::string& address, int64_t done, std::optional<int64_t> of) {
+    CHECK(address == setup.server.url() + "/bucket/models/a.pt");
+    CHECK(of.value_or(0) == 10000);
+    told.push_back(done);
+  };
+  REQUIRE(open_remote_store(setup.server.url() + "/bucket/models", settings)
+              ->download("a.pt", setup.dir / "a.pt"));
+  REQUIRE_FALSE(told.empty());
+  CHECK(std::is_sorted(told.begin(), told.end()));
+  CHECK(told.back() == 10000);
 }
 
 TEST_CASE("a web server is for reading only") {

@@ -305,6 +305,18 @@ TEST_CASE("addresses name checkpoints to load and to validate") {
   }
 }
 
+TEST_CASE("a question mark of a web address begins its query and is no wildcard") {
+  const OpenRemoteStore refuses = [](const std::string&,
+                                     RemoteSettings) -> std::unique_ptr<RemoteStore> {
+    throw UsageError("nothing is opened");
+  };
+  const std::string address = "https://example.org/models/a.pt?version=*";
+  CHECK(matching_addresses(address, refuses) == std::vector<std::string>{address});
+  CHECK_THROWS_AS(matching_addresses("https://example.org/models/*.pt?version=1", refuses),
+                  UsageError);
+  CHECK_THROWS_AS(matching_addresses("s3://bucket/checkpoint_?.pt", refuses), UsageError);
+}
+
 TEST_CASE("C63: links that are kept as text are followed, here and there") {
   Setup setup;
   setup.train(setup.options("run"));

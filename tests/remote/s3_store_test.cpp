@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -156,6 +158,18 @@ TEST_CASE("an upload that fails leaves no object and no parts") {
   const std::string error = error_of([&] { setup.open()->upload(setup.dir / "file", "file"); });
   CHECK(holds(error, "runs/one/file"));
   CHECK(holds(error, "500"));
+  CHECK(setup.server.objects().empty());
+  CHECK(setup.server.open_uploads() == 0);
+}
+
+TEST_CASE("an upload that is given up leaves no parts either") {
+  Setup setup;
+  const auto gives_up = std::make_shared<std::atomic<bool>>(false);
+  setup.settings.retry.gives_up = gives_up;
+  setup.settings.retry.wait = [&](double) { *gives_up = true; };
+  setup.server.add_fault({ServerFault::Error500, "PUT", 1});
+  CHECK_THROWS_AS(setup.open()->upload(setup.dir / "file", "file"), RemoteError);
+  CHECK(gives_up->load());
   CHECK(setup.server.objects().empty());
   CHECK(setup.server.open_uploads() == 0);
 }
