@@ -180,6 +180,10 @@ void load_callback_states(const Trainer& trainer, const StateDict& states) {
     for (const Entry& entry : trainer.callbacks().entries()) {
       const StateValue* saved = states.find(entry.name);
       if (saved == nullptr) {
+        if (!is_slot(entry) && !state_of(entry).empty()) {
+          warnings.push_back(fmt::format(
+              "the checkpoint has no state of callback \"{}\", which keeps its own", entry.name));
+        }
         continue;
       }
       StateDict state = saved->as_dict();

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "configs/overrides.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
+#include "core/file_system.h"
 
 namespace rondo {
 
@@ -102,19 +105,44 @@ void add_plugins(ConfigValue& root, const std::vector<std::string>& plugins) {
   table->set("plugins", ConfigValue(std::move(paths), kCommandLine), kCommandLine);
 }
 
-/// The file as a tree; one that cannot be read is a fault of the command line.
-ConfigValue read_file(const std::string& path) {
+/// The content of the file; one that cannot be read is a fault of the command line.
+std::string read_file(const std::string& path) {
   try {
-    return read_toml_file(path);
+    return real_file_system()->read(path);
   } catch (const IoError& error) {
     throw ConfigError(Fault{kCommandLine, "", error.what()});
   }
 }
 
+/// A comment, whatever is in `text`.
+std::string comment(const std::string& what, const std::string& text) {
+  std::string line = fmt::format("# {}: {}", what, text);
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return line + "\n";
+}
+
+/// The file behind comments that name it and say what the command line changes of it.
+std::string as_written(const CommandLine& line, const std::string& file) {
+  std::string text = comment("as written in", line.config);
+  for (const std::string& assignment : line.overrides) {
+    text += comment("override", assignment);
+  }
+  for (const auto& [option, value] :
+       {std::pair("-o", line.model_dir), std::pair("--checkpoint", line.checkpoint)}) {
+    text += value.empty() ? "" : comment("option", fmt::format("{} {}", option, value));
+  }
+  for (const std::string& plugin : line.plugins) {
+    text += comment("option", "--plugin " + plugin);
+  }
+  return text + "\n" + file;
+}
+
 }  // namespace
 
 std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries) {
-  ConfigValue root = read_file(line.config);
+  const std::string text = read_file(line.config);
+  ConfigValue root = parse_toml(text, line.config);
   for (const std::string& assignment : line.overrides) {
     apply_override(root, assignment);
   }
@@ -135,7 +163,11 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
   for (const std::filesystem::path& plugin : plugins_of(root)) {
     load_plugin(plugin, registries);
   }
-  return read_phases(root, registries);
+  std::vector<RunConfig> phases = read_phases(root, registries);
+  for (RunConfig& phase : phases) {
+    phase.as_written = as_written(line, text);
+  }
+  return phases;
 }
 
 }  // namespace rondo

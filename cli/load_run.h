@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "cli/command_line.h"
 #include "trainer/run_config.h"
 

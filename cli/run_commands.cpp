@@ -21,6 +21,7 @@
 #include "core/error.h"
 #include "core/file_descriptor.h"
 #include "core/json.h"
+#include "core/report_file.h"
 #include "core/stopwatch.h"
 #include "distributed/launch_environment.h"
 #include "loops/validate_all.h"
@@ -228,8 +229,18 @@ std::vector<std::string> validations_of(Trainer& trainer, const Loaders& loaders
   return scopes;
 }
 
+/// Keeps the file of the run beside its resolved form.
+void keep_as_written(const RunConfig& run, const Trainer& trainer) {
+  if (trainer.state().writes()) {
+    write_report(trainer.log(),
+                 trainer.state().artifact_dir / "trainer_params_as_written.toml",
+                 run.as_written);
+  }
+}
+
 PhaseEnd fit_once(const RunConfig& run, bool is_quiet) {
   Trainer trainer(run.init);
+  keep_as_written(run, trainer);
   const StopOnSignal signals(trainer);
   const FitResult result = trainer.fit(run.fit->train, run.fit->val, run.fit->from);
   if (!is_quiet) {
@@ -360,10 +371,18 @@ int run_validate(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::validate, "validate", [&](RunConfig& run, bool) {
     const Stopwatch watch;
     Trainer trainer(to_evaluate(line, run.init));
+    keep_as_written(run, trainer);
     const StopOnSignal signals(trainer);
     const DataLoader& loader = run.validate->loader;
     ValidationTable table;
-    const Metrics metrics = trainer.validate(loader, run.validate->from);
+    const Metrics metrics = [&] {
+      const auto& subset = run.validate->subset_num_batches;
+      if (!subset) {
+        return trainer.validate(loader, run.validate->from);
+      }
+      ValidationLoop loop({Time(*subset)});
+      return trainer.validate(loader, loop, run.validate->from);
+    }();
     if (metrics.empty() && trainer.stop_reason() != nullptr) {
       std::cerr << trainer.stop_reason() << ": no result" << std::endl;
     } else {
@@ -383,6 +402,7 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
       line, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run, bool) {
         const Stopwatch watch;
         Trainer trainer(to_evaluate(line, run.init));
+        keep_as_written(run, trainer);
         const StopOnSignal signals(trainer);
         const RunConfig::ValidateAll& all = *run.validate_all;
         const ValidateAllOptions options{line.since, line.multiple_of, is_forced, line.watch};
@@ -398,8 +418,17 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
 int run_predict(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::predict, "predict", [&](RunConfig& run, bool) {
     Trainer trainer(to_evaluate(line, run.init));
+    keep_as_written(run, trainer);
     const StopOnSignal signals(trainer);
-    const Outputs outputs = trainer.predict(run.predict->loader, run.predict->from);
+    const PredictOptions& options = run.predict->options;
+    const Outputs outputs = predict(trainer, run.predict->loader, options, run.predict->from);
+    if (!options.return_outputs) {
+      const std::string folder = (trainer.state().artifact_dir / "predictions").string();
+      std::cerr << "written to " << folder << ", a file a batch" << std::endl;
+      return PhaseEnd{signals.exit_code(),
+                      fmt::format("{{\"folder\": {}, \"table\": null, \"outputs\": {{}}}}",
+                                  json_string(folder))};
+    }
     if (outputs.items().empty() && trainer.stop_reason() != nullptr) {
       return PhaseEnd{signals.exit_code(), "{\"file\": null, \"table\": null, \"outputs\": {}}"};
     }

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 
+#include "callbacks/core/reproducibility_callback.h"
 #include "callbacks/global_callbacks.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/require.h"
 #include "loops/prediction_table.h"
 #include "loops/validate_all.h"
 #include "loops/validate_stage.h"
@@ -20,10 +22,29 @@ namespace rondo {
 
 namespace {
 
-/// Keeps the outputs of every batch of one Trainer on the host.
+/// On the host, as a copy: the next batch is written into the same memory.
+Outputs on_host(const Outputs& outputs) {
+  Outputs copies;
+  for (const TensorMap::Item& item : outputs.items()) {
+    copies.set(item.first,
+               item.second.detach().to(at::kCPU, item.second.scalar_type(), false, true));
+  }
+  return copies;
+}
+
+StateDict state_of(const Outputs& outputs) {
+  StateDict state;
+  for (const TensorMap::Item& item : outputs.items()) {
+    state.set(item.first, item.second);
+  }
+  return state;
+}
+
+/// Gives on the outputs of every batch of one Trainer, and keeps them where they are returned.
 class Collector final : public Callback {
  public:
-  explicit Collector(const Trainer& trainer) : trainer_(&trainer) {}
+  Collector(const Trainer& trainer, const PredictOptions& options)
+      : trainer_(&trainer), options_(options) {}
 
   void on_predict_start(Trainer& trainer, Model& model, const DataLoader&, Loop&) override {
     if (&trainer == trainer_) {  // a global callback hears every Trainer
@@ -32,9 +53,22 @@ class Collector final : public Callback {
   }
 
   void on_predict_batch_end(
-      Trainer& trainer, Model&, const Outputs& outputs, const Batch&, int64_t) override {
-    if (&trainer == trainer_) {
-      keep(outputs);
+      Trainer& trainer, Model&, const Outputs& outputs, const Batch&, int64_t batch_idx) override {
+    if (&trainer != trainer_) {
+      return;
+    }
+    const Outputs host = on_host(outputs);
+    if (options_.return_outputs) {
+      keep(host);
+    }
+    if (options_.write) {
+      options_.write(host, batch_idx);
+    } else if (!options_.return_outputs && trainer.state().writes()) {
+      const auto files = real_file_system();
+      const std::filesystem::path directory = trainer.state().artifact_dir / "predictions";
+      files->create_directories(directory);
+      write_checkpoint(
+          *files, directory / fmt::format("batch_{:06}.pt", batch_idx), state_of(host));
     }
   }
 
@@ -56,45 +90,50 @@ class Collector final : public Callback {
  private:
   void keep(const Outputs& outputs) {
     for (const TensorMap::Item& item : outputs.items()) {
-      // A copy: the next batch is written into the same memory.
-      const at::Tensor host =
-          item.second.detach().to(at::kCPU, item.second.scalar_type(), false, true);
       const auto known = std::find_if(batches_.begin(), batches_.end(), [&](const auto& batch) {
         return batch.first == item.first;
       });
       if (known == batches_.end()) {
-        batches_.push_back({item.first, {host}});
+        batches_.push_back({item.first, {item.second}});
       } else {
-        known->second.push_back(host);
+        known->second.push_back(item.second);
       }
     }
   }
 
   const Trainer* trainer_;
+  const PredictOptions& options_;
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> batches_;
 };
 
 }  // namespace
 
 Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from) {
-  Collector collector(trainer);
-  ValidationLoop loop({std::nullopt, "predict"});
+  return predict(trainer, loader, PredictOptions(), from);
+}
+
+Outputs predict(Trainer& trainer,
+                const DataLoader& loader,
+                const PredictOptions& options,
+                const LoadFrom& from) {
+  const auto& most = options.subset_num_batches;
+  detail::require(
+      !most || *most >= 1, "predict: subset_num_batches", "at least 1", most.value_or(0));
+  const RngScope rng(trainer);
+  Collector collector(trainer, options);
+  ValidationLoop loop({most ? std::optional<Time>(*most) : std::nullopt, "predict"});
   bool is_whole = false;
   {
     const GlobalCallbackScope scope(collector);
     const DataLoader all = loader.in_order();
     is_whole = ValidateStage(trainer, all, loop, to_evaluate(trainer, from)).run();
   }
-  if (!is_whole) {
+  if (!is_whole || !options.return_outputs) {
     return {};
   }
   Outputs outputs = collector.joined();
-  StateDict state;
-  for (const TensorMap::Item& item : outputs.items()) {
-    state.set(item.first, item.second);
-  }
   const std::filesystem::path& directory = trainer.state().artifact_dir;
-  write_checkpoint(*real_file_system(), directory / "predictions.pt", state);
+  write_checkpoint(*real_file_system(), directory / "predictions.pt", state_of(outputs));
   if (const auto table = prediction_table(outputs, loader)) {
     write_atomically(*real_file_system(), directory / "predictions.csv", *table);
   }

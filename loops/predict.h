@@ -1,11 +1,35 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+
 #include "callbacks/callback.h"
 #include "callbacks/core/checkpoint_options.h"
 
 namespace rondo {
 
+/// How `predict` goes through a loader, and what becomes of the outputs.
+struct PredictOptions {
+  std::optional<int64_t> subset_num_batches = {};  ///< the first so many batches, >= 1; absent: all
+  /// Whether outputs are joined, returned and written as one file. If not, memory holds one batch.
+  bool return_outputs = true;
+  /// Takes the outputs of each batch on the host, which are its own to keep. Without one, and where
+  /// nothing is returned, they are written to `<artifact_dir>/predictions/batch_000000.pt` and so
+  /// on.
+  std::function<void(const Outputs& outputs, int64_t batch_idx)> write = {};
+};
+
 /// What `Trainer::predict` does. \return nothing, and writes nothing, when a stop left batches out
 Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from);
+
+/// The same in pieces, or of a part of the loader. Files of single batches stay when a stop leaves
+/// batches out.
+/// \return nothing without `return_outputs`
+/// \throws UsageError  for options out of range
+Outputs predict(Trainer& trainer,
+                const DataLoader& loader,
+                const PredictOptions& options,
+                const LoadFrom& from = {});
 
 }  // namespace rondo

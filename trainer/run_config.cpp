@@ -273,6 +273,22 @@ TrainerOptions config_defaults(const Registries& registries) {
   return read_init(trainer, registries, sink);
 }
 
+TrainerOptions read_options(ConfigTable init, const Registries& registries) {
+  ConfigTable trainer;
+  trainer.set("init", ConfigValue(std::move(init)));
+  std::vector<Fault> faults;
+  FaultSink sink("", faults);
+  TrainerOptions options = read_init(trainer, registries, sink);
+  const auto is_model = [](const Fault& fault) {
+    return fault.message.find("missing key \"model\"") != std::string::npos;
+  };
+  faults.erase(std::remove_if(faults.begin(), faults.end(), is_model), faults.end());
+  if (!faults.empty()) {
+    throw ConfigError(std::move(faults));
+  }
+  return options;
+}
+
 std::vector<std::filesystem::path> plugins_of(const ConfigValue& root) {
   std::vector<Fault> faults;
   std::vector<std::filesystem::path> plugins;

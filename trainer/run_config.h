@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "checkpoint/checkpoint_index.h"
 #include "core/config_value.h"
 #include "data/data_loader.h"
+#include "loops/predict.h"
 #include "trainer/registries.h"
 #include "trainer/trainer_options.h"
 
@@ -24,6 +26,7 @@ struct RunConfig {
   struct Validate {
     DataLoader loader;
     LoadFrom from;
+    std::optional<int64_t> subset_num_batches = {};  ///< of the loader; nothing: as the loop says
   };
 
   struct ValidateAll {
@@ -34,6 +37,7 @@ struct RunConfig {
   struct Predict {
     DataLoader loader;
     LoadFrom from;
+    PredictOptions options = {};
   };
 
   TrainerOptions init;
@@ -41,6 +45,9 @@ struct RunConfig {
   std::optional<Validate> validate;
   std::optional<ValidateAll> validate_all;
   std::optional<Predict> predict;
+  /// The file itself, behind comments that say what a command line changed of it; "" where it was
+  /// read from elsewhere.
+  std::string as_written;
 };
 
 /// Checks the whole tree of a config file and describes its phases, to be run in order, each with a
@@ -60,6 +67,10 @@ std::vector<std::filesystem::path> plugins_of(const ConfigValue& root);
 
 /// The keys of `[trainer.init]`: one table for schema, errors and docs.
 KeyTable<TrainerOptions> trainer_keys(const Registries& registries);
+
+/// The options that a table like `[trainer.init]` stands for, but for the model, which it lacks.
+/// \throws ConfigError  with every fault
+TrainerOptions read_options(ConfigTable init, const Registries& registries);
 
 /// What a `[trainer.init]` that sets nothing stands for. Unlike `TrainerOptions()` it has the
 /// callbacks and loggers that are there unless a file takes them away.

@@ -12,6 +12,8 @@ namespace rondo {
 
 namespace {
 
+constexpr const char* kSubset = "subset_num_batches";
+
 /// Takes the keys of loaders out of a table that also holds those of a data set.
 ConfigTable take_loader_keys(ConfigTable& table, const KeyList& batching) {
   ConfigTable taken;
@@ -247,10 +249,29 @@ std::optional<RunConfig::Fit> SectionReader::fit(const ConfigTable& section,
                   : std::nullopt;
 }
 
+std::optional<int64_t> SectionReader::subset_of(const char* name, const ConfigTable& section) {
+  const ConfigValue* const given = section.find(kSubset);
+  if (given == nullptr) {
+    return std::nullopt;
+  }
+  FaultSink inside = faults_.inside(name).inside(kSubset);
+  const std::optional<int64_t> subset = OptionType<int64_t>::read(*given, inside);
+  if (subset && *subset < 1) {
+    inside.add(given->position(), fmt::format("expected batches, at least 1, got {}", *subset));
+  }
+  return subset;
+}
+
 std::optional<std::pair<DataLoader, LoadFrom>> SectionReader::single_loader(
-    const char* name, const char* key, const ConfigTable& section, const SourcePosition& at) {
+    const char* name,
+    const char* key,
+    std::vector<std::string> others,
+    const ConfigTable& section,
+    const SourcePosition& at) {
   FaultSink faults = faults_.inside(name);
-  refuse_unknown(section, {key, "ckpt_path"}, faults);
+  std::vector<std::string> known{key, "ckpt_path"};
+  known.insert(known.end(), others.begin(), others.end());
+  refuse_unknown(section, known, faults);
   const ConfigValue* value = section.find(key);
   const LoadFrom start = from(section, faults);
   if (value == nullptr) {
@@ -265,8 +286,11 @@ std::optional<std::pair<DataLoader, LoadFrom>> SectionReader::single_loader(
   ConfigValue resolved;
   std::optional<DataLoader> made = loader(*value, inside, resolved);
   written.set(key, std::move(resolved));
-  if (const ConfigValue* path = section.find("ckpt_path")) {
-    written.set("ckpt_path", *path);
+  others.emplace_back("ckpt_path");
+  for (const std::string& other : others) {
+    if (const ConfigValue* given = section.find(other)) {
+      written.set(other, *given);
+    }
   }
   resolved_.set(name, ConfigValue(std::move(written)));
   return made ? std::optional(std::pair(std::move(*made), start)) : std::nullopt;
@@ -274,15 +298,25 @@ std::optional<std::pair<DataLoader, LoadFrom>> SectionReader::single_loader(
 
 std::optional<RunConfig::Validate> SectionReader::validate(const ConfigTable& section,
                                                            const SourcePosition& at) {
-  auto found = single_loader("validate", "val_dataloader", section, at);
-  return found ? std::optional<RunConfig::Validate>({std::move(found->first), found->second})
-               : std::nullopt;
+  auto found = single_loader("validate", "val_dataloader", {kSubset}, section, at);
+  const std::optional<int64_t> subset = subset_of("validate", section);
+  return found
+             ? std::optional<RunConfig::Validate>({std::move(found->first), found->second, subset})
+             : std::nullopt;
 }
 
 std::optional<RunConfig::Predict> SectionReader::predict(const ConfigTable& section,
                                                          const SourcePosition& at) {
-  auto found = single_loader("predict", "dataloader", section, at);
-  return found ? std::optional<RunConfig::Predict>({std::move(found->first), found->second})
+  constexpr const char* kReturns = "return_outputs";
+  auto found = single_loader("predict", "dataloader", {kSubset, kReturns}, section, at);
+  PredictOptions options;
+  options.subset_num_batches = subset_of("predict", section);
+  if (const ConfigValue* returns = section.find(kReturns)) {
+    FaultSink inside = faults_.inside("predict").inside(kReturns);
+    options.return_outputs = OptionType<bool>::read(*returns, inside).value_or(true);
+  }
+  return found ? std::optional<RunConfig::Predict>(
+                     {std::move(found->first), found->second, std::move(options)})
                : std::nullopt;
 }
 

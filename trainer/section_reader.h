@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,8 +32,11 @@ class SectionReader {
                                    ConfigValue& resolved);
   std::optional<std::pair<DataLoader, LoadFrom>> single_loader(const char* name,
                                                                const char* key,
+                                                               std::vector<std::string> others,
                                                                const ConfigTable& section,
                                                                const SourcePosition& at);
+  /// The key `subset_num_batches` of the section `name`.
+  std::optional<int64_t> subset_of(const char* name, const ConfigTable& section);
   std::optional<DataLoader> labelled(const std::string& label,
                                      const ConfigValue& value,
                                      FaultSink& faults) const;

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/builtin/average_weights.h"
+#include "callbacks/builtin/count_params.h"
 #include "callbacks/builtin/early_stopper.h"
-#include "callbacks/builtin/save_checkpoint_state.h"
 #include "core/error.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -113,13 +114,23 @@ TEST_CASE("stoppers that change places do not get each other's states") {
 
 TEST_CASE("a state of an older checkpoint is taken where there is one callback of its class only") {
   const StateDict states = {{"EarlyStopper", state_of_best(5.0)}};
-  const Loaded one = load({stopper("val/loss"), use<SaveCheckpointState>()}, states);
+  const Loaded one = load({stopper("val/loss")}, states);
   CHECK(one.best("EarlyStopper") == 5.0);
   CHECK(one.warnings.size() == 1);
   CHECK(tells(one, kLower));
   const Loaded two = load({stopper("val/loss"), stopper("val/accuracy")}, states);
   CHECK(two.best("EarlyStopper") == -1.0);
-  CHECK(two.warnings.size() == 1);
+  CHECK(tells(two, "of 2 callbacks of class EarlyStopper"));
+}
+
+TEST_CASE("C58: a callback whose state is missing keeps its own, and a warning names it") {
+  const Loaded loaded =
+      load({stopper("val/loss"), use<AverageWeights>()}, {{"EarlyStopper", about(kLower, 5.0)}});
+  CHECK(loaded.best("EarlyStopper") == 5.0);
+  REQUIRE(loaded.warnings.size() == 1);
+  CHECK(tells(loaded, "no state of callback \"AverageWeights\""));
+  // One that keeps nothing misses nothing.
+  CHECK(load({use<CountParams>()}, {}).warnings.empty());
 }
 
 TEST_CASE("names in a callback's state must differ") {

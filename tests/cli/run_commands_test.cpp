@@ -219,6 +219,35 @@ TEST_CASE("predict writes the outputs of the whole data set") {
   CHECK(outputs.at("logits").as_tensor().sizes() == at::IntArrayRef({16, 10}));
 }
 
+TEST_CASE("predict and validate take the first batches, and predict writes single ones") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "a"));
+  CHECK(run({"fit", file}) == 0);
+  CHECK(run({"predict", file, "trainer.predict.subset_num_batches=1"}) == 0);
+  const at::Tensor first =
+      read_checkpoint(latest(dir, "a") / "predictions.pt").at("logits").as_tensor();
+  CHECK(run({"predict", file, "trainer.predict.return_outputs=false"}) == 0);
+  const std::filesystem::path folder = latest(dir, "a") / "predictions";
+  CHECK(read_checkpoint(folder / "batch_000000.pt").at("logits").as_tensor().equal(first));
+  CHECK(real_file_system()->list(folder).size() == static_cast<size_t>(16 / first.size(0)));
+  CHECK_FALSE(std::filesystem::exists(latest(dir, "a") / "predictions.pt"));
+  CHECK(run({"validate", file, "trainer.validate.subset_num_batches=1"}) == 0);
+  CHECK(run({"validate", file, "trainer.validate.subset_num_batches=0"}) == 2);
+}
+
+TEST_CASE("T137: a run keeps its file as written, with what the command line changed") {
+  const TempDir dir;
+  const std::string text = "# my run\n" + phase("[trainer]", dir / "a");
+  const std::string file = write_file(dir, text);
+  CHECK(run({"fit", file, "trainer.init.seed=11", "trainer.init.loop.max_steps=1"}) == 0);
+  const std::string kept =
+      real_file_system()->read(latest(dir, "a") / "trainer_params_as_written.toml");
+  CHECK(kept == "# as written in: " + file +
+                    "\n# override: trainer.init.seed=11\n"
+                    "# override: trainer.init.loop.max_steps=1\n\n" +
+                    text);
+}
+
 TEST_CASE("weights that nobody trained are not evaluated, unless that is asked for") {
   const TempDir dir;
   const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
