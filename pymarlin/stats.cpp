@@ -48,6 +48,16 @@ void Stats::log_long_stats(int64_t step) {
   write(long_, step);
 }
 
+bool Stats::logs_model_of(const std::string& parameter) const {
+  return arguments_.exclude_list.empty() || !std::regex_search(parameter, excluded_);
+}
+
+void Stats::log_model(int64_t step, const std::map<std::string, double>& norms) {
+  Tier tier;
+  tier.scalars = norms;
+  write(tier, step);
+}
+
 void Stats::write(Tier& tier, int64_t step) {
   const Tier written = std::exchange(tier, {});
   for (const auto& writer : writers_) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +33,10 @@ class Writer {
 /// before it is written is replaced.
 class Stats {
  public:
-  explicit Stats(StatInitArguments arguments) : arguments_(std::move(arguments)) {}
+  explicit Stats(StatInitArguments arguments)
+      : arguments_(std::move(arguments)), excluded_(arguments_.exclude_list) {}
+
+  const StatInitArguments& arguments() const { return arguments_; }
 
   void add_writer(std::shared_ptr<Writer> writer) { writers_.push_back(std::move(writer)); }
 
@@ -46,6 +50,13 @@ class Stats {
   void log_long_stats(int64_t step);
   void finish();
 
+  /// Whether norms of this parameter are written: not where `exclude_list` finds something in its
+  /// name.
+  bool logs_model_of(const std::string& parameter) const;
+
+  /// Writes norms by name now: "weight_norm/<parameter>", "grad_norm/<parameter>".
+  void log_model(int64_t step, const std::map<std::string, double>& norms);
+
  private:
   struct Tier {
     std::map<std::string, double> scalars;
@@ -55,6 +66,7 @@ class Stats {
   void write(Tier& tier, int64_t step);
 
   StatInitArguments arguments_;
+  std::regex excluded_;
   std::vector<std::shared_ptr<Writer>> writers_;
   Tier frequent_;
   Tier long_;

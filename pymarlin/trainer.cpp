@@ -1,20 +1,25 @@
 #include "pymarlin/trainer.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "callbacks/core/checkpoint_callback.h"
 #include "checkpoint/checkpoint_file.h"
+#include "core/config_value.h"
 #include "core/error.h"
 #include "core/file_system.h"
-#include "loggers/progress_logger.h"
-#include "loggers/tensorboard_logger.h"
 #include "pymarlin/output_collector.h"
+#include "trainer/pymarlin_mapping.h"
+#include "trainer/run_config.h"
 #include "trainer/trainer.h"
 
 namespace rondo::pymarlin {
@@ -22,8 +27,6 @@ namespace rondo::pymarlin {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr double kFirstScale = 4096.0;  // PyMarlin's for "sp-amp"
 
 /// The module in rondo's eyes. The number of the step is a tensor that the hooks below fill.
 class Recipe final : public Model {
@@ -39,7 +42,8 @@ class Recipe final : public Model {
 
   Outputs forward(const Batch& batch) override {
     ModuleInterface& interface = *options_.interface;
-    const c10::Device device(at::kCPU);
+    const c10::Device device =
+        batch.items().empty() ? c10::Device(at::kCPU) : batch.items().front().second.device();
     return named(interface.is_training() ? interface.train_step(options_.global_step, batch, device)
                                          : interface.val_step(options_.global_step, batch, device));
   }
@@ -79,6 +83,40 @@ class Hooks final : public Callback {
   void on_after_backward(rondo::Trainer&, Model&, Outputs& outputs) override {
     interface().on_end_backward(options_.global_step - 1,
                                 outputs["loss"] / static_cast<double>(options_.accumulation));
+  }
+
+  /// Weights and gradients are both there in the step alone.
+  void on_before_optimizer_step(rondo::Trainer& trainer, Model&, Optimizer& optimizer) override {
+    std::vector<std::string> names;
+    std::vector<at::Tensor> norms;
+    const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+      if (tensor.defined()) {
+        names.push_back(name);
+        norms.push_back(tensor.detach().to(at::kFloat).norm());
+      }
+    };
+    for (const ParamGroup& group : optimizer.groups()) {
+      for (const Parameter& parameter : group.params) {
+        if (options_.stats->logs_model_of(parameter.name)) {
+          add("weight_norm/" + parameter.name, parameter.value);
+          add("grad_norm/" + parameter.name, parameter.grad());
+        }
+      }
+    }
+    if (norms.empty()) {
+      return;
+    }
+    trainer.defer(
+        {at::stack(norms)},
+        [this, &trainer, names](const std::vector<at::Tensor>& tensors) {
+          const at::Tensor values = tensors.front().cpu();
+          std::map<std::string, double> by_name;
+          for (size_t i = 0; i < names.size(); ++i) {
+            by_name[names[i]] = values[static_cast<int64_t>(i)].item<double>();
+          }
+          options_.stats->log_model(trainer.state().timestamp.update, by_name);
+        },
+        options_.stats->arguments().log_model_steps);
   }
 
   void on_train_batch_end(
@@ -179,49 +217,39 @@ bool has(const std::vector<std::string>& names, const char* name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) {
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+/// The table at the end of a path, made where it is missing.
+ConfigTable& table_at(ConfigTable& root, const std::vector<std::string>& path) {
+  ConfigTable* table = &root;
+  for (const std::string& part : path) {
+    if (table->find(part) == nullptr) {
+      table->set(part, ConfigValue(ConfigValue::Variant(ConfigTable())));
+    }
+    table = table->find(part)->get_if<ConfigTable>();
   }
-  return text;
+  return *table;
 }
 
-/// What TrainerArguments say in rondo's words.
+/// What TrainerArguments say in rondo's words, read as a run file would be.
 TrainerOptions options_of(const TrainerArguments& arguments) {
-  const CheckpointerArguments& saving = arguments.checkpointer_args;
-  TrainerOptions options;
-  options.model_dir = saving.save_dir;
-  options.loop.num_epochs = arguments.epochs;
+  static const Registries* const kBuiltins = [] {
+    auto* const all = new Registries();  // factories of loggers lead here, as long as there are any
+    register_builtins(*all);
+    return all;
+  }();
+  ConfigTable init;
+  init.set("model_dir", ConfigValue(arguments.checkpointer_args.save_dir.string()));
+  for (MappedKey& key : mapped_keys(arguments)) {
+    const std::string name = key.path.back();
+    key.path.pop_back();
+    if (!key.is_optional) {
+      table_at(init, key.path).set(name, std::move(key.value));
+    }
+  }
+  TrainerOptions options = read_options(init, *kBuiltins);
   options.loop.grad_accum_steps = gradient_accumulation(arguments);
-  options.loop.eval_frequency = "1ep";
   if (arguments.max_train_steps_per_epoch) {
     options.loop.train_subset_num_batches =
-        *arguments.max_train_steps_per_epoch * gradient_accumulation(arguments);
-  }
-  if (arguments.max_val_steps_per_epoch) {
-    options.loop.eval_steps = *arguments.max_val_steps_per_epoch;
-  }
-  if (arguments.clip_grads) {
-    options.precision.max_gradient_norm = arguments.max_grad_norm;
-  }
-  if (arguments.backend == "sp-amp") {
-    options.precision.dtype = "fp16";
-    options.precision.initial_loss_scale = kFirstScale;
-  }
-  options.checkpoint.steps = saving.checkpoint ? Time(fmt::format("{}ep", saving.period)) : Time(0);
-  options.checkpoint.save_final_checkpoint = saving.checkpoint;
-  options.checkpoint.checkpoint_name =
-      fmt::format("{}_{{step}}.{}", saving.file_prefix, saving.file_ext);
-  if (!saving.load_filename.empty()) {
-    options.checkpoint.load.path = saving.load_dir / saving.load_filename;
-  }
-  options.logging.log_steps = arguments.stats_args.log_steps;
-  options.logging.log_level = lower(arguments.log_level);
-  if (!arguments.disable_tqdm) {
-    options.loggers.push_back(use<ProgressLogger>());
-  }
-  if (has(arguments.writers, "tensorboard")) {
-    options.loggers.push_back(use<TensorBoardLogger>());
+        *arguments.max_train_steps_per_epoch * options.loop.grad_accum_steps;
   }
   return options;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "core/error.h"
 #include "core/glob.h"
@@ -35,6 +36,13 @@ void check(const TrainerArguments& arguments) {
   require_positive("checkpointer_args.period", arguments.checkpointer_args.period);
   require_positive("stats_args.log_steps", arguments.stats_args.log_steps);
   require_positive("stats_args.log_model_steps", arguments.stats_args.log_model_steps);
+  try {
+    const std::regex compiled(arguments.stats_args.exclude_list);
+  } catch (const std::regex_error& error) {
+    throw UsageError(fmt::format("stats_args.exclude_list: \"{}\" is no regular expression: {}",
+                                 arguments.stats_args.exclude_list,
+                                 error.what()));
+  }
   if (arguments.clip_grads && !(arguments.max_grad_norm > 0.0)) {
     throw UsageError(
         fmt::format("max_grad_norm: expected a number > 0, got {}", arguments.max_grad_norm));
@@ -43,7 +51,14 @@ void check(const TrainerArguments& arguments) {
     require_known("writers", writer, {"stdout", "aml", "tensorboard"});
   }
   require_known("log_level", arguments.log_level, {"DEBUG", "INFO", "WARNING", "ERROR"});
-  require_known("backend", arguments.backend, {"sp", "sp-amp"});
+  const std::string& backend = arguments.backend;
+  if (backend == "sp-dp" || backend == "ddp-dp") {
+    throw UsageError("backend: rondo has no differential privacy; take \"sp\" or \"ddp\"");
+  }
+  if (backend == "sp-amp-apex" || backend == "ddp-amp-apex") {
+    throw UsageError("backend: there is no Apex here; take \"sp-amp\" or \"ddp-amp\"");
+  }
+  require_known("backend", backend, {"sp", "sp-amp", "ddp", "ddp-amp"});
 }
 
 int64_t train_step_batch_size(const TrainerArguments& arguments, int64_t world_size) {

@@ -29,7 +29,8 @@ struct StatInitArguments {
 };
 
 struct WriterInitArguments {
-  std::filesystem::path tb_log_dir = "logs";  ///< of the TensorBoard writer
+  std::filesystem::path tb_log_dir =
+      "logs";  ///< of the TensorBoard writer; as it is here: "events" in the run's directory
 };
 
 /// Names and defaults: PyMarlin 0.3.5.
@@ -50,7 +51,9 @@ struct TrainerArguments {
   WriterInitArguments writer_args = {};
   bool disable_tqdm = false;       ///< no progress line
   std::string log_level = "INFO";  ///< DEBUG, INFO, WARNING or ERROR
-  std::string backend = "sp";      ///< "sp", or "sp-amp" with autocast and a scaled loss
+  /// "sp"; "ddp" for the ranks of a launcher; "sp-amp" and "ddp-amp" with autocast and a scaled
+  /// loss.
+  std::string backend = "sp";
 };
 
 /// \throws UsageError  naming the argument that is out of range

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/options.h"
 #include "trainer/pymarlin_arguments.h"
+#include "trainer/pymarlin_mapping.h"
 
 namespace rondo::pymarlin {
 
@@ -32,8 +34,23 @@ KeyTable<CheckpointerArguments> checkpointer_keys() {
 KeyTable<StatInitArguments> stat_keys() {
   using Arguments = StatInitArguments;
   KeyTable<Arguments> keys;
-  keys.key(
-      "log_steps", &Arguments::log_steps, at_least(1), "optimizer steps between two log steps");
+  keys.key("log_steps", &Arguments::log_steps, at_least(1), "optimizer steps between two log steps")
+      .key("log_model_steps",
+           &Arguments::log_model_steps,
+           at_least(1),
+           "of pymarlin::Trainer: optimizer steps between two records of norms")
+      .key("exclude_list",
+           &Arguments::exclude_list,
+           "of pymarlin::Trainer: expression of parameters without norms");
+  return keys;
+}
+
+KeyTable<WriterInitArguments> writer_keys() {
+  using Arguments = WriterInitArguments;
+  KeyTable<Arguments> keys;
+  keys.key("tb_log_dir",
+           &Arguments::tb_log_dir,
+           "directory of TensorBoard's events; \"logs\": \"events\" in model_dir");
   return keys;
 }
 
@@ -61,12 +78,13 @@ KeyTable<TrainerArguments> keys_of_table() {
            &Arguments::log_level,
            one_of({"DEBUG", "INFO", "WARNING", "ERROR"}),
            "least severe messages")
-      .key("backend", &Arguments::backend, one_of({"sp", "sp-amp"}), "how steps run")
+      .key("backend", &Arguments::backend, "sp, sp-amp, ddp or ddp-amp: how steps run")
       .table("checkpointer_args",
              &Arguments::checkpointer_args,
              checkpointer_keys(),
              "when and where the run is saved")
-      .table("stats_args", &Arguments::stats_args, stat_keys(), "when stats are written");
+      .table("stats_args", &Arguments::stats_args, stat_keys(), "when stats are written")
+      .table("writer_args", &Arguments::writer_args, writer_keys(), "where stats are written");
   return keys;
 }
 
@@ -78,19 +96,22 @@ class Expansion {
 
   /// \param name  in PyMarlin's table, "stats_args.log_steps"
   /// \param path  of the key in a phase, such as {"init", "loop", "num_epochs"}
-  template <class Value>
-  void put(const std::string& name, const std::vector<std::string>& path, Value value) {
-    put_value(name, path, ConfigValue::Variant(std::move(value)));
+  void put(const std::string& name, std::vector<std::string> path, const ConfigValue& value) {
+    const std::string key = path.back();
+    path.pop_back();
+    if (ConfigTable* const table = table_at(path)) {
+      put_into(name, *table, key, value);
+    }
   }
 
   /// Into a table that is there.
   void put_into(const std::string& name,
                 ConfigTable& table,
                 const std::string& key,
-                ConfigValue::Variant content) {
+                ConfigValue value) {
     const ConfigEntry* const by_user = entry_of(name);
     const SourcePosition place = by_user != nullptr ? by_user->key_position : at_;
-    const ConfigValue value(std::move(content), place);
+    value.set_position(place);
     const ConfigEntry* const other = table.find_entry(key);
     if (other == nullptr) {
       table.set(key, value, place);
@@ -122,17 +143,13 @@ class Expansion {
 
   bool is_given(const std::string& name) const { return entry_of(name) != nullptr; }
 
- private:
-  void put_value(const std::string& name,
-                 std::vector<std::string> path,
-                 ConfigValue::Variant content) {
-    const std::string key = path.back();
-    path.pop_back();
-    if (ConfigTable* const table = table_at(path)) {
-      put_into(name, *table, key, std::move(content));
-    }
+  /// Of a key that is given.
+  std::optional<SourcePosition> place_of(const std::string& name) const {
+    const ConfigEntry* const entry = entry_of(name);
+    return entry != nullptr ? std::optional(entry->key_position) : std::nullopt;
   }
 
+ private:
   const ConfigEntry* entry_of(const std::string& name) const {
     const size_t dot = name.find('.');
     if (dot == std::string::npos) {
@@ -149,18 +166,12 @@ class Expansion {
   FaultSink& faults_;
 };
 
-void put_lengths(Expansion& expansion, const TrainerArguments& arguments) {
-  expansion.put("epochs", {"init", "loop", "num_epochs"}, arguments.epochs);
-  expansion.put("epochs", {"init", "loop", "eval_frequency"}, std::string("1ep"));
+/// The pass of a loader whose batch is what an optimizer step sees.
+void put_length_of_pass(Expansion& expansion, const TrainerArguments& arguments) {
   if (arguments.max_train_steps_per_epoch) {
     expansion.put("max_train_steps_per_epoch",
                   {"init", "loop", "train_subset_num_batches"},
-                  *arguments.max_train_steps_per_epoch);
-  }
-  if (arguments.max_val_steps_per_epoch) {
-    expansion.put("max_val_steps_per_epoch",
-                  {"init", "loop", "eval_steps"},
-                  *arguments.max_val_steps_per_epoch);
+                  ConfigValue(*arguments.max_train_steps_per_epoch));
   }
 }
 
@@ -170,8 +181,9 @@ void put_batch_sizes(Expansion& expansion,
                      const TrainerArguments& arguments) {
   const int64_t step_size = train_step_batch_size(arguments);
   if (step_size != arguments.train_batch_size) {
-    expansion.put(
-        "gpu_batch_size_limit", {"init", "loop", "device_train_microbatch_size"}, step_size);
+    expansion.put("gpu_batch_size_limit",
+                  {"init", "loop", "device_train_microbatch_size"},
+                  ConfigValue(step_size));
   }
   ConfigValue* const fit = trainer.find("fit");
   ConfigTable* const tables = fit != nullptr ? fit->get_if<ConfigTable>() : nullptr;
@@ -180,7 +192,8 @@ void put_batch_sizes(Expansion& expansion,
   }
   if (ConfigValue* const train = tables->find("train_dataloader")) {
     if (auto* const table = train->get_if<ConfigTable>()) {
-      expansion.put_into("train_batch_size", *table, "batch_size", arguments.train_batch_size);
+      expansion.put_into(
+          "train_batch_size", *table, "batch_size", ConfigValue(arguments.train_batch_size));
     }
   }
   ConfigValue* const val = tables->find("val_dataloader");
@@ -188,78 +201,46 @@ void put_batch_sizes(Expansion& expansion,
     return;
   }
   if (auto* const table = val->get_if<ConfigTable>()) {
-    expansion.put_into("val_batch_size", *table, "batch_size", arguments.val_batch_size);
+    expansion.put_into(
+        "val_batch_size", *table, "batch_size", ConfigValue(arguments.val_batch_size));
   } else if (auto* const list = val->get_if<ConfigArray>()) {
     for (ConfigValue& one : *list) {
       if (auto* const inner = one.get_if<ConfigTable>()) {
-        expansion.put_into("val_batch_size", *inner, "batch_size", arguments.val_batch_size);
+        expansion.put_into(
+            "val_batch_size", *inner, "batch_size", ConfigValue(arguments.val_batch_size));
       }
     }
   }
 }
 
-void put_precision(Expansion& expansion, const TrainerArguments& arguments) {
-  if (arguments.clip_grads) {
-    expansion.put(
-        "max_grad_norm", {"init", "precision", "max_gradient_norm"}, arguments.max_grad_norm);
-  }
-  if (arguments.backend == "sp-amp") {
-    constexpr double kFirstScale = 4096.0;  // PyMarlin's
-    expansion.put("backend", {"init", "precision", "dtype"}, std::string("fp16"));
-    expansion.put("backend", {"init", "precision", "initial_loss_scale"}, kFirstScale);
-  }
-  if (!arguments.use_gpu) {
-    expansion.put("use_gpu", {"init", "backend", "device"}, std::string("cpu"));
-  }
+/// The shorthand `device` of `[trainer.init]` replaces a default, as the key itself does.
+bool is_replaced(const MappedKey& key, ConfigTable* init) {
+  const bool is_device = key.path == std::vector<std::string>{"backend", "device"};
+  return is_device && init != nullptr && init->find("device") != nullptr;
 }
 
-void put_saving(Expansion& expansion, const TrainerArguments& arguments) {
-  const CheckpointerArguments& saving = arguments.checkpointer_args;
-  const auto put = [&](const char* name, const char* key, auto value) {
-    expansion.put(std::string("checkpointer_args.") + name, {"init", "checkpoint", key}, value);
-  };
-  if (saving.checkpoint) {
-    put("period", "steps", fmt::format("{}ep", saving.period));
-  } else {
-    put("checkpoint", "steps", int64_t{0});
-    put("checkpoint", "save_final_checkpoint", false);
-  }
-  if (expansion.is_given("checkpointer_args.save_dir")) {
-    put("save_dir", "checkpoint_root", saving.save_dir.string());
-  }
-  put("file_prefix",
-      "checkpoint_name",
-      fmt::format("{}_{{step}}.{}", saving.file_prefix, saving.file_ext));
-  if (!saving.load_filename.empty()) {
-    expansion.put("checkpointer_args.load_filename",
-                  {"init", "checkpoint", "load", "path"},
-                  (saving.load_dir / saving.load_filename).string());
-  }
-}
-
-void put_logging(Expansion& expansion, const TrainerArguments& arguments) {
-  expansion.put(
-      "stats_args.log_steps", {"init", "logging", "log_steps"}, arguments.stats_args.log_steps);
-  std::string level = arguments.log_level;
-  for (char& c : level) {
-    c = static_cast<char>(c - 'A' + 'a');
-  }
-  expansion.put("log_level", {"init", "logging", "log_level"}, level);
-  ConfigArray loggers;
-  const auto add = [&loggers](const char* name, bool is_wanted) {
-    ConfigTable logger;
-    logger.set(name, ConfigValue(ConfigValue::Variant(is_wanted)));
-    loggers.emplace_back(ConfigValue::Variant(std::move(logger)));
-  };
-  for (const std::string& writer : arguments.writers) {
-    if (writer == "tensorboard") {
-      add("TensorBoardLogger", true);
+void put_mapped(Expansion& expansion, const TrainerArguments& arguments) {
+  for (const MappedKey& key : mapped_keys(arguments)) {
+    const bool is_given = expansion.is_given(key.argument);
+    const bool yields = key.is_optional || is_replaced(key, expansion.table_at({"init"}));
+    if (is_given || !yields) {
+      std::vector<std::string> path{"init"};
+      path.insert(path.end(), key.path.begin(), key.path.end());
+      expansion.put(key.argument, std::move(path), key.value);
     }
   }
-  if (arguments.disable_tqdm) {
-    add("ProgressLogger", false);  // which a run file has by default
+}
+
+/// What only a program's own Stats do.
+void refuse_norms(const Expansion& expansion, FaultSink& faults) {
+  for (const char* name : {"stats_args.log_model_steps", "stats_args.exclude_list"}) {
+    if (const auto place = expansion.place_of(name)) {
+      faults.add(*place,
+                 fmt::format("{} is for pymarlin::Trainer; a run file logs norms with callbacks = "
+                             "[{{ ComputeNorm = true }}] or OptimizerMonitor, on log steps",
+                             name));
+    }
   }
-  expansion.put("writers", {"init", "loggers"}, loggers);
 }
 
 }  // namespace
@@ -286,11 +267,10 @@ void expand_table(ConfigTable& trainer, FaultSink& faults) {
     return;
   }
   Expansion expansion(trainer, *given, kept.key_position, inside);
-  put_lengths(expansion, arguments);
+  refuse_norms(expansion, inside);
+  put_mapped(expansion, arguments);
+  put_length_of_pass(expansion, arguments);
   put_batch_sizes(expansion, trainer, arguments);
-  put_precision(expansion, arguments);
-  put_saving(expansion, arguments);
-  put_logging(expansion, arguments);
 }
 
 }  // namespace rondo::pymarlin

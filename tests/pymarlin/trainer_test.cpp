@@ -201,6 +201,48 @@ TEST_CASE("P23, P29: checkpoints and the model's file; a longer run goes on from
   CHECK_THROWS_AS(longer.trainer.update_state(StateDict{{"other", int64_t{1}}}), CheckpointError);
 }
 
+TEST_CASE("norms of weights and gradients are written every log_model_steps, but of exclude_list") {
+  const TempDir dir;
+
+  struct Norms final : public Writer {
+    void log_scalar(const std::string& name, double value, int64_t step) override {
+      if (name.find("_norm/") != std::string::npos) {
+        lines.push_back(fmt::format("{} {}", step, name));
+        CHECK(value > 0.0);
+      }
+    }
+
+    Lines lines;
+  };
+
+  const auto norms = std::make_shared<Norms>();
+  TrainerArguments arguments = arguments_for(dir, 3);
+  arguments.stats_args.log_model_steps = 4;
+  Run run(arguments);
+  run.trainer.stats().add_writer(norms);
+  run.trainer.train();
+  CHECK(norms->lines == Lines{"4 grad_norm/head.weight", "4 weight_norm/head.weight"});
+}
+
+TEST_CASE("arguments that cannot be done are refused with what to do") {
+  const TempDir dir;
+  TrainerArguments arguments = arguments_for(dir, 1);
+  arguments.backend = "sp-dp";
+  CHECK_THROWS_AS(Run{arguments}, UsageError);
+  arguments.backend = "sp";
+  arguments.stats_args.exclude_list = "(";
+  CHECK_THROWS_AS(Run{arguments}, UsageError);
+}
+
+TEST_CASE("TensorBoard's events go to tb_log_dir") {
+  const TempDir dir;
+  TrainerArguments arguments = arguments_for(dir, 1);
+  arguments.writers = {"tensorboard"};
+  arguments.writer_args.tb_log_dir = dir / "board";
+  Run(arguments).trainer.train();
+  CHECK(std::filesystem::exists(dir / "board"));
+}
+
 TEST_CASE("P25: checkpoint = false saves nothing") {
   const TempDir dir;
   TrainerArguments arguments = arguments_for(dir, 1);

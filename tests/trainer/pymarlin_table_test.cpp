@@ -114,10 +114,45 @@ TEST_CASE("what the file says itself replaces a default, and must agree with a k
   CHECK(faults[0].message.find("50") != std::string::npos);
 }
 
+TEST_CASE("backends with ranks are the table of ranks, and the precision of their name") {
+  const RunConfig plain = read("[trainer.pymarlin]\nbackend = \"ddp\"\n");
+  CHECK(plain.init.distributed);
+  CHECK(plain.init.precision.dtype == "fp32");
+  const RunConfig mixed = read("[trainer.pymarlin]\nbackend = \"ddp-amp\"\n");
+  CHECK(mixed.init.distributed);
+  CHECK(mixed.init.precision.dtype == "fp16");
+  CHECK_FALSE(read("[trainer.pymarlin]\nbackend = \"sp\"\n").init.distributed);
+}
+
+TEST_CASE("a device that the file names itself replaces the choice of use_gpu") {
+  CHECK(
+      read("[trainer.init.backend]\ndevice = \"cpu\"\n[trainer.pymarlin]\n").init.backend.device ==
+      "cpu");
+  CHECK(read("[trainer.pymarlin]\nuse_gpu = false\n").init.backend.device == "cpu");
+}
+
+TEST_CASE("what a run file cannot do is refused with what to do") {
+  for (const char* key : {"log_model_steps = 5", "exclude_list = \"bias\""}) {
+    const std::vector<Fault> faults =
+        faults_of(std::string("[trainer.pymarlin]\nstats_args = { ") + key + " }\n");
+    REQUIRE(faults.size() == 1);
+    CHECK(faults[0].message.find("ComputeNorm") != std::string::npos);
+  }
+  const std::vector<Fault> dp = faults_of("[trainer.pymarlin]\nbackend = \"sp-amp-apex\"\n");
+  REQUIRE(dp.size() == 1);
+  CHECK(dp[0].message.find("sp-amp") != std::string::npos);
+}
+
+TEST_CASE("events of TensorBoard go where tb_log_dir says") {
+  const RunConfig run =
+      read("[trainer.pymarlin]\nwriter_args = { tb_log_dir = \"/tmp/events\" }\n");
+  CHECK(run.init.config_text.find("/tmp/events") != std::string::npos);
+}
+
 TEST_CASE("unknown keys and values are faults at their place") {
   CHECK(faults_of("[trainer.pymarlin]\nepoch = 3\n").at(0).message.find("epochs") !=
         std::string::npos);
-  CHECK(faults_of("[trainer.pymarlin]\nbackend = \"ddp\"\n").size() == 1);
+  CHECK(faults_of("[trainer.pymarlin]\nbackend = \"dpp\"\n").size() == 1);
   CHECK(faults_of("[trainer.pymarlin]\nwriters = [\"wandb\"]\n").size() == 1);
 }
 
