@@ -1,5 +1,7 @@
 #include "tracing/plan/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -341,6 +343,24 @@ Plan make_plan(StepProgram program, const PlanOptions& options) {
   return Planner(std::move(program), options).make();
 }
 
+/// The memory map: where each block of the arena lies, and between which instructions it is in use.
+/// The board draws it (`board/web/src/step_file.ts`).
+std::string arena_text(const Plan& plan) {
+  std::string text;
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    const PlannedStorage& storage = plan.storages[i];
+    if (storage.home == Home::Arena && storage.memory == i && storage.first != kNeverUsed) {
+      const size_t last = std::min(storage.last, plan.program.instructions.size() - 1);
+      text += fmt::format("  block at {}: {} bytes, instructions {} to {}\n",
+                          plan.memory->arena_offset(i),
+                          storage.bytes,
+                          storage.first,
+                          last);
+    }
+  }
+  return text;
+}
+
 std::string to_text(const Plan& plan) {
   std::map<std::string, int> counts;
   std::string lines;
@@ -363,7 +383,7 @@ std::string to_text(const Plan& plan) {
     text += "  run part by part: " + std::to_string(chained) + " instructions, in " +
             std::to_string(plan.chains) + " chains\n";
   }
-  return text + lines;
+  return text + arena_text(plan) + lines;
 }
 
 }  // namespace rondo

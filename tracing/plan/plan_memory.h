@@ -76,6 +76,9 @@ class PlanMemory final : public Operands {
 
   int64_t arena_bytes() const { return arena_.bytes(); }
 
+  /// Bytes from the arena's start to a storage that has a fixed place in it.
+  int64_t arena_offset(size_t storage) const { return bases_[storage] - arena_.data(); }
+
   /// What the arena takes from the system: with the rest of its last large page.
   int64_t arena_bytes_taken() const { return arena_.extent().end - arena_.extent().begin; }
 

@@ -5,7 +5,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <cstdlib>
 #include <functional>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -466,6 +468,41 @@ TEST_CASE("a result takes the place of an argument that nothing needs any more")
     CHECK(equal_bytes(executor.run({{"x", y}}, kAlwaysDue)[0], chain(y)));
     CHECK(equal_bytes(other.run({{"x", y}}, kAlwaysDue)[0], kept(y)));
   }
+}
+
+TEST_CASE(
+    "the text of a plan has the arena's blocks, of which those in use together do not overlap") {
+  struct Block {
+    int64_t offset, bytes, first, last;
+  };
+
+  const at::Tensor x = torch::rand({40, 50});
+  const auto body = [](const at::Tensor& t) {
+    const at::Tensor square = t * t;
+    return at::relu(square - t) + square;
+  };
+  const Plan plan = make_plan(record(body, x));
+  const std::string text = to_text(plan);
+  static const std::regex line(R"(\n  block at (\d+): (\d+) bytes, instructions (\d+) to (\d+)\n)");
+  std::vector<Block> blocks;
+  for (auto from = text.cbegin(); true;) {
+    std::smatch found;
+    if (!std::regex_search(from, text.cend(), found, line)) {
+      break;
+    }
+    blocks.push_back(
+        {std::stoll(found[1]), std::stoll(found[2]), std::stoll(found[3]), std::stoll(found[4])});
+    from = found[0].second - 1;  // the line's end begins the next one
+  }
+  REQUIRE(blocks.size() == 2);
+  for (const Block& block : blocks) {
+    CHECK(block.bytes == 40 * 50 * 4);
+    CHECK(block.offset + block.bytes <= plan.memory->arena_bytes());
+    CHECK(block.last < static_cast<int64_t>(plan.program.instructions.size()));
+  }
+  CHECK(blocks[0].first <= blocks[1].last);
+  CHECK(blocks[1].first <= blocks[0].last);
+  CHECK(std::abs(blocks[0].offset - blocks[1].offset) >= 40 * 50 * 4);
 }
 
 TEST_CASE("a result is not written over an argument of another dtype") {
