@@ -165,7 +165,8 @@ TEST_CASE("with each algorithm that a config can name traced equals eager, and r
                                           "WeightStandardization",
                                           "Factorize",
                                           "LowPrecisionLayerNorm",
-                                          "LowPrecisionGroupNorm"};
+                                          "LowPrecisionGroupNorm",
+                                          "StochasticDepth"};
   for (const auto& entry : builtins().algorithms.entries()) {
     if (left_out.count(entry.name) > 0) {
       continue;
