@@ -402,7 +402,7 @@ TESTS = [
 def take_screenshots(browser, url, folder):
     """Pictures for docs/board.md."""
     run = '#/run/' + requote(RUN)
-    baseline = '&baseline=' + requote(RUN)
+    baseline = '&filter=sweep&baseline=' + requote(RUN)
     pages = [
         ('runs', 1280, 560, 'light', '#/runs?sort=metric%3Aval%2Floss&descending=0' + baseline, lambda: len(browser.names()) > 5),
         ('curves', 1120, 640, 'light', '#/curves?smooth=0.6' + baseline, lambda: len(browser.all('.chart:not(.loading) canvas')) >= 2),

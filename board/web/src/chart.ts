@@ -202,7 +202,7 @@ export class Chart {
     return {
       width: this.width(), height: this.height(), series, bands,
       legend: {show: false},
-      padding: [8, 10, 0, 0],
+      padding: [8, 20, 0, 0],
       scales: {x: {time: false, distr: state.logX ? 3 : 1}, y: {distr: state.logY ? 3 : 1}},
       axes: [
         {...axis, size: 26, gap: 3, space: 70, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : axisText(tick)))},

@@ -19,10 +19,10 @@ const axes: [string, string][] = [
   ['update', 'update'], ['epoch', 'epoch'], ['samples', 'samples'], ['tokens', 'tokens'], ['time', 'wall time'],
 ];
 
-/** The group that a metric is shown in: what is before its last slash. */
+/** The group that a metric is shown in: what is before its first slash. */
 function groupOf(metric: string): string {
-  const slash = metric.indexOf('/');
-  return slash < 0 ? 'training' : metric.slice(0, slash);
+  const group = metric.includes('/') ? metric.slice(0, metric.indexOf('/')) : '';
+  return group === '' || group === 'lr' ? 'training' : group;
 }
 
 /** Training first, system last. */

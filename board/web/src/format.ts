@@ -41,6 +41,9 @@ export function duration(seconds: number): string {
 /** A time of operators. */
 export function shortTime(seconds: number): string {
   const us = seconds * 1e6;
+  if (us >= 1e6) {
+    return `${seconds.toFixed(2)} s`;
+  }
   return us >= 1e3 ? `${(us / 1e3).toFixed(1)} ms` : `${us.toFixed(us < 10 ? 2 : 1)} µs`;
 }
 

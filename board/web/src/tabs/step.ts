@@ -94,9 +94,10 @@ export class StepTab implements Tab {
     const program = programOf(text);
     const timed = trace === null ? [] : timedInstructions(trace);
     this.detail.replaceChildren(
-        h('h2', {}, key), facts(report), this.operators(timed.length > 0 ? timed : program.instructions, timed.length > 0),
+        h('h2', {}, key), facts(report), timed.length > 0 ? timeStrip(timed) : '', memoryMap(program),
+        this.operators(timed.length > 0 ? timed : program.instructions, timed.length > 0),
         timed.length > 0 ? '' : h('p', {class: 'note'}, 'No times: the callback OpProfiler writes them, and so does rondo inspect RUN --timeline.'),
-        memoryMap(program), passes(report), guards(report),
+        passes(report), guards(report),
         text === '' ? '' : h('details', {}, h('summary', {}, 'Program and plan as text'), h('pre', {class: 'text'}, text)));
   }
 
@@ -112,7 +113,7 @@ export class StepTab implements Tab {
       this.grouping = name;
       fill();
     });
-    return h('section', {}, h('div', {class: 'tools'}, h('h3', {}, 'Operators'), choice, legend()), isTimed ? strip(instructions) : '', content);
+    return h('section', {}, h('div', {class: 'tools'}, h('h3', {}, 'Operators'), choice), content);
   }
 }
 
@@ -135,7 +136,7 @@ function legend(): HTMLElement {
 }
 
 /** The instructions one after the other, as wide as they take time. */
-function strip(instructions: Instruction[]): Element {
+function timeStrip(instructions: Instruction[]): HTMLElement {
   const all = instructions.reduce((sum, one) => sum + (one.seconds ?? 0), 0);
   const tip = h('p', {class: 'note num'}, `${shortTime(all)} in ${instructions.length} instructions`);
   let at = 0;
@@ -149,7 +150,7 @@ function strip(instructions: Instruction[]): Element {
     return bar;
   });
   const picture = s('svg', {viewBox: '0 0 1000 40', preserveAspectRatio: 'none', class: 'strip', role: 'img', 'aria-label': 'Time of the step, by instruction'}, ...bars);
-  return h('div', {}, picture, tip);
+  return h('section', {}, h('div', {class: 'tools'}, h('h3', {}, 'Time'), legend()), picture, tip);
 }
 
 interface Group {
@@ -203,7 +204,7 @@ function memoryMap(program: Program): HTMLElement | string {
     return '';
   }
   const last = program.instructions.length;
-  const tip = h('p', {class: 'note num'}, `${program.blocks.length} blocks in ${bytes(program.arena)}`);
+  const tip = h('p', {class: 'note num'}, `${program.blocks.length} blocks for results, in ${bytes(program.arena)}`);
   const [width, height] = [1000, 260];
   const blocks = program.blocks.map((block) => {
     const maker = program.instructions[block.first];
@@ -217,9 +218,9 @@ function memoryMap(program: Program): HTMLElement | string {
     });
     return rect;
   });
-  return h('section', {}, h('div', {class: 'tools'}, h('h3', {}, 'Memory plan'), h('span', {class: 'muted'}, 'instructions →, addresses ↑'), legend()),
+  return h('section', {}, h('div', {class: 'tools'}, h('h3', {}, 'Memory plan'), h('span', {class: 'muted'}, 'instructions →, addresses ↑')),
            s('svg', {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', class: 'memory', role: 'img',
-                     'aria-label': `${program.blocks.length} blocks of the arena over ${last} instructions`}, ...blocks) as unknown as Node, tip);
+                     'aria-label': `${program.blocks.length} blocks of the arena over ${last} instructions`}, ...blocks), tip);
 }
 
 function passes(report: StepReport): HTMLElement | string {
