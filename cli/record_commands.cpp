@@ -21,6 +21,7 @@
 #include "core/json_text.h"
 #include "core/terminal.h"
 #include "record/run_charts.h"
+#include "record/run_diff.h"
 #include "record/run_record.h"
 
 namespace rondo {
@@ -33,28 +34,12 @@ std::string number(double value) {
   return fmt::format("{:.5g}", value);
 }
 
-/// Keys of a configuration that are not the same in all runs; those of places are left out, which
-/// always differ.
-std::vector<std::string> differing_keys(const std::vector<RunRecord>& runs) {
-  std::set<std::string> all;
+std::vector<std::string> differing_keys_of(const std::vector<RunRecord>& runs) {
+  std::vector<const RunRecord*> all;
   for (const RunRecord& run : runs) {
-    for (const auto& [key, value] : run.config) {
-      all.insert(key);
-    }
+    all.push_back(&run);
   }
-  std::vector<std::string> differing;
-  for (const std::string& key : all) {
-    const bool is_place = key == "trainer.init.model_dir";
-    std::set<std::string> values;
-    for (const RunRecord& run : runs) {
-      const auto value = run.config.find(key);
-      values.insert(value == run.config.end() ? "" : value->second);
-    }
-    if (values.size() > 1 && !is_place) {
-      differing.push_back(key);
-    }
-  }
-  return differing;
+  return differing_keys(all);
 }
 
 std::string value_or(const std::map<std::string, std::string>& values, const std::string& key) {
@@ -207,7 +192,7 @@ int list_runs(const CommandLine& line) {
   }
   const std::vector<std::string> metrics =
       line.metrics.empty() ? usual_metrics(runs) : matching_metrics(runs, line.metrics);
-  const std::vector<std::string> keys = differing_keys(runs);
+  const std::vector<std::string> keys = differing_keys_of(runs);
   std::vector<std::string> heading = {"run", "status", "updates", "time"};
   heading.insert(heading.end(), metrics.begin(), metrics.end());
   for (const std::string& key : keys) {
@@ -278,24 +263,6 @@ int plot(const CommandLine& line) {
   return 0;
 }
 
-/// The first update at which both logged the metric and the values differ.
-std::optional<int64_t> first_difference(const std::vector<RecordPoint>& a,
-                                        const std::vector<RecordPoint>& b) {
-  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
-    if (i->step != j->step) {
-      ++(i->step < j->step ? i : j);
-      continue;
-    }
-    const bool are_nan = std::isnan(i->value) && std::isnan(j->value);
-    if (i->value != j->value && !are_nan) {
-      return i->step;
-    }
-    ++i;
-    ++j;
-  }
-  return std::nullopt;
-}
-
 int diff(const CommandLine& line) {
   const std::vector<RunRecord> runs = named_runs(line.files);
   const RunRecord& a = runs[0];
@@ -306,7 +273,7 @@ int diff(const CommandLine& line) {
       {"updates", updates_of(a), updates_of(b)},
       {"time", duration_text(a.end - a.begin), duration_text(b.end - b.begin)},
       {"version", a.version, b.version}};
-  for (const std::string& key : differing_keys(runs)) {
+  for (const std::string& key : differing_keys_of(runs)) {
     rows.push_back({key, value_or(a.config, key), value_or(b.config, key)});
   }
   bool differs = rows.size() > 5;

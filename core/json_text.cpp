@@ -25,4 +25,11 @@ std::string json_number(double number) {
   return std::isfinite(number) ? fmt::format("{}", number) : "null";
 }
 
+std::string json_any_number(double number) {
+  if (std::isfinite(number)) {
+    return json_number(number);
+  }
+  return std::isnan(number) ? "\"nan\"" : number > 0 ? "\"inf\"" : "\"-inf\"";
+}
+
 }  // namespace rondo

@@ -32,23 +32,6 @@ std::string png_of(const Picture& picture) {
                               image.message));
 }
 
-std::string base64(std::string_view bytes) {
-  constexpr const char* kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 3; ++j) {
-      bits = bits << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    }
-    for (size_t j = 0; j < 4; ++j) {
-      text += j <= count ? kDigits[bits >> (18 - 6 * j) & 63U] : '=';
-    }
-  }
-  return text;
-}
-
 std::string content_name(std::string_view bytes) {
   // FNV-1a from two beginnings. Source: Fowler, Noll, Vo.
   uint64_t a = 0xcbf29ce484222325ULL;

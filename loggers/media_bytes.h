@@ -11,9 +11,6 @@ namespace rondo {
 /// \throws DataError  when it cannot be encoded
 std::string png_of(const Picture& picture);
 
-/// Source: RFC 4648, section 4.
-std::string base64(std::string_view bytes);
-
 /// 32 hexadecimal digits that follow from the bytes: a name for a file of this content.
 std::string content_name(std::string_view bytes);
 

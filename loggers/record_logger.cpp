@@ -13,6 +13,7 @@
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/metric_direction.h"
 #include "callbacks/core/run_plan.h"
+#include "core/base64.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/json.h"
@@ -38,14 +39,6 @@ double now() {
   return std::chrono::duration<double>(since).count();
 }
 
-/// JSON has no numbers that are not finite: they are texts.
-std::string value_text(double value) {
-  if (std::isfinite(value)) {
-    return json_number(value);
-  }
-  return std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
-}
-
 /// "," and a member of an object.
 std::string member(const char* key, const std::string& text) {
   return fmt::format(",\"{}\":{}", key, json_string(text));
@@ -60,7 +53,7 @@ template <class Value>
 std::string numbers_of(const std::vector<Value>& values) {
   std::string text;
   for (const Value value : values) {
-    text += (text.empty() ? "" : ",") + value_text(static_cast<double>(value));
+    text += (text.empty() ? "" : ",") + json_any_number(static_cast<double>(value));
   }
   return text;
 }
@@ -78,10 +71,10 @@ std::string json_of(const Histogram& histogram) {
   return fmt::format(
       "\"least\":{},\"most\":{},\"sum\":{},\"sum_of_squares\":{},\"count\":{},\"not_finite\":{},"
       "\"edges\":[{}],\"counts\":[{}]",
-      value_text(histogram.least),
-      value_text(histogram.most),
-      value_text(histogram.sum),
-      value_text(histogram.sum_of_squares),
+      json_any_number(histogram.least),
+      json_any_number(histogram.most),
+      json_any_number(histogram.sum),
+      json_any_number(histogram.sum_of_squares),
       histogram.count,
       histogram.not_finite,
       numbers_of(histogram.edges),
@@ -201,6 +194,22 @@ void RecordLogger::on_after_save_checkpoint(Trainer& trainer, const fs::path& pa
   }
 }
 
+/// Members that say how much of the data the run has seen; "" for values of an earlier update.
+std::string RecordLogger::position_at(int64_t update) const {
+  const Timestamp& now_at = trainer_->state().timestamp;
+  if (now_at.update != update) {
+    return "";
+  }
+  const RunPlan* const plan = trainer_->state().plan;
+  const auto in_epoch = plan == nullptr ? std::nullopt : plan->length().updates_per_epoch;
+  const double part = in_epoch && *in_epoch > 0 ? static_cast<double>(now_at.update_in_epoch) /
+                                                      static_cast<double>(*in_epoch)
+                                                : 0.0;
+  const double epoch = static_cast<double>(now_at.epoch) + part;
+  return fmt::format(",\"epoch\":{:.9g},\"samples\":{}", epoch, now_at.sample) +
+         (now_at.token > 0 ? fmt::format(",\"tokens\":{}", now_at.token) : "");
+}
+
 void RecordLogger::log(const Metrics& values, int64_t update) {
   if (!is_open_) {
     return;
@@ -210,11 +219,11 @@ void RecordLogger::log(const Metrics& values, int64_t update) {
     if (const std::optional<double> value = values.number(item.first)) {
       tell_direction(item.first, update);
       numbers += fmt::format(
-          "{}{}:{}", numbers.empty() ? "" : ",", json_string(item.first), value_text(*value));
+          "{}{}:{}", numbers.empty() ? "" : ",", json_string(item.first), json_any_number(*value));
     }
   }
   if (!numbers.empty()) {
-    write("numbers", update, fmt::format(",\"values\":{{{}}}", numbers));
+    write("numbers", update, position_at(update) + fmt::format(",\"values\":{{{}}}", numbers));
   }
 }
 

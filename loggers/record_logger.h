@@ -43,6 +43,7 @@ class RecordLogger final : public FilteredLogger, public HearsAlerts {
   void begin_session(int64_t update);
   void end_session(const char* status, const std::string& reason);
   void write(const char* kind, int64_t update, const std::string& members);
+  std::string position_at(int64_t update) const;
   void tell_direction(const std::string& metric, int64_t update);
   std::string file_or(const std::string& bytes,
                       const char* suffix,

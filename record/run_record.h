@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rondo {
@@ -20,6 +22,14 @@ struct RecordPoint {
   int64_t step = 0;   ///< the update that it belongs to
   double time = 0.0;  ///< seconds since 1970
   double value = 0.0;
+};
+
+/// How much of the training data a run had seen after an update; 0: not recorded.
+struct RecordPosition {
+  int64_t step = 0;
+  double epoch = 0.0;  ///< passes over the data, with the part of the current one where known
+  double samples = 0.0;
+  double tokens = 0.0;
 };
 
 /// A checkpoint that was written.
@@ -52,6 +62,7 @@ struct RecordMedia {
   std::string kind;  ///< "histogram", "image", "text" or "table"
   std::string name;
   std::string file;  ///< below the run's directory; "" when the line itself holds it
+  int64_t line = 0;  ///< the byte of the record at which its line begins
 };
 
 /// What a run wrote into its `record.jsonl`: `docs/record_format.md` describes the lines. Of lines
@@ -67,9 +78,11 @@ struct RunRecord {
   int sessions = 0;                ///< how often it was started
   RunStatus status = RunStatus::Crashed;
   std::string reason;                         ///< of a stop, or the error that ended the run
-  std::map<std::string, std::string> config;  ///< values of the resolved config by key path
+  std::string config_text;                    ///< the resolved config, TOML
+  std::map<std::string, std::string> config;  ///< its values by key path
   std::map<std::string, std::vector<RecordPoint>> metrics;  ///< by update
   std::map<std::string, bool> higher_is_better;             ///< of metrics that say so
+  std::vector<RecordPosition> positions;                    ///< by update
   std::vector<RecordSave> saves;
   std::vector<RecordValidation> validations;
   std::vector<RecordAlert> alerts;
@@ -91,6 +104,38 @@ inline constexpr const char* kRecordFile = "record.jsonl";
 ///                    counted; a last one without its end and lines of unknown kinds are passed
 ///                    over
 RunRecord read_record(const std::filesystem::path& path);
+
+/// As `read_record`, of a long record only lines within `most_bytes` of its beginning and of its
+/// end: results and lists lack what lies between.
+/// \return the record, and whether it is whole
+std::pair<RunRecord, bool> glance_at_record(const std::filesystem::path& path, size_t most_bytes);
+
+/// The line of a record that begins at a byte, such as `RecordMedia::line`.
+/// \throws DataError  when there is none, or it is longer than 64 KiB
+std::string record_line(const std::filesystem::path& path, int64_t begin);
+
+/// Reads the record of a run, and later what was added to it.
+class RecordFollower {
+ public:
+  /// \throws DataError  as `read_record`
+  explicit RecordFollower(const std::filesystem::path& path);
+
+  /// Reads the lines that were added; a file that was replaced or cut, from its beginning.
+  /// \throws DataError  when it cannot be read
+  void read();
+
+  const RunRecord& run() const { return run_; }
+
+ private:
+  void start_again(uint64_t inode);
+
+  std::filesystem::path file_;
+  RunRecord run_;
+  RunStatus recorded_ = RunStatus::Crashed;  // what its lines say
+  int64_t offset_ = 0;                       // up to which lines were read
+  int64_t lines_ = 0;
+  uint64_t inode_ = 0;
+};
 
 /// Directories of runs below `root` and `root` itself, at most four folders deep, in order. Does
 /// not look into runs, links and folders that begin with a dot.

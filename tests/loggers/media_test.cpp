@@ -119,13 +119,6 @@ TEST_CASE("a picture takes bytes as they are and spreads other numbers") {
   CHECK_THROWS_AS(picture_of(torch::zeros({5})), ShapeError);
 }
 
-TEST_CASE("base64 has the test vectors of RFC 4648") {
-  CHECK(base64("") == "");
-  CHECK(base64("f") == "Zg==");
-  CHECK(base64("fo") == "Zm8=");
-  CHECK(base64("foobar") == "Zm9vYmFy");
-}
-
 TEST_CASE("the record holds what is small, and names files by content for the rest") {
   const TempDir dir;
   run_with(dir / "run", some_media(), {use<RecordLogger>()});

@@ -105,6 +105,26 @@ TEST_CASE("a fit records its config, values, directions, saves and end") {
   CHECK(run.damaged_lines == 0);
 }
 
+TEST_CASE("each log step says how much of the data the run has seen") {
+  const TempDir dir;
+  TrainerOptions options = run_options(dir / "run");
+  std::vector<std::pair<int64_t, int64_t>> samples;  // by update
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [&](Trainer& trainer) {
+    const Timestamp& now = trainer.state().timestamp;
+    samples.emplace_back(now.update, now.sample);
+  };
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  fit(options);
+  const RunRecord run = read_record(dir / "run");
+  REQUIRE(run.positions.size() == samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    CHECK(run.positions[i].step == samples[i].first);
+    CHECK(run.positions[i].samples == static_cast<double>(samples[i].second));
+    CHECK((i == 0 || run.positions[i].epoch > run.positions[i - 1].epoch));
+  }
+}
+
 TEST_CASE("a fit ends with a summary and its curves") {
   const TempDir dir;
   fit(run_options(dir / "run"));

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/file_descriptor.h"
 #include "support/temp_dir.h"
 
 TEST_SUITE_BEGIN("record/run_record");
@@ -190,6 +191,88 @@ TEST_CASE("runs are found four folders deep, in order, and not inside of runs or
         std::vector<fs::path>{dir.path() / "1/2/3/4", dir.path() / "a/x", dir.path() / "b"});
   CHECK(find_runs(dir.path() / "b") == std::vector<fs::path>{dir.path() / "b"});
   CHECK(find_runs(dir.path() / "missing").empty());
+}
+
+TEST_CASE("a follower reads what is added, also to a line that was not whole") {
+  const TempDir dir;
+  const fs::path file =
+      write(dir / "a", std::string(kSession) + numbers(1, "\"loss\":4")) / kRecordFile;
+  RecordFollower follower(dir / "a");
+  CHECK(follower.run().metrics.at("loss").size() == 1);
+  const std::string line = numbers(2, "\"loss\":3");
+  std::ofstream(file, std::ios::app) << line.substr(0, 10);
+  follower.read();
+  CHECK(follower.run().metrics.at("loss").size() == 1);
+  std::ofstream(file, std::ios::app) << line.substr(10) << "damaged\n";
+  follower.read();
+  CHECK(follower.run().metrics.at("loss").back().value == 3.0);
+  CHECK(follower.run().damaged_lines == 1);
+  CHECK(follower.run().damaged_line == 4);
+  follower.read();
+  CHECK(follower.run().metrics.at("loss").size() == 2);
+  CHECK(follower.run().damaged_lines == 1);
+}
+
+TEST_CASE("a follower sees a run begin again, and another file in the place of the first") {
+  const TempDir dir;
+  const fs::path file =
+      write(dir / "a", std::string(kSession) + numbers(1, "\"loss\":4")) / kRecordFile;
+  RecordFollower follower(file);
+  CHECK(follower.run().status == RunStatus::Crashed);
+  {
+    const detail::FileDescriptor writer(::open(file.c_str(), O_RDONLY));
+    REQUIRE(::flock(writer.get(), LOCK_EX) == 0);
+    follower.read();
+    CHECK(follower.run().status == RunStatus::Running);
+  }
+  follower.read();
+  CHECK(follower.run().status == RunStatus::Crashed);
+  write(dir / "b",
+        std::string(kSession) + numbers(1, "\"accuracy\":1") + numbers(2, "\"accuracy\":1"));
+  fs::rename(dir / "b/record.jsonl", file);
+  follower.read();
+  CHECK(follower.run().metrics.count("loss") == 0);
+  CHECK(follower.run().metrics.at("accuracy").size() == 2);
+  CHECK(follower.run().sessions == 1);
+  fs::resize_file(file, 0);
+  follower.read();
+  CHECK(follower.run().metrics.empty());
+  fs::remove(file);
+  CHECK_THROWS_AS(follower.read(), DataError);
+}
+
+TEST_CASE("a short record is whole at a glance; lines are read by where they begin") {
+  const TempDir dir;
+  const std::string second = numbers(1, "\"loss\":4");
+  const fs::path run = write(dir / "a", kSession + second);
+  const auto [record, is_whole] = glance_at_record(run, 1000);
+  CHECK(is_whole);
+  CHECK(record.metrics.at("loss").size() == 1);
+  const auto begin = static_cast<int64_t>(std::string(kSession).size());
+  CHECK(record_line(run, begin) + "\n" == second);
+  CHECK_THROWS_AS(record_line(run, begin + static_cast<int64_t>(second.size())), DataError);
+  CHECK_THROWS_AS(record_line(run, int64_t{1} << 40), DataError);
+}
+
+TEST_CASE("positions in the data are read with their update; a later session drops them") {
+  const TempDir dir;
+  const auto line = [](int step, int samples) {
+    return R"({"kind":"numbers","step":)" + std::to_string(step) +
+           R"(,"time":1,"epoch":0.5,"samples":)" + std::to_string(samples) +
+           R"(,"tokens":9,"values":{"loss":1}})"
+           "\n";
+  };
+  const std::string again = R"({"kind":"session","step":1,"time":100,"run":"a"})"
+                            "\n";
+  const RunRecord run = read_record(
+      write(dir / "a", kSession + line(1, 32) + line(2, 64) + again + line(3, 96) + line(3, 97)));
+  REQUIRE(run.positions.size() == 2);
+  CHECK(run.positions[0].step == 1);
+  CHECK(run.positions[0].samples == 32.0);
+  CHECK(run.positions[1].step == 3);
+  CHECK(run.positions[1].samples == 97.0);
+  CHECK(run.positions[1].epoch == 0.5);
+  CHECK(run.positions[1].tokens == 9.0);
 }
 
 TEST_SUITE_END();
