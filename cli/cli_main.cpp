@@ -59,6 +59,7 @@ int run(const CommandLine& line, Registries& registries) {
     case Command::Query:
     case Command::Alerts:
     case Command::Watch:
+    case Command::Board:
       return *run_record_command(line);
   }
   throw UsageError("the command line names no command");

@@ -48,6 +48,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"query", Command::Query},
                                      {"alerts", Command::Alerts},
                                      {"watch", Command::Watch},
+                                     {"board", Command::Board},
                                      {"version", Command::Version}};
 
 constexpr const char* kExitCodes =
@@ -418,6 +419,29 @@ void add_watch(CLI::App& root, CommandLine& line) {
   app.add_option("run", line.target, "Directory of the run")->required()->type_name("RUN_DIR");
 }
 
+void add_board(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand("board", "Show the runs below a folder in a browser, live");
+  app.add_option("folder", line.target, "Where to look, four folders deep (default: here)")
+      ->type_name("DIR");
+  app.add_option("--run",
+                 line.run_globs,
+                 "Only runs whose directory, from the folder, fits this glob (repeatable)")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  app.add_option("--host", line.host, "Listen at this address; another machine needs a token")
+      ->capture_default_str()
+      ->type_name("HOST");
+  app.add_option("--port", line.port, "Listen at this port; 0 takes any that is free")
+      ->capture_default_str()
+      ->type_name("PORT")
+      ->check(CLI::Range(0, 65535));
+  app.add_option("--export", line.output, "Write the page with all answers to this file, and end")
+      ->type_name("FILE.html");
+  app.footer(
+      "Reads only. On a machine elsewhere, keep the default host and forward the port:\n"
+      "ssh -L 7007:localhost:7007 MACHINE");
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
@@ -448,6 +472,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_query(root, line);
   add_alerts(root, line);
   add_watch(root, line);
+  add_board(root, line);
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }
 

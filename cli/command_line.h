@@ -31,6 +31,7 @@ enum class Command {
   Query,
   Alerts,
   Watch,
+  Board,
   Version
 };
 
@@ -60,14 +61,14 @@ struct CommandLine {
   std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
   std::vector<std::string>
       files;           ///< checkpoint, plot, diff, query: what it works on; launch: the command
-  std::string output;  ///< checkpoint average, export, export-step, plot, query: the file
+  std::string output;  ///< checkpoint average, export, export-step, plot, query, board: the file
   std::string format = "torchscript";  ///< export: of the file
   int64_t batch_size = 0;              ///< export: rows of a batch; 0: as the loader's
   std::vector<std::string> outputs;    ///< export: which; none: all but losses
   std::string name;                    ///< describe: a component; empty lists all
   std::string shell;                   ///< completion: bash, zsh or fish
   std::string page;                    ///< man: a command; empty: rondo itself
-  std::string target;                  ///< inspect, debug, runs, watch: a directory
+  std::string target;                  ///< inspect, debug, runs, watch, board: a directory
   bool nan = false;                    ///< debug: find what made the first NaN
   bool timeline = false;               ///< inspect: where the time of a replay goes
   int64_t replays = 50;                ///< inspect: of each step that a timeline measures, >= 1
@@ -76,6 +77,9 @@ struct CommandLine {
   std::vector<std::string> metrics;    ///< runs, plot: globs of names; empty: a few
   std::string sort = "name";           ///< runs: "name", "status", "time" or a metric
   std::string status;                  ///< runs: only of this status; empty: all
+  std::string host = "127.0.0.1";      ///< board: where it listens
+  int64_t port = 7007;                 ///< board: 0: any that is free
+  std::vector<std::string> run_globs;  ///< board: of names of runs; empty: all
   int64_t ranks = 1;                   ///< launch: processes of this host, >= 1
   int64_t nodes = 1;                   ///< launch: hosts, >= 1
   int64_t node_rank = -1;              ///< launch: number of this host; -1: not given

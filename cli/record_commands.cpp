@@ -309,6 +309,8 @@ std::optional<int> run_record_command(const CommandLine& line) {
         return alerts(line);
       case Command::Watch:
         return watch(line);
+      case Command::Board:
+        return board(line);
       default:
         return std::nullopt;
     }

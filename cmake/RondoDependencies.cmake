@@ -22,6 +22,15 @@ find_package(PNG REQUIRED)
 find_package(zstd REQUIRED)
 find_package(Threads REQUIRED)
 
+# Debian compiles cpp-httplib with all that it can do; its classes are laid out accordingly.
+find_path(RONDO_HTTPLIB_INCLUDE_DIR httplib.h REQUIRED)
+find_library(RONDO_HTTPLIB_LIBRARY cpp-httplib REQUIRED)
+add_library(rondo_httplib INTERFACE)
+target_include_directories(rondo_httplib SYSTEM INTERFACE ${RONDO_HTTPLIB_INCLUDE_DIR})
+target_compile_definitions(rondo_httplib INTERFACE
+  CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
+target_link_libraries(rondo_httplib INTERFACE ${RONDO_HTTPLIB_LIBRARY} Threads::Threads)
+
 # PyTorch's builds of LibTorch bring headers of other libraries along, of other versions than what
 # rondo links, in a folder that is searched before the system's. A folder of links comes first of all.
 set(RONDO_SHADOWS_DIR ${PROJECT_BINARY_DIR}/shadows)

@@ -118,6 +118,22 @@ TEST_CASE("diff tells keys, results and the first update at which a metric diffe
   CHECK(run_here({"diff", a}).code == 2);
 }
 
+TEST_CASE("board exports the runs that are chosen; wrong folders, hosts and ports are told") {
+  const TempDir dir;
+  write_runs(dir);
+  const std::string root = dir.path().string();
+  const std::string file = (dir / "out.html").string();
+  CHECK(run_here({"board", root, "--run", "group/*", "--export", file}).code == 0);
+  std::ifstream stream(file);
+  const std::string page{std::istreambuf_iterator<char>(stream), {}};
+  CHECK(page.find("/api/run?id=group%2Fb") != std::string::npos);
+  CHECK(page.find("/api/run?id=a\"") == std::string::npos);
+  CHECK(run_here({"board", root, "--export", (dir / "missing/out.html").string()}).code == 2);
+  CHECK(run_here({"board", (dir / "missing").string()}).code == 2);
+  CHECK(run_here({"board", root, "--host", "203.0.113.1", "--port", "0"}).code == 2);
+  CHECK(run_here({"board", root, "--port", "70000"}).code == 2);
+}
+
 TEST_CASE("columns of a table are as wide as their widest cell, counted in characters") {
   CHECK(text_table({{"name", "n"}, {"é", "10"}, {"plain", "9"}}) ==
         "name    n\n"
