@@ -277,3 +277,5 @@ TEST_CASE("names that try to break out of JSON are texts") {
   CHECK(has(runs, "\"id\":\"a\\\"}],\\\"x<script>\",\"name\":\"\\\"\\u000a</script>\""));
   CHECK(has(runs, "\"m\\\"\\u0000</script>\":{\"last\":1}"));
 }
+
+TEST_SUITE_END();

@@ -254,3 +254,5 @@ TEST_CASE("a server that is stopped before it serves returns at once") {
   server.stop();
   server.serve();
 }
+
+TEST_SUITE_END();

@@ -68,3 +68,5 @@ TEST_CASE("no name of a run or a metric ends the element of an exported page") {
   CHECK(json.back() == '}');
   CHECK(has(json, "\\u003c/script>\\u003cscript>alert(1)"));
 }
+
+TEST_SUITE_END();

@@ -136,3 +136,5 @@ TEST_CASE("tokens are long and differ") {
   CHECK(random_token().size() == 32);
   CHECK(random_token() != random_token());
 }
+
+TEST_SUITE_END();

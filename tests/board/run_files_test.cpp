@@ -87,3 +87,5 @@ TEST_CASE("a file that is too large or unreadable is an error") {
   write_text(dir / "empty", "");
   CHECK(bytes_of_file(dir / "empty").empty());
 }
+
+TEST_SUITE_END();

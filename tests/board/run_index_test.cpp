@@ -146,3 +146,5 @@ TEST_CASE("a record that cannot be read hides no other run") {
   RunIndex index(options_at(dir.path()));
   CHECK(ids_of(index) == std::vector<std::string>{"a", "b", "c"});
 }
+
+TEST_SUITE_END();

@@ -173,3 +173,5 @@ TEST_CASE("times that go back, and updates beyond what a double tells apart, sta
   view.x = "update";
   CHECK(series_of(run, "loss", view).x.size() <= 10);
 }
+
+TEST_SUITE_END();
