@@ -210,8 +210,8 @@ def write_steps(folder):
             file.write(f'[2026-11-18 14:{step // 60:02d}:{step % 60:02d}.000] [info] update {step}: loss {2.3 * math.exp(-step / 90):.4f}\n')
             if step == 120:
                 file.write(f'[2026-11-18 14:02:00.100] [warning] the loader waits for its disk: {HOSTILE}\n')
-    if not os.path.lexists(os.path.join(folder, 'logs', 'latest')):
-        os.symlink('20261118_140000', os.path.join(folder, 'logs', 'latest'))
+    os.symlink('20261118_140000', os.path.join(folder, 'logs', 'latest'))
+    os.symlink('logs/20261118_140000/run.log', os.path.join(folder, 'latest_run.log'))
 
 
 def place_blocks():

@@ -29,7 +29,7 @@ const live = h('span', {class: 'live', role: 'status'});
 const main = h('main');
 
 function showNav(): void {
-  const alerts = store.runs.reduce((sum, run) => sum + run.alerts, 0);
+  const alerts = store.runs.reduce((sum, run) => sum + (run.alerts ?? 0), 0);
   nav.replaceChildren(...places.map(([id, title]) =>
       h('a', {href: placeOf({page: id, run: '', tab: 'metrics', from: null, to: null}), 'aria-current': state.page === id ? 'page' : null}, title,
         id === 'alerts' && alerts > 0 && h('span', {class: 'count'}, alerts))));
@@ -37,6 +37,7 @@ function showNav(): void {
     nav.append(h('a', {href: placeOf({}), 'aria-current': 'page', class: 'crumb'}, store.byId.get(state.run)?.name ?? state.run));
   }
   root.textContent = store.root;
+  root.title = store.root;
 }
 
 function showLive(): void {

@@ -115,8 +115,9 @@ export function shownRuns(): Run[] {
   return baseline !== undefined && !newest.includes(baseline) ? [baseline, ...newest] : newest;
 }
 
-/** Keys of the config whose values differ among runs, without those that differ always. */
-export function differingKeys(runs: Run[]): string[] {
+/** Keys of the config whose values differ among runs, without those that differ always. Runs that recorded no config do not count. */
+export function differingKeys(all: Run[]): string[] {
+  const runs = all.filter((run) => Object.keys(run.config).length > 0);
   const values = new Map<string, Set<string>>();
   for (const run of runs) {
     for (const [key, value] of Object.entries(run.config)) {
