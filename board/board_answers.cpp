@@ -201,7 +201,6 @@ BoardAnswer BoardAnswers::answer(const std::string& path, const BoardParameters&
                                                       {"/api/series", &BoardAnswers::series},
                                                       {"/api/run", &BoardAnswers::run},
                                                       {"/api/diff", &BoardAnswers::diff},
-                                                      {"/api/step", &BoardAnswers::step},
                                                       {"/api/log", &BoardAnswers::log},
                                                       {"/api/table", &BoardAnswers::table},
                                                       {"/api/alerts", &BoardAnswers::alerts}};
@@ -212,6 +211,9 @@ BoardAnswer BoardAnswers::answer(const std::string& path, const BoardParameters&
     }
     if (path == "/api/media") {
       return media(parameters);
+    }
+    if (path == "/api/step") {
+      return step(parameters);
     }
     if (path == "/metrics") {
       return with_body(prometheus(), "text/plain; version=0.0.4");
@@ -339,22 +341,24 @@ BoardAnswer BoardAnswers::media(const BoardParameters& parameters) {
   return with_body(content);  // an object with the content's members
 }
 
-std::string BoardAnswers::step(const BoardParameters& parameters) {
+BoardAnswer BoardAnswers::step(const BoardParameters& parameters) {
   const std::string id = required(parameters, "run");
   const std::string key = required(parameters, "key");
+  const std::string part = parameter_of(parameters, "part");
+  if (!part.empty() && part != "program" && part != "timeline") {
+    refuse(fmt::format("part: expected program or timeline, got \"{}\"", part));
+  }
   const std::shared_ptr<const RunSummary> run = index_.summary(id);
   if (run == nullptr) {
     not_found(fmt::format("there is no run \"{}\"", id));
   }
-  const std::vector<std::string> known = steps_of_run(run->directory);
-  const std::string path = newest_steps_folder(run->directory) + "/" + key + ".json";
-  const std::optional<fs::path> file = std::find(known.begin(), known.end(), key) == known.end()
-                                           ? std::nullopt
-                                           : file_of_run(run->directory, path);
+  const std::optional<fs::path> file = file_of_step(run->directory, key, part);
   if (!file) {
-    not_found(fmt::format("the run described no step \"{}\"", key));
+    not_found(fmt::format(
+        "the run has no {} of a step \"{}\"", part.empty() ? "description" : part, key));
   }
-  return bytes_of_file(*file);
+  return with_body(bytes_of_file(*file),
+                   part == "program" ? "text/plain; charset=utf-8" : "application/json");
 }
 
 std::string BoardAnswers::log(const BoardParameters& parameters) {

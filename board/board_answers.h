@@ -46,7 +46,7 @@ class BoardAnswers {
   std::string series(const BoardParameters& parameters);
   std::string run(const BoardParameters& parameters);
   std::string diff(const BoardParameters& parameters);
-  std::string step(const BoardParameters& parameters);
+  BoardAnswer step(const BoardParameters& parameters);
   std::string log(const BoardParameters& parameters);
   std::string table(const BoardParameters& parameters);
   std::string alerts(const BoardParameters& parameters);

@@ -63,9 +63,11 @@ class ExportedAnswers {
     if (answer.status != 200) {
       return;  // such as a picture whose file is gone
     }
+    const std::string type = answer.type;
     put(address(path, values),
-        answer.type == "image/png" ? json_string("data:image/png;base64," + base64(*answer.body))
-                                   : *answer.body);
+        type == "image/png" ? json_string("data:image/png;base64," + base64(*answer.body))
+        : type.rfind("text/plain", 0) == 0 ? json_string(*answer.body)
+                                           : *answer.body);
   }
 
   /// The one series of an answer, without what is around it.
@@ -116,6 +118,8 @@ void add_run(ExportedAnswers& answers, const RunSummary& run, const Contents& co
   }
   for (const std::string& key : steps_of_run(run.directory)) {
     answers.add("/api/step", {{"run", run.id}, {"key", key}});
+    answers.add("/api/step", {{"run", run.id}, {"key", key}, {"part", "program"}});
+    answers.add("/api/step", {{"run", run.id}, {"key", key}, {"part", "timeline"}});
   }
   for (const std::string& name : tables_of_run(run.directory)) {
     answers.add("/api/table", {{"run", run.id}, {"name", name}});

@@ -92,12 +92,29 @@ std::vector<std::string> steps_of_run(const fs::path& directory) {
     return steps;
   }
   for (const std::string& name : names_in(directory / folder)) {
-    if (fs::path(name).extension() == ".json") {
+    const fs::path stem = fs::path(name).stem();
+    if (fs::path(name).extension() == ".json" && stem.extension() != ".trace") {
       steps.push_back(fs::path(name).stem().string());
     }
   }
   std::reverse(steps.begin(), steps.end());
   return steps;
+}
+
+std::optional<fs::path> file_of_step(const fs::path& directory,
+                                     const std::string& key,
+                                     const std::string& part) {
+  const std::vector<std::string> known = steps_of_run(directory);
+  if (std::find(known.begin(), known.end(), key) == known.end()) {
+    return std::nullopt;
+  }
+  const fs::path steps = newest_steps_folder(directory);
+  if (part == "timeline") {
+    const fs::path profile = steps.parent_path() / "profile" / (key + ".json");
+    const std::optional<fs::path> file = file_of_run(directory, profile.string());
+    return file ? file : file_of_run(directory, (steps / (key + ".trace.json")).string());
+  }
+  return file_of_run(directory, (steps / (key + (part == "program" ? ".txt" : ".json"))).string());
 }
 
 std::vector<std::string> tables_of_run(const fs::path& directory) {

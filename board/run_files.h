@@ -21,8 +21,16 @@ std::string bytes_of_file(const std::filesystem::path& file);
 /// The newest folder of `logs/` that has `steps/`; relative to the run's directory, "" for none.
 std::string newest_steps_folder(const std::filesystem::path& directory);
 
-/// Names without their ending of the traced steps that a run described.
+/// Names without their ending of the traced steps that a run described; not their traces.
 std::vector<std::string> steps_of_run(const std::filesystem::path& directory);
+
+/// A file of a traced step; nothing when there is none.
+/// \param part  "program": the text of its program and plan; "timeline": the trace of its
+/// operators,
+///              that of `OpProfiler` or else of `rondo inspect --timeline`; "": its numbers
+std::optional<std::filesystem::path> file_of_step(const std::filesystem::path& directory,
+                                                  const std::string& key,
+                                                  const std::string& part);
 
 /// Paths of the tables of `validate_all` from the run's directory, the newest first.
 std::vector<std::string> tables_of_run(const std::filesystem::path& directory);

@@ -84,6 +84,8 @@ void write_full_run(const fs::path& directory) {
   write_text(directory / "latest_run.log", "one\nTwo\n");
   write_text(directory / "validate_all.csv", "checkpoint,loss\n\"a,b\",1\n");
   write_text(directory / "logs/20260101_1/steps/train.json", "{\"instructions\": 3}");
+  write_text(directory / "logs/20260101_1/steps/train.txt", "step train");
+  write_text(directory / "logs/20260101_1/steps/train.trace.json", "{\"traceEvents\": []}");
   write_text(directory / "../secret", "secret");
 }
 
@@ -211,6 +213,12 @@ TEST_CASE("steps, logs and tables of a run are named by what its directory lists
   write_full_run(dir / "full");
   Board board(dir.path());
   CHECK(board.body("/api/step", {{"run", "full"}, {"key", "train"}}) == "{\"instructions\": 3}");
+  const auto part = [](const char* name) {
+    return BoardParameters{{"run", "full"}, {"key", "train"}, {"part", name}};
+  };
+  CHECK(board.body("/api/step", part("program")) == "step train");
+  CHECK(board.body("/api/step", part("timeline")) == "{\"traceEvents\": []}");
+  CHECK(board.status("/api/step", part("../train")) == 400);
   CHECK(board.body("/api/log", {{"run", "full"}}) == "{\"lines\":[\"one\",\"Two\"],\"count\":2}");
   CHECK(board.body("/api/log", {{"run", "full"}, {"q", "tWo"}, {"last", "1"}}) ==
         "{\"lines\":[\"Two\"],\"count\":1}");
