@@ -28,6 +28,14 @@ function(rondo_optional name folder packages)
     target_sources(rondo PRIVATE ${PROJECT_SOURCE_DIR}/${folder}/no_${lower}.cpp)
     message(STATUS "Without ${name}: ${packages} was not found, or RONDO_WITH_${name} is OFF")
   endif()
+  if(folder STREQUAL data/optional)
+    set(is_built false)
+    if(found)
+      set(is_built true)
+    endif()
+    set_property(GLOBAL APPEND_STRING PROPERTY RONDO_OPTIONAL_READERS
+      "{\"${name}\", \"${packages}\", ${is_built}}, ")
+  endif()
   set(RONDO_HAS_${name} ${found} PARENT_SCOPE)
   set(RONDO_${name}_LINK_LIBRARIES ${RONDO_${name}_LINK_LIBRARIES} PARENT_SCOPE)  # for tests, which write files
 endfunction()
@@ -45,5 +53,12 @@ find_package(PkgConfig QUIET)
 rondo_optional(HDF5 data/optional libhdf5-dev MODULES hdf5 SOURCES hdf5_file)
 rondo_optional(SQLITE data/optional libsqlite3-dev MODULES sqlite3 SOURCES sqlite_rows)
 rondo_optional(WEBP data/optional libwebp-dev MODULES libwebp SOURCES webp_codec)
+rondo_optional(SNDFILE data/optional libsndfile1-dev MODULES sndfile SOURCES sound_file)
 rondo_optional(CURL remote/optional "libcurl4-openssl-dev and libssl-dev" MODULES libcurl libcrypto
   SOURCES curl_transport openssl_digests)
+
+# What `rondo describe` and errors say about readers that were not built.
+get_property(RONDO_OPTIONAL_READERS GLOBAL PROPERTY RONDO_OPTIONAL_READERS)
+configure_file(${PROJECT_SOURCE_DIR}/data/optional/readers.cpp.in
+  ${PROJECT_BINARY_DIR}/optional_readers.cpp @ONLY)
+target_sources(rondo PRIVATE ${PROJECT_BINARY_DIR}/optional_readers.cpp)

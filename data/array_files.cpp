@@ -15,6 +15,7 @@
 #include "data/hdf5_file.h"
 #include "data/internal/rows.h"
 #include "data/npy_file.h"
+#include "data/optional_reader.h"
 #include "data/register.h"
 
 namespace rondo {
@@ -185,7 +186,7 @@ struct ArraysOption {
 void ArrayFiles::check(const Options& options) {
   for (const ArraySource& source : options.arrays) {
     if (source.raw.dtype.empty() && is_hdf5(source.file)) {
-      require_hdf5(source.file);
+      require_reader("HDF5", source.file);
     }
   }
 }
@@ -198,7 +199,9 @@ void register_array_files(Registry<DataSource>& registry) {
   registry
       .add<ArrayFiles>(
           "ArrayFiles",
-          "Rows of arrays in files, each a tensor: .npy, .npz, .safetensors, .pt, HDF5, raw.")
+          "Rows of arrays in files, each a tensor: .npy, .npz, .safetensors, .pt, HDF5, NetCDF-4, "
+          "raw." +
+              not_built_note("HDF5"))
       .key_of("arrays", &Options::arrays, ArraysOption{}, "where each tensor of a batch comes from")
       .required()
       .key("narrow", &Options::narrow, "give float64 and float16 arrays as float32")

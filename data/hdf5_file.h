@@ -11,9 +11,6 @@ namespace rondo {
 /// HDF5 files.
 bool is_hdf5(const std::filesystem::path& path);
 
-/// \throws UsageError  naming package and CMake option, when rondo was built without the library
-void require_hdf5(const std::filesystem::path& path);
-
 /// A variable of a file, "group/name", as a tensor of its own memory. Numbers of every width and
 /// byte order become those of a tensor; unsigned ones the next wider integers, uint64 an int64.
 /// One call at a time: HDF5 has threads take turns.

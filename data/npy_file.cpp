@@ -145,8 +145,16 @@ TensorMap read_npy(const std::filesystem::path& path) {
 }
 
 TensorMap read_npz(const std::filesystem::path& path) {
-  const auto file = std::make_shared<const MappedFile>(path);
-  const std::string_view archive(static_cast<const char*>(file->data()), file->size());
+  const MappedFile file(path);
+  return read_npz_bytes(path, {static_cast<const char*>(file.data()), file.size()});
+}
+
+TensorMap read_npy_bytes(const std::filesystem::path& name, std::string_view bytes) {
+  const auto content = std::make_shared<const std::string>(bytes);
+  return read_bytes(name, *content, content);
+}
+
+TensorMap read_npz_bytes(const std::filesystem::path& path, std::string_view archive) {
   TensorMap tensors;
   for (const detail::ZipEntry& entry : detail::read_zip_entries(path, archive)) {
     const std::filesystem::path name = entry.name;

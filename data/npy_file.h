@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "core/tensor_map.h"
 
@@ -23,5 +24,12 @@ TensorMap read_npy(const std::filesystem::path& path);
 /// \throws DataError  as above, and for a damaged archive, or one with anything but .npy files
 /// \throws IoError    when it cannot be opened
 TensorMap read_npz(const std::filesystem::path& path);
+
+/// The same of bytes in memory, which are copied.
+/// \param name  for messages
+/// @{
+TensorMap read_npy_bytes(const std::filesystem::path& name, std::string_view bytes);
+TensorMap read_npz_bytes(const std::filesystem::path& name, std::string_view bytes);
+/// @}
 
 }  // namespace rondo

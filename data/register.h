@@ -6,14 +6,18 @@
 namespace rondo {
 
 void register_array_files(Registry<DataSource>& registry);
+void register_audio_folder(Registry<DataSource>& registry);
 void register_cifar_binary(Registry<DataSource>& registry);
 void register_combined(Registry<DataSource>& registry);
 void register_csv_table(Registry<DataSource>& registry);
 void register_glyphs(Registry<DataSource>& registry);
 void register_idx_images(Registry<DataSource>& registry);
 void register_image_folder(Registry<DataSource>& registry);
+void register_lmdb_records(Registry<DataSource>& registry);
 void register_sample_ring(Registry<DataSource>& registry);
 void register_shapes(Registry<DataSource>& registry);
+void register_socket_stream(Registry<DataSource>& registry);
+void register_tar_shards(Registry<DataSource>& registry);
 void register_text_tokens(Registry<DataSource>& registry);
 void register_token_bin(Registry<DataSource>& registry);
 void register_waves(Registry<DataSource>& registry);

@@ -13,17 +13,15 @@
 #include "core/random.h"
 #include "core/registry.h"
 #include "core/require.h"
-#include "data/data_dir.h"
 #include "data/images/decode.h"
 #include "data/images/resample.h"
 #include "data/internal/read_file.h"
 #include "data/internal/rows.h"
 #include "data/internal/samples.h"
+#include "data/optional_reader.h"
 #include "data/register.h"
 
 namespace rondo {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -60,51 +58,6 @@ void check(const ImageFolder::Options& options) {
                   "ImageFolder: std",
                   "a number > 0 for each channel",
                   fmt::format("{}", fmt::join(options.std, ", ")));
-}
-
-bool is_picture(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-  });
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
-}
-
-fs::path folder_of(const ImageFolder::Options& options) {
-  const fs::path base = options.data_dir.value_or(default_data_dir());
-  const fs::path folder = base / options.root;  // an absolute root stands for itself
-  if (!fs::is_directory(folder)) {
-    throw DataError(
-        fmt::format("ImageFolder: there is no folder {}; set root, or data_dir that it "
-                    "lies in",
-                    folder.string()));
-  }
-  return folder;
-}
-
-std::vector<std::string> sorted_folders(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.front() != '.') {
-      names.push_back(name);
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<fs::path> sorted_pictures(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  if (fs::is_directory(folder)) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (is_picture(entry.path()) && entry.is_regular_file()) {
-        paths.push_back(entry.path());
-      }
-    }
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
 }
 
 /// A part of random size, shape and place; the middle one when ten tries do not fit, as torchvision
@@ -166,55 +119,21 @@ ImageBox center_box(int64_t image_height, int64_t image_width, int64_t height, i
 
 ImageFolder::ImageFolder(const Options& options) : options_(options) {
   check(options_);
-  const fs::path folder = folder_of(options_);
-  if (options_.classes.empty()) {
-    options_.classes = sorted_folders(folder);
-  }
-  for (const std::string& name : options_.classes) {
-    const std::vector<fs::path> paths = sorted_pictures(folder / name);
-    if (paths.empty()) {
-      throw DataError(
-          fmt::format("ImageFolder: class \"{}\" has no .jpg, .jpeg, .png or .webp file in {}",
-                      name,
-                      (folder / name).string()));
-    }
-    const auto label = static_cast<int64_t>(&name - options_.classes.data());
-    for (const fs::path& path : paths) {
-      files_.push_back({path, label});
-    }
-  }
-  if (files_.empty()) {
-    throw DataError(
-        fmt::format("ImageFolder: {} has no folders, one for each class", folder.string()));
-  }
+  files_ = ClassFolders::list({"ImageFolder",
+                               options_.root,
+                               options_.classes,
+                               {".jpg", ".jpeg", ".png", ".webp"},
+                               options_.data_dir});
 }
 
 /// Classes without decoding a picture.
 std::vector<double> ImageFolder::numbers(const std::string& name) const {
-  if (name != "label") {
-    return Dataset::numbers(name);
-  }
-  std::vector<double> labels;
-  for (const File& file : files_) {
-    labels.push_back(static_cast<double>(file.label));
-  }
-  return labels;
+  return name == "label" ? files_.labels() : Dataset::numbers(name);
 }
 
 DatasetFacts ImageFolder::facts() const {
-  const size_t classes = options_.classes.size();
-  std::vector<double> counts(classes);
-  for (const File& file : files_) {
-    counts[static_cast<size_t>(file.label)] += 1;
-  }
-  DatasetFacts facts;
-  facts.classes = static_cast<int64_t>(classes);
-  facts.class_names = options_.classes;
+  DatasetFacts facts = files_.facts();
   facts.image_shape = {options_.channels, options_.height, options_.width};
-  for (const double count : counts) {
-    facts.class_weights.push_back(static_cast<double>(size()) /
-                                  (static_cast<double>(classes) * count));
-  }
   return facts;
 }
 
@@ -267,7 +186,7 @@ Sample ImageFolder::sample(int64_t index, int64_t epoch) const {
 }
 
 Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
-  const File& file = files_[static_cast<size_t>(number)];
+  const ClassFolders::File& file = files_[number];
   const std::string name = file.path.string();
   const std::string bytes = detail::read_data_file(file.path);
   const ImageSize size = image_size(name, bytes);
@@ -303,8 +222,9 @@ Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
 void register_image_folder(Registry<DataSource>& registry) {
   using Options = ImageFolder::Options;
   registry
-      .add<ImageFolder>("ImageFolder",
-                        "JPEG, PNG and WebP files in folders named after their class.")
+      .add<ImageFolder>(
+          "ImageFolder",
+          "JPEG, PNG and WebP files in folders named after their class." + not_built_note("WEBP"))
       .key("root", &Options::root, "folder of the classes' folders, in data_dir where not absolute")
       .required()
       .key("classes",

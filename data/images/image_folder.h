@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "data/class_folders.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
+#include "data/sample_content.h"
 
 namespace rondo {
 
@@ -18,7 +20,7 @@ namespace rondo {
 /// for. A sample has "image", float32 [channels, height, width], (value in [0, 1] - mean) / std,
 /// and "label", int64 [], the number of the class. What chance decides follows from seed, epoch and
 /// number of the sample.
-class ImageFolder final : public Dataset {
+class ImageFolder final : public Dataset, public SampleContent {
  public:
   struct Options {
     std::string root = {};                  ///< the folder of the classes' folders; must be given
@@ -45,7 +47,7 @@ class ImageFolder final : public Dataset {
   /// \throws DataError  when the folder, a class or a picture is missing
   explicit ImageFolder(const Options& options);
 
-  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  int64_t size() const override { return files_.size(); }
 
   /// Classes with their weights, and the shape of an image.
   DatasetFacts facts() const override;
@@ -56,22 +58,23 @@ class ImageFolder final : public Dataset {
   Batch get_epoch_batch(const std::vector<int64_t>& indices, int64_t epoch) const override;
   std::vector<double> numbers(const std::string& name) const override;
 
+  /// The picture's path from `root` on.
+  std::string sample_name(int64_t index) const override { return files_.name(index); }
+
+  /// The bytes of the picture's file.
+  std::string content_of(int64_t index) const override { return files_.content(index); }
+
   std::vector<std::pair<std::string, double>> counts() const override;
 
-  const std::vector<std::string>& classes() const { return options_.classes; }
+  const std::vector<std::string>& classes() const { return files_.classes; }
 
  private:
-  struct File {
-    std::filesystem::path path;
-    int64_t label = 0;
-  };
-
   Sample sample(int64_t index, int64_t epoch) const;
   Sample read(int64_t file, int64_t index, int64_t epoch) const;
   void leave_out(int64_t file) const;
 
   Options options_;
-  std::vector<File> files_;
+  ClassFolders files_;
   mutable std::mutex mutex_;            // guards what follows
   mutable std::set<int64_t> left_out_;  // damaged files that were met
 };

@@ -129,8 +129,6 @@ void require_plausible(const std::filesystem::path& path,
 
 }  // namespace
 
-void require_hdf5(const std::filesystem::path&) {}
-
 at::Tensor read_hdf5(const std::filesystem::path& path, const std::string& name) {
   const std::lock_guard lock(library_mutex());
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

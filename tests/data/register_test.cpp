@@ -21,17 +21,21 @@ TEST_CASE("every built-in data set can be named, and its options have docs and v
                            "TokenBin",
                            "CsvTable",
                            "ArrayFiles",
+                           "AudioFolder",
                            "ImageFolder",
+                           "LmdbRecords",
                            "Shapes",
                            "Waves",
                            "Subset",
                            "Concat",
                            "Interleave",
                            "SampleRing",
+                           "SocketStream",
+                           "TarShards",
                            "Windows"}) {
     CHECK(registry.find(name) != nullptr);
   }
-  CHECK(registry.entries().size() == 15);
+  CHECK(registry.entries().size() == 19);
   for (const auto& entry : registry.entries()) {
     CHECK(!entry.doc.empty());
     for (const OptionKey& key : entry.keys->keys()) {

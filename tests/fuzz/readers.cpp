@@ -7,10 +7,14 @@
 #include "checkpoint/safetensors_file.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
+#include "data/audio/sound_file.h"
 #include "data/csv_table.h"
 #include "data/images/decode.h"
+#include "data/lmdb_records.h"
 #include "data/npy_file.h"
+#include "data/optional_reader.h"
 #include "data/tables/json_lines.h"
+#include "data/tar_file.h"
 #include "support/temp_dir.h"
 
 namespace rondo::test {
@@ -79,6 +83,33 @@ bool toml(std::string_view bytes) {
   return takes([&] { parse_toml(bytes, "file.toml"); });
 }
 
+bool lmdb(std::string_view bytes) {
+  return takes([&] {
+    LmdbRecords::Options options;
+    options.file = file_of(bytes, "file.mdb").string();
+    options.tensors = {{"x", "npy"}, {"label", "cls"}};
+    const LmdbRecords data(options);
+    for (int64_t i = 0; i < data.size(); ++i) {
+      data.get(i);
+    }
+  });
+}
+
+bool sound(std::string_view bytes) {
+  constexpr int64_t kFrames = 1 << 20;
+  const bool is_built = not_built_note("SNDFILE").empty();
+  return !is_built || takes([&] { read_sound(file_of(bytes, "file.wav"), 0, kFrames); });
+}
+
+bool tar(std::string_view bytes) {
+  return takes([&] {
+    const TarFile archive(file_of(bytes, "file.tar"));
+    for (auto member = archive.member_at(0); member; member = archive.member_at(member->next)) {
+      archive.content(*member);
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Reader>& every_reader() {
@@ -86,9 +117,12 @@ const std::vector<Reader>& every_reader() {
                                               {"csv", &csv},
                                               {"image", &image},
                                               {"json_lines", &json_lines},
+                                              {"lmdb", &lmdb},
                                               {"npy", &npy},
                                               {"npz", &npz},
                                               {"safetensors", &safetensors},
+                                              {"sound", &sound},
+                                              {"tar", &tar},
                                               {"toml", &toml}};
   return readers;
 }

@@ -1,0 +1,123 @@
+#include "data/class_folders.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/data_dir.h"
+#include "data/internal/read_file.h"
+
+namespace rondo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path root_of(const ClassFolders::Wanted& wanted) {
+  const fs::path base = wanted.data_dir.value_or(default_data_dir());
+  const fs::path root = base / wanted.root;  // an absolute root stands for itself
+  if (!fs::is_directory(root)) {
+    throw DataError(
+        fmt::format("{}: there is no folder {}; set root, or the data_dir that holds it",
+                    wanted.owner,
+                    root.string()));
+  }
+  return root;
+}
+
+std::vector<std::string> sorted_folders(const fs::path& root) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && name.front() != '.') {
+      names.push_back(name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool ends_like(const fs::path& path, const std::vector<std::string>& endings) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+  });
+  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+
+std::vector<fs::path> sorted_files(const fs::path& folder,
+                                   const std::vector<std::string>& endings) {
+  std::vector<fs::path> paths;
+  if (fs::is_directory(folder)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+      if (ends_like(entry.path(), endings) && entry.is_regular_file()) {
+        paths.push_back(entry.path());
+      }
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+ClassFolders ClassFolders::list(const Wanted& wanted) {
+  ClassFolders found;
+  found.root = root_of(wanted);
+  found.classes = wanted.classes.empty() ? sorted_folders(found.root) : wanted.classes;
+  for (size_t label = 0; label < found.classes.size(); ++label) {
+    const fs::path folder = found.root / found.classes[label];
+    const std::vector<fs::path> paths = sorted_files(folder, wanted.endings);
+    if (paths.empty()) {
+      throw DataError(fmt::format("{}: class \"{}\" has no {} file in {}",
+                                  wanted.owner,
+                                  found.classes[label],
+                                  fmt::join(wanted.endings, ", "),
+                                  folder.string()));
+    }
+    for (const fs::path& path : paths) {
+      found.files.push_back({path, static_cast<int64_t>(label)});
+    }
+  }
+  if (found.files.empty()) {
+    throw DataError(fmt::format(
+        "{}: {} has no folders, one for each class", wanted.owner, found.root.string()));
+  }
+  return found;
+}
+
+DatasetFacts ClassFolders::facts() const {
+  std::vector<double> counts(classes.size());
+  for (const File& file : files) {
+    counts[static_cast<size_t>(file.label)] += 1;
+  }
+  DatasetFacts facts;
+  facts.classes = static_cast<int64_t>(classes.size());
+  facts.class_names = classes;
+  for (const double count : counts) {
+    facts.class_weights.push_back(static_cast<double>(size()) /
+                                  (static_cast<double>(classes.size()) * count));
+  }
+  return facts;
+}
+
+std::vector<double> ClassFolders::labels() const {
+  std::vector<double> labels;
+  labels.reserve(files.size());
+  for (const File& file : files) {
+    labels.push_back(static_cast<double>(file.label));
+  }
+  return labels;
+}
+
+std::string ClassFolders::name(int64_t index) const {
+  return (*this)[index].path.lexically_relative(root).string();
+}
+
+std::string ClassFolders::content(int64_t index) const {
+  return detail::read_data_file((*this)[index].path);
+}
+
+}  // namespace rondo

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/dataset_facts.h"
+
+namespace rondo {
+
+/// Files in folders that are named after their class.
+struct ClassFolders {
+  struct File {
+    std::filesystem::path path;
+    int64_t label = 0;
+  };
+
+  /// What a data set looks for.
+  struct Wanted {
+    std::string owner;                 ///< for messages: "ImageFolder"
+    std::string root;                  ///< the folder of the classes' folders
+    std::vector<std::string> classes;  ///< in the order of their numbers; none: all, sorted
+    std::vector<std::string> endings;  ///< of files, in small letters: ".jpg"
+    std::optional<std::filesystem::path> data_dir;  ///< of a relative root; else RONDO_DATA
+  };
+
+  /// Lists the files, class after class and sorted by path; none is opened.
+  /// \throws DataError  when the folder, a class or a file of a class is missing
+  static ClassFolders list(const Wanted& wanted);
+
+  /// Classes with their weights.
+  DatasetFacts facts() const;
+
+  /// The class of each file.
+  std::vector<double> labels() const;
+
+  /// A file's path from the root on.
+  std::string name(int64_t index) const;
+
+  /// A file's bytes. \throws IoError
+  std::string content(int64_t index) const;
+
+  int64_t size() const { return static_cast<int64_t>(files.size()); }
+
+  const File& operator[](int64_t index) const { return files[static_cast<size_t>(index)]; }
+
+  std::filesystem::path root = {};
+  std::vector<std::string> classes = {};
+  std::vector<File> files = {};
+};
+
+}  // namespace rondo
