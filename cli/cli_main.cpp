@@ -46,6 +46,8 @@ int run(const CommandLine& line, Registries& registries) {
       return run_plot_schedule(line, registries);
     case Command::Inspect:
       return run_inspect(line, registries);
+    case Command::Data:
+      return run_data(line, registries);
     case Command::Completion:
     case Command::Man:
       break;  // parse_command_line answers these

@@ -49,6 +49,7 @@ constexpr CommandName kCommands[] = {{"fit", Command::Fit},
                                      {"alerts", Command::Alerts},
                                      {"watch", Command::Watch},
                                      {"board", Command::Board},
+                                     {"data", Command::Data},
                                      {"version", Command::Version}};
 
 constexpr const char* kExitCodes =
@@ -442,6 +443,34 @@ void add_board(CLI::App& root, CommandLine& line) {
       "ssh -L 7007:localhost:7007 MACHINE");
 }
 
+/// An action on the data of a run.
+CLI::App& add_data_action(CLI::App& data, const char* name, const char* doc, CommandLine& line) {
+  CLI::App& app = *data.add_subcommand(name, doc);
+  add_run_file(app, line);
+  app.add_flag("--json", line.json, "Print one line of JSON instead");
+  app.callback([&line, name] { line.action = name; });
+  return app;
+}
+
+void add_data(CLI::App& root, CommandLine& line) {
+  CLI::App& app = *root.add_subcommand("data", "Look at the data of a run, before it trains");
+  app.require_subcommand(1);
+  CLI::App& show = add_data_action(
+      app, "show", "Print first samples, statistics, class counts and pictures", line);
+  add_count(show, "--samples", line.samples, "Samples of each loader to read (default: 1000)")
+      .default_str("");
+  show.add_option("--png", line.output, "Write the pictures into this file, too")
+      ->type_name("FILE.png");
+  CLI::App& check = add_data_action(
+      app,
+      "check",
+      "Look for damage, duplicates between loaders, wrong labels, constant columns and leaks; code "
+      "1 when something is found",
+      line);
+  add_count(check, "--samples", line.samples, "Samples of each loader to read (default: all)")
+      .default_str("");
+}
+
 void add_commands(CLI::App& root, CommandLine& line) {
   CLI::App& fit =
       add_run_command(root, "fit", "Train, validating in between, as the file says", line);
@@ -473,6 +502,7 @@ void add_commands(CLI::App& root, CommandLine& line) {
   add_alerts(root, line);
   add_watch(root, line);
   add_board(root, line);
+  add_data(root, line);
   root.add_subcommand("version", "Print the versions of rondo and of what it runs on");
 }
 

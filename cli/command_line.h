@@ -32,6 +32,7 @@ enum class Command {
   Alerts,
   Watch,
   Board,
+  Data,
   Version
 };
 
@@ -58,10 +59,10 @@ struct CommandLine {
   int64_t every = 5;                   ///< verify-resume: updates between two saves, >= 1
   int64_t kills = 5;                   ///< verify-resume: how often the run is killed, >= 1
   int64_t seed = 1;                    ///< verify-resume: of kills and a seedless run, >= 0
-  std::string action;                  ///< checkpoint: info, diff, verify, convert, copy …
+  std::string action;                  ///< checkpoint: info, diff …; data: show or check
   std::vector<std::string>
       files;           ///< checkpoint, plot, diff, query: what it works on; launch: the command
-  std::string output;  ///< checkpoint average, export, export-step, plot, query, board: the file
+  std::string output;  ///< checkpoint average, data show, export, export-step, plot, query, board
   std::string format = "torchscript";  ///< export: of the file
   int64_t batch_size = 0;              ///< export: rows of a batch; 0: as the loader's
   std::vector<std::string> outputs;    ///< export: which; none: all but losses
@@ -88,6 +89,7 @@ struct CommandLine {
   std::string log_dir;                 ///< launch: of the ranks' output; empty: a temporary one
   int64_t min_ranks = 0;               ///< launch: fewest that a restart takes; 0: all
   bool gradients = false;              ///< debug: compare them with finite differences
+  int64_t samples = 0;                 ///< data: to read of each loader; 0: as the action does
   std::string graph;                   ///< inspect: the step whose graph to print; empty: none
 };
 

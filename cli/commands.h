@@ -16,6 +16,7 @@ int run_validate_all(const CommandLine& line, Registries& registries);
 int run_verify_resume(const CommandLine& line, Registries& registries);
 int run_checkpoint(const CommandLine& line, Registries& registries);
 int run_predict(const CommandLine& line, Registries& registries);
+int run_data(const CommandLine& line, Registries& registries);
 int run_debug(const CommandLine& line, Registries& registries);
 int run_gradients(const CommandLine& line, Registries& registries);
 int run_describe(const CommandLine& line, Registries& registries);

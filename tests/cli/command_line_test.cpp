@@ -58,6 +58,7 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"verify-resume", "a.toml"}).command == Command::VerifyResume);
   CHECK(read({"checkpoint", "info", "a.pt"}).command == Command::Checkpoint);
   CHECK(read({"debug", "runs/a", "--nan"}).command == Command::Debug);
+  CHECK(read({"data", "check", "a.toml"}).command == Command::Data);
   CHECK(read({"describe"}).command == Command::Describe);
   CHECK(read({"export", "a.toml", "-o", "a.ts"}).command == Command::Export);
   CHECK(read({"export-step", "a.toml", "a.step"}).command == Command::ExportStep);
