@@ -10,10 +10,14 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "core/require.h"
 #include "data/data_dir.h"
 #include "data/internal/rows.h"
+#include "data/optional_reader.h"
+#include "data/register.h"
 #include "data/tables/column_numbers.h"
+#include "data/tables/table_cache.h"
 #include "data/tables/table_fit.h"
 #include "data/tables/table_roles.h"
 
@@ -172,6 +176,13 @@ at::Tensor encode_weights(const Table& table, size_t column, const std::vector<s
   return weights;
 }
 
+/// Everything that reading the files depends on besides them.
+std::string text_of(const Options& options) {
+  Registry<DataSource> registry("data set");
+  register_csv_table(registry);
+  return ConfigValue(registry.find("CsvTable")->keys->write(&options)).to_text();
+}
+
 std::string summary_of(const std::string& file,
                        const TableDialect& dialect,
                        const TableFit& fit,
@@ -213,6 +224,9 @@ void CsvTable::check(const Options& options) {
     detail::require(holds, std::string("CsvTable: ") + key, rule, "\"" + value + "\"");
   };
   require(!options.file.empty(), "file", "given", options.file);
+  if (!options.query.empty()) {
+    require_reader("SQLITE", "CsvTable: query");
+  }
   const std::string& type = options.label_type;
   require(type == "class" || type == "category" || type == "value" || type == "auto",
           "label_type",
@@ -246,6 +260,52 @@ void CsvTable::check(const Options& options) {
 
 void CsvTable::load(const TableFit* given) {
   const std::vector<std::filesystem::path> paths = files_of(options_, options_.file);
+  if (options_.cache.empty() || given != nullptr) {
+    read(paths, given);
+    return;
+  }
+  std::vector<std::filesystem::path> sources = paths;
+  if (has_target_file(options_)) {
+    const auto targets = files_of(options_, options_.target_file);
+    sources.insert(sources.end(), targets.begin(), targets.end());
+  }
+  const TableCache cache(options_.cache, sources, text_of(options_));
+  if (auto table = cache.find()) {
+    take(std::move(*table));
+    return;
+  }
+  read(paths, given);
+  cache.store(decoded());
+}
+
+/// What the cache keeps of it.
+DecodedTable CsvTable::decoded() const {
+  DecodedTable table;
+  table.fit = fit_->state();
+  table.ids = ids_;
+  table.notes = notes_;
+  for (const auto& [name, tensor] : tensors()) {
+    table.tensors.set(name, tensor);
+  }
+  return table;
+}
+
+void CsvTable::take(DecodedTable table) {
+  const auto tensor = [&](const char* name) {
+    const at::Tensor* const found = table.tensors.find(name);
+    return found != nullptr ? *found : at::Tensor();
+  };
+  features_ = tensor("features");
+  categories_ = tensor("categories");
+  labels_ = tensor("label");
+  weights_ = tensor("weight");
+  ids_ = std::move(table.ids);
+  notes_ = std::move(table.notes);
+  fit_ = std::make_unique<TableFit>(TableFit::from(table.fit));
+  facts_ = fit_->facts();
+}
+
+void CsvTable::read(const std::vector<std::filesystem::path>& paths, const TableFit* given) {
   const std::string file = paths.front().string();
   std::optional<TableRoles> roles;
   TableDialect dialect;
@@ -305,15 +365,24 @@ Sample CsvTable::get(int64_t index) const {
   return detail::only_sample(get_batch({index}));
 }
 
-Batch CsvTable::get_batch(const std::vector<int64_t>& indices) const {
-  Batch batch{{"features", detail::gather_rows(features_, indices)}};
-  for (const auto& [name, rows] :
-       {std::pair<const char*, const at::Tensor&>("categories", categories_),
-        std::pair<const char*, const at::Tensor&>("label", labels_),
-        std::pair<const char*, const at::Tensor&>("weight", weights_)}) {
-    if (rows.defined()) {
-      batch.set(name, detail::gather_rows(rows, indices));
+/// Those that the table has.
+std::vector<NamedTensor> CsvTable::tensors() const {
+  std::vector<NamedTensor> there;
+  for (const NamedTensor& tensor : {NamedTensor{"features", features_},
+                                    NamedTensor{"categories", categories_},
+                                    NamedTensor{"label", labels_},
+                                    NamedTensor{"weight", weights_}}) {
+    if (tensor.second.defined()) {
+      there.push_back(tensor);
     }
+  }
+  return there;
+}
+
+Batch CsvTable::get_batch(const std::vector<int64_t>& indices) const {
+  Batch batch;
+  for (const auto& [name, rows] : tensors()) {
+    batch.set(name, detail::gather_rows(rows, indices));
   }
   return batch;
 }

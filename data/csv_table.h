@@ -17,6 +17,7 @@
 
 namespace rondo {
 
+struct DecodedTable;
 struct TableFit;
 
 /// A table in text files: numbers, dates, truth values, words. A sample has
@@ -68,6 +69,8 @@ class CsvTable final : public Dataset {
     std::string scale = "none";  ///< "none", "standard", "minmax", "robust" or "log"
     std::string target_scale = "none";  ///< the same for values to predict
     TableSplit split = {};              ///< which rows are used
+    /// Folder that keeps the table as it was read, for the next start; "": none
+    std::string cache = {};
   };
 
   /// \throws DataError  naming file, line and column of what is wrong
@@ -101,6 +104,10 @@ class CsvTable final : public Dataset {
 
  private:
   void load(const TableFit* given);
+  void read(const std::vector<std::filesystem::path>& paths, const TableFit* given);
+  DecodedTable decoded() const;
+  void take(DecodedTable table);
+  std::vector<NamedTensor> tensors() const;
 
   Options options_;
   std::unique_ptr<TableFit> fit_;

@@ -7,6 +7,7 @@
 
 #include "core/registry.h"
 #include "data/csv_table.h"
+#include "data/optional_reader.h"
 #include "data/register.h"
 
 namespace rondo {
@@ -119,7 +120,9 @@ void register_csv_table(Registry<DataSource>& registry) {
       .key("missing_values",
            &Options::missing_values,
            "words for a missing cell; an empty one always is")
-      .key("query", &Options::query, "a select statement, where file is an SQLite database")
+      .key("query",
+           &Options::query,
+           "a select statement, where file is an SQLite database" + not_built_note("SQLITE"))
       .key("max_unpacked_bytes",
            &Options::max_unpacked_bytes,
            at_least(1),
@@ -159,7 +162,8 @@ void register_csv_table(Registry<DataSource>& registry) {
            &Options::target_scale,
            one_of({"none", "standard", "minmax", "robust", "log"}),
            "the same for values to predict; predictions are scaled back")
-      .table("split", &Options::split, split_keys_table(), "which rows train, validate and test");
+      .table("split", &Options::split, split_keys_table(), "which rows train, validate and test")
+      .key("cache", &Options::cache, "folder that keeps the table as it was read; \"\": none");
 }
 
 }  // namespace rondo

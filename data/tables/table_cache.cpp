@@ -1,0 +1,165 @@
+#include "data/tables/table_cache.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include "checkpoint/checkpoint_file.h"
+#include "core/error.h"
+#include "core/file_system.h"
+#include "core/version.h"
+#include "data/npy_file.h"
+
+namespace rondo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTensors[] = {"features", "categories", "label", "weight"};
+
+/// The first and the last bytes of a file: a change that keeps size and time is seldom elsewhere.
+std::string ends_of(const fs::path& path, int64_t size) {
+  constexpr int64_t kBytes = 65536;
+  std::ifstream stream(path, std::ios::binary);
+  std::string bytes(static_cast<size_t>(std::min(size, kBytes)), '\0');
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::string last(bytes.size(), '\0');
+  stream.seekg(-static_cast<std::streamoff>(last.size()), std::ios::end);
+  stream.read(last.data(), static_cast<std::streamsize>(last.size()));
+  return bytes + last;
+}
+
+std::string describe_file(const fs::path& path) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) != 0) {
+    throw IoError(path.string() + ": cannot be looked at", errno);
+  }
+  return fmt::format("{} {} {}.{:09} {:016x}",
+                     fs::weakly_canonical(path).string(),
+                     found.st_size,
+                     found.st_mtim.tv_sec,
+                     found.st_mtim.tv_nsec,
+                     std::hash<std::string>{}(ends_of(path, found.st_size)));
+}
+
+const char* npy_type(at::ScalarType type) {
+  return type == at::kFloat ? "<f4" : "<i8";
+}
+
+/// Source: NumPy, numpy/lib/format.py, "Format Version 1.0".
+std::string npy_header(const at::Tensor& tensor) {
+  std::string shape;
+  for (const int64_t size : tensor.sizes()) {
+    shape += fmt::format("{},", size);
+  }
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 npy_type(tensor.scalar_type()),
+                                 shape);
+  constexpr size_t kBefore = 10;
+  constexpr size_t kAligned = 64;
+  const size_t whole = (kBefore + text.size() + 1 + kAligned - 1) / kAligned * kAligned;
+  text.resize(whole - kBefore - 1, ' ');
+  const auto length = static_cast<uint16_t>(whole - kBefore);
+  std::string header("\x93NUMPY\x01\x00", 8);
+  header += static_cast<char>(length & 0xFFU);
+  header += static_cast<char>(length >> 8U);
+  return header + text + "\n";
+}
+
+void write_npy(const fs::path& path, const at::Tensor& tensor) {
+  const at::Tensor whole = tensor.contiguous();
+  write_atomically(*real_file_system(), path, [&](WritableFile& file) {
+    const std::string header = npy_header(whole);
+    file.append(header.data(), header.size());
+    file.append(whole.data_ptr(), whole.nbytes());
+  });
+}
+
+StateList list_of(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+std::vector<std::string> texts_of(const StateDict& state, const char* name) {
+  std::vector<std::string> texts;
+  for (const StateValue& value : state.at(name).as_list()) {
+    texts.push_back(value.as_string());
+  }
+  return texts;
+}
+
+}  // namespace
+
+TableCache::TableCache(fs::path folder,
+                       const std::vector<fs::path>& sources,
+                       const std::string& options)
+    : folder_(std::move(folder)), key_(fmt::format("rondo {}\n{}\n", kVersion, options)) {
+  for (const fs::path& source : sources) {
+    key_ += describe_file(source) + "\n";
+  }
+  name_ = fmt::format("table-{:016x}", std::hash<std::string>{}(key_));
+}
+
+fs::path TableCache::path_of(const std::string& ending) const {
+  return folder_ / (name_ + ending);
+}
+
+std::optional<DecodedTable> TableCache::find() const {
+  const fs::path path = path_of(".pt");
+  if (!fs::exists(path)) {
+    return std::nullopt;
+  }
+  try {
+    const StateDict state = read_checkpoint(path);
+    if (state.at("key").as_string() != key_) {
+      return std::nullopt;
+    }
+    DecodedTable table;
+    table.fit = state.at("fit").as_dict();
+    table.ids = texts_of(state, "ids");
+    table.notes.summary = state.at("summary").as_string();
+    table.notes.warnings = texts_of(state, "warnings");
+    for (const std::string& name : texts_of(state, "tensors")) {
+      table.tensors.set(name, read_npy(path_of("." + name + ".npy"))[""]);
+    }
+    const int64_t rows = state.at("rows").as_int();
+    const auto& tensors = table.tensors.items();
+    const bool is_whole = std::all_of(tensors.begin(), tensors.end(), [&](const auto& tensor) {
+      return tensor.second.dim() > 0 && tensor.second.size(0) == rows;
+    });
+    return is_whole && table.tensors.find("features") != nullptr
+               ? std::optional<DecodedTable>(std::move(table))
+               : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;  // the table is read again, and stored
+  }
+}
+
+void TableCache::store(const DecodedTable& table) const {
+  real_file_system()->create_directories(folder_);
+  StateList names;
+  for (const char* const name : kTensors) {
+    if (const at::Tensor* const tensor = table.tensors.find(name)) {
+      write_npy(path_of(fmt::format(".{}.npy", name)), *tensor);
+      names.emplace_back(std::string(name));
+    }
+  }
+  // Last: where it is, the others are.
+  write_checkpoint(*real_file_system(),
+                   path_of(".pt"),
+                   {{"key", key_},
+                    {"fit", table.fit},
+                    {"ids", list_of(table.ids)},
+                    {"summary", table.notes.summary},
+                    {"warnings", list_of(table.notes.warnings)},
+                    {"tensors", std::move(names)},
+                    {"rows", table.tensors["features"].size(0)}});
+}
+
+}  // namespace rondo
