@@ -3,11 +3,14 @@
 
 passengers.csv  classes: semicolons, decimal commas, empty cells, NA, words, dates, Latin-1
 houses.csv      values: semicolons, decimal commas, points between thousands, empty cells
+photos/         pictures in folders by what they show: stripes that lie or stand
 """
 import math
 import os
 import random
+import struct
 import sys
+import zlib
 
 
 def decimal(number, digits=2):
@@ -49,6 +52,35 @@ def houses(draw, count=400):
     return "\n".join(lines) + "\n"
 
 
+def png(rows):
+    """A PNG file of rows of (red, green, blue)."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    pixels = b"".join(b"\0" + b"".join(bytes(pixel) for pixel in row) for row in rows)
+    size = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(pixels))
+            + chunk(b"IEND", b""))
+
+
+def photo(draw, is_standing):
+    height, width = draw.randint(20, 40), draw.randint(20, 40)
+    period, phase = draw.uniform(4, 8), draw.uniform(0, 6)
+    colour = [draw.uniform(0.3, 1) for _ in range(3)]
+
+    def pixel(y, x):
+        wave = math.sin(2 * math.pi * (x if is_standing else y) / period + phase)
+        return [max(0, min(255, round(share * (128 + 100 * wave + draw.gauss(0, 10))))) for share in colour]
+    return png([[pixel(y, x) for x in range(width)] for y in range(height)])
+
+
+def photos(draw, directory, count=40):
+    for name, is_standing in (("lying", False), ("standing", True)):
+        os.makedirs(os.path.join(directory, name), exist_ok=True)
+        for i in range(count):
+            with open(os.path.join(directory, name, f"{i:02d}.png"), "wb") as file:
+                file.write(photo(draw, is_standing))
+
+
 def main():
     directory = sys.argv[1]
     os.makedirs(directory, exist_ok=True)
@@ -57,6 +89,7 @@ def main():
         file.write(passengers(draw))
     with open(os.path.join(directory, "houses.csv"), "w", encoding="utf-8", newline="") as file:
         file.write(houses(draw))
+    photos(draw, os.path.join(directory, "photos"))
 
 
 if __name__ == "__main__":
