@@ -18,7 +18,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "trainer/auto_options.h"
-#include "trainer/rehearsal.h"
+#include "trainer/dry_run.h"
 #include "trainer/run_memory.h"
 
 namespace rondo {
@@ -144,8 +144,8 @@ std::string json_of(const StepReport& step) {
 }
 
 /// What the process of the run takes, with program, libraries and data set.
-/// \param first  the first rehearsal in this process: its growth takes in what libraries keep
-int64_t process_of(const Rehearsal& first, const RunConfig& run) {
+/// \param first  the first dry run in this process: its growth takes in what libraries keep
+int64_t process_of(const DryRun& first, const RunConfig& run) {
   return std::max(first.most_before, first.before + memory_of(first, run).peak);
 }
 
@@ -156,7 +156,7 @@ int64_t most_beside(const RunMemory& all, const RunConfig& run) {
 }
 
 /// One line: the same bytes as `print` tells.
-std::string json_of(const Rehearsal& rehearsal, const RunMemory& all, int64_t process) {
+std::string json_of(const DryRun& dry, const RunMemory& all, int64_t process) {
   Amounts whole = all.state;
   whole.insert({{"inputs", all.inputs},
                 {"ahead", all.ahead},
@@ -170,10 +170,10 @@ std::string json_of(const Rehearsal& rehearsal, const RunMemory& all, int64_t pr
                 {"replays", all.of_replays()},
                 {"peak", all.peak},
                 {"process", process},
-                {"measured", rehearsal.grown_by}});
+                {"measured", dry.grown_by}});
   std::vector<std::string> texts;
-  texts.reserve(rehearsal.steps.size());
-  for (const StepReport& step : rehearsal.steps) {
+  texts.reserve(dry.steps.size());
+  for (const StepReport& step : dry.steps) {
     texts.push_back(json_of(step));
   }
   return fmt::format("{{\"run\": {}, \"modules\": {}, \"steps\": [{}]}}",
@@ -197,20 +197,20 @@ int run_plan(const CommandLine& line, Registries& registries) {
         "backend.executor = \"{}\" plans no memory: shown is what \"plan\" takes\n",
         std::exchange(run.init.backend.executor, "plan"));
   }
-  const Rehearsal first = rehearse_all_steps(run);
-  const Rehearsal rehearsal = rehearse_all_steps(run);
-  const RunMemory all = memory_of(rehearsal, run);
+  const DryRun first = dry_run_of_all_steps(run);
+  const DryRun dry = dry_run_of_all_steps(run);
+  const RunMemory all = memory_of(dry, run);
   const int64_t process = process_of(first, run);
   if (line.json) {
-    std::cout << json_of(rehearsal, all, process) << std::endl;
+    std::cout << json_of(dry, all, process) << std::endl;
   } else {
-    print(run, rehearsal.steps, all);
+    print(run, dry.steps, all);
   }
   std::cerr << fmt::format(
       "measured: this process grew by {} for the steps, and before by {} for libraries; neither "
       "is the data set\n",
-      megabytes(rehearsal.grown_by),
-      megabytes(std::max<int64_t>(first.grown_by - rehearsal.grown_by, 0)));
+      megabytes(dry.grown_by),
+      megabytes(std::max<int64_t>(first.grown_by - dry.grown_by, 0)));
   if (limit == 0) {
     return 0;
   }

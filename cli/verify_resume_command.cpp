@@ -18,7 +18,7 @@
 #include "cli/load_run.h"
 #include "core/error.h"
 #include "trainer/auto_options.h"
-#include "trainer/rehearsal.h"
+#include "trainer/dry_run.h"
 #include "trainer/thread_calibration.h"
 #include "trainer/trainer.h"
 

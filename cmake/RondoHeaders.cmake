@@ -34,7 +34,7 @@ set(RONDO_PUBLIC_HEADERS
   callbacks/global_callbacks.h
   callbacks/hooks.h
   callbacks/listeners.h
-  callbacks/not_rehearsed.h
+  callbacks/not_in_dry_runs.h
   callbacks/results.h
   data/data_loader.h
   data/dataset.h

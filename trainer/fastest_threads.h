@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/rehearsal.h"
+#include "trainer/dry_run.h"
 
 namespace rondo {
 

@@ -216,13 +216,13 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run) 
   return all;
 }
 
-RunMemory memory_of(const Rehearsal& rehearsal, const RunConfig& run) {
-  RunConfig rehearsed = run;
-  rehearsed.fit->train = rehearsal.train;
-  rehearsed.fit->val = rehearsal.val;
-  const int64_t without = memory_of(rehearsal.steps, rehearsed).peak;
-  RunMemory all = memory_of(rehearsal.steps, run);
-  all.unplanned = std::max<int64_t>(rehearsal.grown_by - without, 0);
+RunMemory memory_of(const DryRun& dry, const RunConfig& run) {
+  RunConfig its_run = run;
+  its_run.fit->train = dry.train;
+  its_run.fit->val = dry.val;
+  const int64_t without = memory_of(dry.steps, its_run).peak;
+  RunMemory all = memory_of(dry.steps, run);
+  all.unplanned = std::max<int64_t>(dry.grown_by - without, 0);
   all.peak += all.unplanned;
   return all;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/step_report.h"
-#include "trainer/rehearsal.h"
+#include "trainer/dry_run.h"
 #include "trainer/run_config.h"
 
 namespace rondo {
@@ -41,9 +41,9 @@ struct RunMemory {
 /// \param steps  of a fit of `run`, at least one of training
 RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
 
-/// The same, and what no plan knows, above all buffers inside operators: what the rehearsal of
+/// The same, and what no plan knows, above all buffers inside operators: what the dry run of
 /// `run` took beyond the peak predicted for itself.
-RunMemory memory_of(const Rehearsal& rehearsal, const RunConfig& run);
+RunMemory memory_of(const DryRun& dry, const RunConfig& run);
 
 /// The most that on_nan = "explain" keeps of batches between two copies of the state.
 int64_t most_kept_batches(const RunMemory& memory);

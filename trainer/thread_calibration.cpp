@@ -19,8 +19,8 @@
 #include "core/report_file.h"
 #include "data/dataset.h"
 #include "models/model_state.h"
+#include "trainer/dry_run.h"
 #include "trainer/fastest_threads.h"
-#include "trainer/rehearsal.h"
 #include "trainer/trainer.h"
 
 namespace rondo {

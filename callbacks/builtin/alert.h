@@ -8,13 +8,13 @@
 #include "callbacks/callback.h"
 #include "callbacks/core/metric_direction.h"
 #include "callbacks/listeners.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
 /// Tells the user, by `Trainer::alert`, when a metric is out of bounds: once, until it is back
 /// within them.
-class Alert final : public Callback, public HearsMetrics, public NotRehearsed {
+class Alert final : public Callback, public HearsMetrics, public NotInDryRuns {
  public:
   struct Options {
     std::string metric = {};         ///< as it is logged, such as "val/loss"

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 #include "data/data_loader.h"
 
 namespace rondo {
 
 /// Writes the trained model into a file that other programs run when a fit ends, as `rondo export`
 /// does. Source: ExportForInferenceCallback of Composer.
-class ExportForInference final : public Callback, public NotRehearsed {
+class ExportForInference final : public Callback, public NotInDryRuns {
  public:
   struct Options {
     std::filesystem::path file = "model.ts";  ///< in model_dir, or anywhere

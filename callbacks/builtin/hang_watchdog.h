@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 #include "core/log.h"
 
 namespace rondo {
@@ -16,7 +16,7 @@ namespace rondo {
 /// Warns when no batch of a fit has finished for a while, which a thread watches, and tells an
 /// alert when one finishes after all. `then = "abort"` ends the process instead, so that
 /// `fit --max-restarts` starts it again.
-class HangWatchdog final : public Callback, public NotRehearsed {
+class HangWatchdog final : public Callback, public NotInDryRuns {
  public:
   struct Options {
     double timeout_s = 600.0;   ///< > 0

@@ -4,14 +4,14 @@
 #include <string>
 
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 #include "core/time.h"
 
 namespace rondo {
 
 /// Logs the first pictures of a training batch, `<input>/0` and so on, at intervals.
 /// Source: Composer's ImageVisualizer.
-class ImageVisualizer final : public Callback, public NotRehearsed {
+class ImageVisualizer final : public Callback, public NotInDryRuns {
  public:
   struct Options {
     std::string input = "image";  ///< of the batch: [N, height, width] or [N, channels, height,

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
@@ -12,7 +12,7 @@ namespace rondo {
 /// parameters, gradients, what optimizers keep, and the arenas of recorded steps, the largest
 /// first. A fit that ends for want of memory leaves the same in `out_of_memory.txt`.
 /// Source: Composer's MemorySnapshot and OOMObserver.
-class MemorySnapshot final : public Callback, public NotRehearsed {
+class MemorySnapshot final : public Callback, public NotInDryRuns {
  public:
   struct Options {
     int64_t after = 5;  ///< the update, >= 1

@@ -4,7 +4,7 @@
 
 #include "callbacks/callback.h"
 #include "callbacks/core/metric_direction.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
@@ -12,7 +12,7 @@ struct Timestamp;
 
 /// A callback that ends a run because of a metric. It is told the metric's values and says when it
 /// has seen enough; a run that it ended ends at once when it is resumed.
-class MetricStopper : public Callback, public NotRehearsed {
+class MetricStopper : public Callback, public NotInDryRuns {
  public:
   /// What is looked at, and when.
   struct Watch {

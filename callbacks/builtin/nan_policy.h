@@ -8,7 +8,7 @@
 
 #include "callbacks/callback.h"
 #include "callbacks/decides_on_nan.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
@@ -16,7 +16,7 @@ namespace rondo {
 /// callback. "skip" leaves parameters and optimizer as they are and goes on with the next batch.
 /// "roll_back" lets `Trainer::fit` begin again from the newest checkpoint with a lower learning
 /// rate, which stays lower and is saved.
-class NanPolicy final : public Callback, public DecidesOnNan, public NotRehearsed {
+class NanPolicy final : public Callback, public DecidesOnNan, public NotInDryRuns {
  public:
   struct Options {
     std::string then = "skip";  ///< or "stop", "roll_back"

@@ -4,7 +4,7 @@
 
 #include "callbacks/asks_for_timeline.h"
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
@@ -12,7 +12,7 @@ namespace rondo {
 /// `<artifact_dir>/profile/<step>.json`, a trace that Perfetto and chrome://tracing open, and
 /// `<step>.txt`, tables by operator, module and line of code. Steps that run as written have none.
 /// Source: OpProfiler of Cerebras' ModelZoo trainer, Composer's Profiler.
-class OpProfiler final : public Callback, public AsksForTimeline, public NotRehearsed {
+class OpProfiler final : public Callback, public AsksForTimeline, public NotInDryRuns {
  public:
   struct Options {
     int64_t active = 20;  ///< replays of each step that are timed, >= 1; a few before warm up

@@ -3,13 +3,13 @@
 #include <chrono>
 
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
 /// Ends a fit after so many seconds, validations included, as if this update were its last: it
 /// saves, and a later start continues.
-class RunTimeLimit final : public Callback, public NotRehearsed {
+class RunTimeLimit final : public Callback, public NotInDryRuns {
  public:
   struct Options {
     double limit_s = 0.0;  ///< > 0

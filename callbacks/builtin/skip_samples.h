@@ -3,14 +3,14 @@
 #include <cstdint>
 
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
 /// Passes over training data after a checkpoint, such as samples that made a loss infinite. It acts
 /// when a fit continues from the checkpoint of one update, so that later starts pass over nothing.
 /// Source: SkipSamples of Cerebras' ModelZoo trainer.
-class SkipSamples final : public Callback, public NotRehearsed {
+class SkipSamples final : public Callback, public NotInDryRuns {
  public:
   struct Options {
     int64_t samples = 0;  ///< >= 1

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "callbacks/callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 
 namespace rondo {
 
@@ -11,7 +11,7 @@ namespace rondo {
 /// `system/process_cpu_percent` of one core since the last log step, `system/memory_percent` and
 /// `system/memory_used_gb`, `system/disk_free_gb` where the run writes, and `system/load`.
 /// Source: Composer's SystemMetricsMonitor.
-class SystemMetricsMonitor final : public Callback, public NotRehearsed {
+class SystemMetricsMonitor final : public Callback, public NotInDryRuns {
  public:
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_train_batch_end(

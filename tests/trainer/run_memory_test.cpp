@@ -6,7 +6,7 @@
 
 #include "support/glyphs_run.h"
 #include "support/temp_dir.h"
-#include "trainer/rehearsal.h"
+#include "trainer/dry_run.h"
 
 // Whether the predicted peak is what a process takes is measured by bench/memory_bench.
 TEST_SUITE_BEGIN("trainer/run_memory");
@@ -17,7 +17,7 @@ using namespace rondo::test;
 TEST_CASE("a plan's memory is that of the state, the batches and the arenas") {
   const TempDir dir;
   const RunConfig run = glyphs_run(dir / "run", "[784, 256, 128, 10]");
-  const RunMemory memory = memory_of(rehearse_all_steps(run).steps, run);
+  const RunMemory memory = memory_of(dry_run_of_all_steps(run).steps, run);
   const int64_t parameters = 4 * (784 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10);
   CHECK(memory.state.at("model") == parameters);
   CHECK(memory.state.at("optimizer state") >= 2 * parameters);
@@ -37,7 +37,7 @@ TEST_CASE("batches of a validation are those of the loader that takes most") {
       {"trainer.fit.val_dataloader=[{ label = \"a\", dataset = \"Glyphs\", size = 4096, batch_size "
        "= 2048, prefetch = 4 }, { label = \"b\", dataset = \"Glyphs\", size = 160, batch_size = "
        "16, prefetch = 8 }]"});
-  const RunMemory memory = memory_of(rehearse_all_steps(run).steps, run);
+  const RunMemory memory = memory_of(dry_run_of_all_steps(run).steps, run);
   CHECK(memory.validation == 4096 * (784 * 4 + 8));
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("batches made ahead are those of a group, or of a short one where ther
                    {"trainer.init.loop.grad_accum_steps=3",
                     "trainer.fit.train_dataloader.batch_size=256",
                     "trainer.fit.train_dataloader.size=" + std::to_string(256 * batches)});
-    const RunMemory memory = memory_of(rehearse_all_steps(run).steps, run);
+    const RunMemory memory = memory_of(dry_run_of_all_steps(run).steps, run);
     CHECK(memory.inputs == kBatch);
     CHECK(memory.ahead == (batches == 8 ? 3 : 1) * kBatch);
   }

@@ -1,4 +1,4 @@
-#include "trainer/rehearsal.h"
+#include "trainer/dry_run.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -17,7 +17,7 @@
 #include "callbacks/core/run_plan.h"
 #include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/core/validation_callback.h"
-#include "callbacks/not_rehearsed.h"
+#include "callbacks/not_in_dry_runs.h"
 #include "core/error.h"
 #include "core/process_memory.h"
 #include "core/stopwatch.h"
@@ -72,28 +72,27 @@ class NoEarlyExit final : public EarlyExitCallback {
   bool should_exit() override { return false; }
 };
 
-bool is_not_rehearsed(const Callback& callback) {
-  return dynamic_cast<const NotRehearsed*>(&callback) != nullptr;
+bool is_left_out(const Callback& callback) {
+  return dynamic_cast<const NotInDryRuns*>(&callback) != nullptr;
 }
 
 /// Where the run validates, a callback with validations of its own is left out as well.
 bool is_not_validated_with(const Callback& callback) {
-  return is_not_rehearsed(callback) ||
-         dynamic_cast<const ValidationCallback*>(&callback) != nullptr;
+  return is_left_out(callback) || dynamic_cast<const ValidationCallback*>(&callback) != nullptr;
 }
 
 // Both captures of a step, a third where the first one made state, and two replays.
 constexpr int64_t kToSettle = 5;
 
-TrainerOptions rehearsed(TrainerOptions options,
-                         const fs::path& directory,
-                         std::optional<int64_t> updates_per_epoch,
-                         bool validates) {
+TrainerOptions for_dry_run(TrainerOptions options,
+                           const fs::path& directory,
+                           std::optional<int64_t> updates_per_epoch,
+                           bool validates) {
   if (options.backend.threads == 0) {
     options.backend.threads = threads_of_run(options.model_dir).value_or(1);
   }
   options = options_aside(std::move(options), directory);
-  leave_out(options, validates ? is_not_validated_with : is_not_rehearsed);
+  leave_out(options, validates ? is_not_validated_with : is_left_out);
   options.slots.emplace("early_exit", use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
   if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>({updates_per_epoch})).second) {
@@ -140,7 +139,7 @@ class ScratchFit {
              const Loaders& val,
              const LoadFrom& from,
              const DataLoader& of_run)
-      : trainer_(rehearsed(
+      : trainer_(for_dry_run(
                      options, scratch_.path(), updates_of_pass(of_run, options.loop), !val.empty()),
                  TextLog(LogLevel::Warning)),
         random_(trainer_),
@@ -190,10 +189,10 @@ void require_planned(const RunConfig& run) {
 
 /// Trains `updates` updates, and up to five times as many more until `is_enough`.
 /// \param of_run  the loader of the run; that of `run` may have shorter passes
-Rehearsal train_for(const RunConfig& run,
-                    const DataLoader& of_run,
-                    int64_t updates,
-                    const std::function<bool(const Backend&)>& is_enough) {
+DryRun train_for(const RunConfig& run,
+                 const DataLoader& of_run,
+                 int64_t updates,
+                 const std::function<bool(const Backend&)>& is_enough) {
   // The data sets are there before what is measured.
   run.fit->train.source();
   for (const DataLoader& loader : run.fit->val) {
@@ -219,13 +218,13 @@ Rehearsal train_for(const RunConfig& run,
       steps.begin(), steps.end(), [](const StepReport& step) { return !is_eager(step); });
   const std::vector<StepReport> eager(first_eager, steps.end());
   steps.erase(first_eager, steps.end());
-  Rehearsal rehearsal{std::move(steps),
-                      most_before,
-                      before,
-                      peak_resident_bytes().value_or(0) - before,
-                      run.fit->train,
-                      run.fit->val};
-  if (std::none_of(rehearsal.steps.begin(), rehearsal.steps.end(), is_of_training)) {
+  DryRun dry{std::move(steps),
+             most_before,
+             before,
+             peak_resident_bytes().value_or(0) - before,
+             run.fit->train,
+             run.fit->val};
+  if (std::none_of(dry.steps.begin(), dry.steps.end(), is_of_training)) {
     const auto why = std::find_if(eager.begin(), eager.end(), is_of_training);
     if (why != eager.end()) {
       throw NotSupportedError("no step was planned: " + why->reason +
@@ -236,7 +235,7 @@ Rehearsal train_for(const RunConfig& run,
         "true gives",
         done));
   }
-  return rehearsal;
+  return dry;
 }
 
 }  // namespace
@@ -250,13 +249,13 @@ void set_length(LoopOptions& loop, int64_t updates) {
   loop.max_duration.reset();
 }
 
-Rehearsal rehearse(RunConfig run, int64_t updates) {
+DryRun dry_run(RunConfig run, int64_t updates) {
   require_planned(run);
   run.fit->val.clear();
   return train_for(run, run.fit->train, updates, all_are_replayed);
 }
 
-Rehearsal rehearse_all_steps(RunConfig run) {
+DryRun dry_run_of_all_steps(RunConfig run) {
   require_planned(run);
   const DataLoader of_run = run.fit->train;
   run.fit->train = with_short_passes(of_run, run.init.loop);

@@ -19,7 +19,7 @@ namespace rondo {
 void set_length(LoopOptions& loop, int64_t updates);
 
 /// What a short training showed.
-struct Rehearsal {
+struct DryRun {
   std::vector<StepReport> steps;  ///< that were planned
   int64_t most_before = 0;        ///< the most bytes that were resident until it began
   int64_t before = 0;             ///< bytes that were resident then, with the data set
@@ -30,7 +30,7 @@ struct Rehearsal {
 
 /// Trains `updates` updates of a run from its beginning, and up to five times as many more until
 /// each step was replayed that is planned, in a directory that is gone afterwards: no checkpoint is
-/// read or written, nothing is validated, no logger told, nor a callback that is NotRehearsed.
+/// read or written, nothing is validated, no logger told, nor a callback that is NotInDryRuns.
 /// Whoever asks the run to stop is not heard. Where the number of threads is left open, it is that
 /// of the run's last fit, or 1.
 /// A loss that is not finite ends it early once all of them were: its numbers are nobody's.
@@ -39,13 +39,13 @@ struct Rehearsal {
 /// \throws NotSupportedError   when no step was planned
 /// \throws NonFiniteLossError  when a loss went bad before
 /// \throws Error               when the training ended before
-Rehearsal rehearse(RunConfig run, int64_t updates);
+DryRun dry_run(RunConfig run, int64_t updates);
 
-/// As `rehearse`, until every step of the run was replayed twice, also those of its validations and
+/// As `dry_run`, until every step of the run was replayed twice, also those of its validations and
 /// those that only the end of a pass has: long passes are cut to it (`with_short_passes`). Not
 /// among them are a ValidationCallback, which is left out of a run that validates, and maybe the
 /// end of an iterable data set, which is not known.
-Rehearsal rehearse_all_steps(RunConfig run);
+DryRun dry_run_of_all_steps(RunConfig run);
 
 /// What it takes to time the updates of a run.
 struct TimedFit {

@@ -1,4 +1,4 @@
-#include "trainer/rehearsal.h"
+#include "trainer/dry_run.h"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@
 #include "trainer/run_memory.h"
 #include "trainer/trainer.h"
 
-TEST_SUITE_BEGIN("trainer/rehearsal");
+TEST_SUITE_BEGIN("trainer/dry_run");
 
 using namespace rondo;
 using rondo::test::glyphs_run;
@@ -53,10 +53,10 @@ class OneUpdate final : public RunScheduleCallback {
 
 }  // namespace
 
-TEST_CASE("a rehearsal does not hear who would end the run, and notifies nobody") {
+TEST_CASE("a dry run does not hear who would end the run, and notifies nobody") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run");
-  const RunMemory plain = memory_of(rehearse_all_steps(run).steps, run);
+  const RunMemory plain = memory_of(dry_run_of_all_steps(run).steps, run);
   TrainerOptions& init = run.init;
   init.logging.log_steps = 1;
   ThresholdStopper::Options stopper;
@@ -80,18 +80,18 @@ TEST_CASE("a rehearsal does not hear who would end the run, and notifies nobody"
   }
   ThresholdStopper global(stopper);
   const GlobalCallbackScope scope(global);
-  const RunMemory planned = memory_of(rehearse_all_steps(run).steps, run);
+  const RunMemory planned = memory_of(dry_run_of_all_steps(run).steps, run);
   CHECK(planned.of_state() == plain.of_state());
   CHECK(planned.of_replays() == plain.of_replays());
   CHECK_FALSE(std::filesystem::exists(dir / "notified"));
 }
 
-TEST_CASE("a rehearsal that ends by itself, or plans nothing, is an error and no plan of 0 bytes") {
+TEST_CASE("a dry run that ends by itself, or plans nothing, is an error and no plan of 0 bytes") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run");
   SUBCASE("a schedule that is over after one update") {
     run.init.slots.emplace("run_schedule", use<OneUpdate>());
-    CHECK_THROWS_AS(rehearse_all_steps(run), Error);
+    CHECK_THROWS_AS(dry_run_of_all_steps(run), Error);
   }
   SUBCASE("steps that change all the time") {
     ProbeCallback::Options probe;
@@ -99,11 +99,11 @@ TEST_CASE("a rehearsal that ends by itself, or plans nothing, is an error and no
       trainer.state().backend->invalidate("the moon rose");
     };
     run.init.callbacks.push_back(use<ProbeCallback>(probe));
-    CHECK_THROWS_AS(rehearse_all_steps(run), NotSupportedError);
+    CHECK_THROWS_AS(dry_run_of_all_steps(run), NotSupportedError);
   }
 }
 
-TEST_CASE("a rehearsal has the schedules of the run, also of one in samples") {
+TEST_CASE("a dry run has the schedules of the run, also of one in samples") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run");
   run.init.loop.max_steps.reset();
@@ -111,18 +111,18 @@ TEST_CASE("a rehearsal has the schedules of the run, also of one in samples") {
   SequentialLR::Options sequence;
   sequence.schedulers = {use<LinearLR>({0.0, 1.0, "8sp"}), use<CosineDecayLR>({1.0, 0.0, 0.5})};
   run.init.schedulers = {use<SequentialLR>(sequence)};
-  CHECK(rehearse_all_steps(run).steps.size() == 1);
+  CHECK(dry_run_of_all_steps(run).steps.size() == 1);
 }
 
-TEST_CASE("a rehearsal goes on beyond the end of a run with a schedule of its own") {
+TEST_CASE("a dry run goes on beyond the end of a run with a schedule of its own") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run");
   run.init.loop.max_steps = 2;
   run.init.slots.emplace("run_schedule", use<RunScheduleCallback>());
-  CHECK(rehearse_all_steps(run).steps.size() == 1);
+  CHECK(dry_run_of_all_steps(run).steps.size() == 1);
 }
 
-TEST_CASE("a rehearsal of all steps replays those that end a long pass, if the run does") {
+TEST_CASE("a dry run of all steps replays those that end a long pass, if the run does") {
   const TempDir dir;
   const auto steps_of = [&](const std::string& length) {
     const std::vector<std::string> overrides = {
@@ -130,7 +130,7 @@ TEST_CASE("a rehearsal of all steps replays those that end a long pass, if the r
         "trainer.fit.train_dataloader.size=981"};  // 20 groups and 21 samples
     std::vector<std::string> names;
     for (const StepReport& step :
-         rehearse_all_steps(glyphs_run(dir / "run", "[784, 10]", overrides)).steps) {
+         dry_run_of_all_steps(glyphs_run(dir / "run", "[784, 10]", overrides)).steps) {
       CHECK_MESSAGE(step.stats.replays >= 2, step.name);
       names.push_back(step.name);
     }
@@ -148,18 +148,18 @@ TEST_CASE("a rehearsal of all steps replays those that end a long pass, if the r
   CHECK(steps_of("num_epochs = 3") == names);
 }
 
-TEST_CASE("a rehearsal of all steps replays those of the run's validations, and no others") {
+TEST_CASE("a dry run of all steps replays those of the run's validations, and no others") {
   const TempDir dir;
   const auto steps_of = [&](std::vector<std::string> overrides) {
     overrides.emplace_back(
         "trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = 1000, batch_size = 30 }");
     std::vector<std::string> names;
-    const Rehearsal rehearsal = rehearse_all_steps(glyphs_run(dir / "run", "[784, 10]", overrides));
-    for (const StepReport& step : rehearsal.steps) {
+    const DryRun dry = dry_run_of_all_steps(glyphs_run(dir / "run", "[784, 10]", overrides));
+    for (const StepReport& step : dry.steps) {
       CHECK_MESSAGE(step.stats.replays >= 2, step.name);
       names.push_back(step.name);
     }
-    for (const DataLoader& loader : rehearsal.val) {
+    for (const DataLoader& loader : dry.val) {
       CHECK(loader.size() <= 5);
     }
     return names;
@@ -174,10 +174,10 @@ TEST_CASE("a rehearsal of all steps replays those of the run's validations, and 
   CHECK(steps_of({"trainer.init.loop.eval_steps=34"}) == names);
 }
 
-TEST_CASE("a rehearsal of all steps has validations of few samples, and of none") {
+TEST_CASE("a dry run of all steps has validations of few samples, and of none") {
   const TempDir dir;
   const auto steps_of = [&](const std::string& size) {
-    return rehearse_all_steps(
+    return dry_run_of_all_steps(
                glyphs_run(dir / "run",
                           "[784, 10]",
                           {"trainer.fit.val_dataloader={ dataset = \"Glyphs\", size = " + size +
@@ -188,7 +188,7 @@ TEST_CASE("a rehearsal of all steps has validations of few samples, and of none"
   CHECK(steps_of("29") == 1);
 }
 
-TEST_CASE("a rehearsal with short passes has the epochs of the run") {
+TEST_CASE("a dry run with short passes has the epochs of the run") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run", "[784, 10]", {"trainer.fit.train_dataloader.size=170"});
   run.init.loop.max_steps.reset();
@@ -197,21 +197,21 @@ TEST_CASE("a rehearsal with short passes has the epochs of the run") {
   sequence.schedulers = {use<LinearLR>({0.0, 1.0, "1ep"}), use<CosineDecayLR>({1.0, 0.0, 0.5})};
   sequence.milestones = {"11ba"};
   run.init.schedulers = {use<SequentialLR>(sequence)};
-  CHECK(rehearse_all_steps(run).steps.size() == 2);
+  CHECK(dry_run_of_all_steps(run).steps.size() == 2);
 }
 
-TEST_CASE("a rehearsal of a given length ends there, whatever ends a pass") {
+TEST_CASE("a dry run of a given length ends there, whatever ends a pass") {
   const TempDir dir;
   const RunConfig run =
       glyphs_run(dir / "run",
                  "[784, 10]",
                  {"trainer.fit.train_dataloader.size=170"});  // 10 batches and a short one
-  const Rehearsal rehearsal = rehearse(run, 15);
-  REQUIRE(rehearsal.steps.size() == 1);
-  CHECK(rehearsal.steps[0].stats.replays < 15);
+  const DryRun dry = dry_run(run, 15);
+  REQUIRE(dry.steps.size() == 1);
+  CHECK(dry.steps[0].stats.replays < 15);
 }
 
-TEST_CASE("a rehearsal of a long pass has the data set of the run") {
+TEST_CASE("a dry run of a long pass has the data set of the run") {
   const TempDir dir;
   RunConfig run =
       glyphs_run(dir / "run",
@@ -222,11 +222,11 @@ TEST_CASE("a rehearsal of a long pass has the data set of the run") {
   ProbeCallback::Options probe;
   probe.fit_start = [&](Trainer&, const DataLoader& train) { seen = &train.source(); };
   run.init.callbacks.push_back(use<ProbeCallback>(probe));
-  rehearse_all_steps(run);
+  dry_run_of_all_steps(run);
   CHECK(seen == source);
 }
 
-TEST_CASE("a loss that goes bad ends a rehearsal that has planned everything") {
+TEST_CASE("a loss that goes bad ends a dry run that has planned everything") {
   const TempDir dir;
   RunConfig run = glyphs_run(dir / "run");
   int64_t bad = 6;
@@ -237,9 +237,9 @@ TEST_CASE("a loss that goes bad ends a rehearsal that has planned everything") {
     }
   };
   run.init.callbacks.push_back(use<ProbeCallback>(probe));
-  CHECK(rehearse(run, 50).steps.size() == 1);
+  CHECK(dry_run(run, 50).steps.size() == 1);
   bad = 1;
-  CHECK_THROWS_AS(rehearse(run, 50), NonFiniteLossError);
+  CHECK_THROWS_AS(dry_run(run, 50), NonFiniteLossError);
 }
 
 TEST_SUITE_END();
