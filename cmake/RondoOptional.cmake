@@ -55,7 +55,7 @@ rondo_optional(SQLITE data/optional libsqlite3-dev MODULES sqlite3 SOURCES sqlit
 rondo_optional(WEBP data/optional libwebp-dev MODULES libwebp SOURCES webp_codec)
 rondo_optional(SNDFILE data/optional libsndfile1-dev MODULES sndfile SOURCES sound_file)
 rondo_optional(CURL remote/optional "libcurl4-openssl-dev and libssl-dev" MODULES libcurl libcrypto
-  SOURCES curl_transport openssl_digests)
+  SOURCES curl_mail curl_transport openssl_digests)
 
 # What `rondo describe` and errors say about readers that were not built.
 get_property(RONDO_OPTIONAL_READERS GLOBAL PROPERTY RONDO_OPTIONAL_READERS)

@@ -27,6 +27,8 @@
 #include "callbacks/builtin/normalize_inputs.h"
 #include "callbacks/builtin/notification.h"
 #include "callbacks/builtin/notify_command.h"
+#include "callbacks/builtin/notify_mail.h"
+#include "callbacks/builtin/notify_webhook.h"
 #include "callbacks/builtin/op_profiler.h"
 #include "callbacks/builtin/optimizer_monitor.h"
 #include "callbacks/builtin/run_time_limit.h"

@@ -30,6 +30,8 @@ void register_memory_snapshot(Registry<Callback>& registry);
 void register_nan_policy(Registry<Callback>& registry);
 void register_normalize_inputs(Registry<Callback>& registry);
 void register_notify_command(Registry<Callback>& registry);
+void register_notify_mail(Registry<Callback>& registry);
+void register_notify_webhook(Registry<Callback>& registry);
 void register_op_profiler(Registry<Callback>& registry);
 void register_optimizer_monitor(Registry<Callback>& registry);
 void register_run_time_limit(Registry<Callback>& registry);
@@ -73,6 +75,8 @@ inline void register_builtin_callbacks(Registry<Callback>& registry,
   register_nan_policy(registry);
   register_normalize_inputs(registry);
   register_notify_command(registry);
+  register_notify_mail(registry);
+  register_notify_webhook(registry);
   register_op_profiler(registry);
   register_optimizer_monitor(registry);
   register_run_time_limit(registry);

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "remote/digests.h"
+#include "remote/mail.h"
 #include "remote/transport.h"
 
 namespace rondo {
@@ -8,7 +9,7 @@ namespace {
 
 [[noreturn]] void refuse() {
   throw NotSupportedError(
-      "this rondo was built without stores elsewhere: install libcurl4-openssl-dev and libssl-dev, "
+      "this rondo was built without libcurl: install libcurl4-openssl-dev and libssl-dev, "
       "and build it with -DRONDO_WITH_CURL=ON");
 }
 
@@ -31,6 +32,14 @@ std::string Sha256::finish() {
 }
 
 std::string hmac_sha256(std::string_view, std::string_view) {
+  refuse();
+}
+
+void require_mail() {
+  refuse();
+}
+
+void send_mail(const MailServer&, const Mail&, const RetryPolicy&) {
   refuse();
 }
 
