@@ -383,6 +383,11 @@ void add_launch(CLI::App& root, CommandLine& line) {
             line.min_ranks,
             "When a restart fails too, continue with half the ranks, and no fewer than this")
       .default_str("");
+  add_count(app,
+            "--hang-timeout",
+            line.hang_timeout,
+            "Seconds without a batch of any rank after which they have failed; longer than a save")
+      .default_str("");
   app.prefix_command();
   app.footer(
       "After the options follows what to run: a command of rondo, such as `fit run.toml`, or "

@@ -26,6 +26,7 @@
 
 #include "cli/signal_handlers.h"
 #include "core/file_descriptor.h"
+#include "distributed/heartbeat.h"
 #include "distributed/launch_environment.h"
 
 namespace rondo {
@@ -160,6 +161,7 @@ class Ranks {
       if (ended > 0) {
         note_end(ended, status);
       } else {
+        note_hang();
         end_others();
         std::this_thread::sleep_for(kPoll);
       }
@@ -184,7 +186,9 @@ class Ranks {
                            const HoldSignals& held) const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::setpgid(0, 0);  // a Ctrl-C of the terminal comes through the launcher, once
-    for (const auto& [name, value] : variables_of(environment)) {
+    auto variables = variables_of(environment);
+    variables.push_back(heartbeat_.variable());
+    for (const auto& [name, value] : variables) {
       ::setenv(name.c_str(), value.c_str(), 1);
     }
     if (!log.empty()) {
@@ -237,6 +241,24 @@ class Ranks {
     first_failure_ = Clock::now();
     if (!rank.log.empty() && !was_stopped_) {
       show(rank);
+    }
+  }
+
+  /// Starting, and the first batch, take as long as they take.
+  void note_hang() {
+    const uint64_t beats = heartbeat_.count();
+    const auto now = Clock::now();
+    if (beats != seen_beats_) {
+      seen_beats_ = beats;
+      newest_beat_ = now;
+    }
+    const std::chrono::seconds limit(line_.hang_timeout);
+    if (limit.count() > 0 && beats > 0 && code_ == 0 && now - newest_beat_ > limit) {
+      std::cerr << fmt::format("no rank has begun a batch for {} s: they hang; logs are in {}\n",
+                               line_.hang_timeout,
+                               logs_.string());
+      code_ = 1;
+      send(SIGKILL);
     }
   }
 
@@ -297,6 +319,9 @@ class Ranks {
   std::vector<Rank> ranks_;
   int code_ = 0;
   Clock::time_point first_failure_ = {};  // when code_ is not 0
+  Heartbeat heartbeat_;
+  uint64_t seen_beats_ = 0;
+  Clock::time_point newest_beat_ = {};  // when seen_beats_ is not 0
   int sent_ = 0;
   bool was_stopped_ = false;
 };

@@ -12,7 +12,6 @@
 #include <optional>
 #include <vector>
 
-#include "checkpoint/checkpoint_name.h"
 #include "cli/child_process.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
@@ -24,7 +23,6 @@
 #include "core/report_file.h"
 #include "core/stopwatch.h"
 #include "distributed/launch_environment.h"
-#include "loops/validate_all.h"
 #include "trainer/auto_options.h"
 #include "trainer/trainer.h"
 
@@ -303,16 +301,9 @@ PhaseEnd fit_supervised(const CommandLine& line, RunConfig& run, bool is_last) {
   return {supervise(line.max_restarts, attempt, [&] { return newest_update(run); })};
 }
 
-/// The checkpoints that a `validate_all` evaluates.
-Paths checkpoints_of(const RunConfig& run) {
-  const std::optional<std::vector<std::string>>& globs = run.validate_all->checkpoints;
-  const CheckpointName name(run.init.checkpoint.checkpoint_name);
-  return globs ? matching_checkpoints(*globs, name) : index_of(run).listed();
-}
-
 /// Evaluates every `line.jobs`-th checkpoint, beginning with number `job`.
 PhaseEnd validate_share(const CommandLine& line, RunConfig& run, int64_t job) {
-  const Paths all = checkpoints_of(run);
+  const Paths all = checkpoints_to_validate(run);
   std::vector<std::string> own;
   for (size_t i = 0; i < all.size(); ++i) {
     if (static_cast<int64_t>(i) % line.jobs == job) {

@@ -15,6 +15,7 @@
 #include "callbacks/core/virtual_ranks.h"
 #include "callbacks/hooks.h"
 #include "core/stopwatch.h"
+#include "distributed/heartbeat.h"
 #include "loops/failed_batch.h"
 #include "loops/train_step.h"
 #include "trainer/trainer.h"
@@ -76,6 +77,7 @@ void TrainStage::begin() {
 }
 
 std::optional<Batch> TrainStage::fetch() {
+  beat();
   GroupedBatch grouped = trainer_.step_slots().dataloader->next_batch();
   trainer_.state().phase = grouped.phase;
   trainer_.state().share_of_group = grouped.share;

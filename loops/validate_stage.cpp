@@ -13,6 +13,7 @@
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
 #include "data/grouped_stream.h"
+#include "distributed/heartbeat.h"
 #include "loops/failed_batch.h"
 #include "loops/train_step.h"
 #include "loops/validate_all.h"
@@ -93,6 +94,7 @@ bool ValidateStage::run() {
 }
 
 bool ValidateStage::advance() {
+  beat();
   std::optional<Batch> batch = executor_->next();
   is_whole_ = !batch;
   if (is_whole_ || trainer_.stops_now()) {

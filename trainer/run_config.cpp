@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/glob.h"
+#include "loops/validate_all.h"
 #include "trainer/core_callbacks.h"
 #include "trainer/pymarlin_table.h"
 #include "trainer/section_reader.h"
@@ -348,6 +349,12 @@ CheckpointIndex index_of(const RunConfig& run) {
                          run.init.model_dir,
                          CheckpointName(options.checkpoint_name),
                          options.checkpoint_root);
+}
+
+Paths checkpoints_to_validate(const RunConfig& run) {
+  const std::optional<std::vector<std::string>>& globs = run.validate_all->checkpoints;
+  const CheckpointName name(run.init.checkpoint.checkpoint_name);
+  return globs ? matching_checkpoints(*globs, name) : index_of(run).listed();
 }
 
 }  // namespace rondo

@@ -79,4 +79,8 @@ TrainerOptions config_defaults(const Registries& registries);
 /// The checkpoints that a run has saved, and where it will save more.
 CheckpointIndex index_of(const RunConfig& run);
 
+/// The checkpoints that its `validate_all` evaluates, which it has.
+/// \throws IoError  when a glob matches nothing
+Paths checkpoints_to_validate(const RunConfig& run);
+
 }  // namespace rondo

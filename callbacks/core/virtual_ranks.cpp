@@ -282,8 +282,10 @@ void VirtualRanks::sum_state(Trainer& trainer, RankedState& state, const at::Ten
 // A host call is what all ways of running a step make exactly once: as written, recorded, replayed,
 // and compared with what is written.
 void VirtualRanks::sum_over_processes(Trainer& trainer, std::vector<at::Tensor> values) {
-  const auto is_undefined = [](const at::Tensor& value) { return !value.defined(); };
-  values.erase(std::remove_if(values.begin(), values.end(), is_undefined), values.end());
+  const auto is_nothing = [](const at::Tensor& value) {
+    return !value.defined() || value.numel() == 0;
+  };
+  values.erase(std::remove_if(values.begin(), values.end(), is_nothing), values.end());
   if (has_peers() && !values.empty()) {
     trainer.host_call("all_reduce", std::move(values), [this](const std::vector<at::Tensor>& sums) {
       all_reduce(sums);

@@ -215,7 +215,9 @@ void SharedMemoryCommunicator::sum_whole(char* values, int64_t count, at::Scalar
     part = part.clone();
   }
   tree_sum(parts);
-  std::memcpy(values, parts[0].data_ptr(), parts[0].nbytes());
+  if (count > 0) {
+    std::memcpy(values, parts[0].data_ptr(), parts[0].nbytes());
+  }
 }
 
 /// Each rank adds its slice, then all of them are read.

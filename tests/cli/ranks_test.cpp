@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -14,6 +15,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_tools.h"
 #include "core/state_dict.h"
+#include "distributed/heartbeat.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
@@ -149,6 +151,21 @@ TEST_CASE(
           std::string::npos);
   }
   CHECK_FALSE(fs::exists(dir / "run" / "checkpoint_5.pt"));
+}
+
+TEST_CASE("a rank that hangs" * doctest::skip()) {
+  rondo::beat();
+  ::pause();
+}
+
+TEST_CASE("ranks that hang are ended") {
+  const TempDir dir;
+  const std::string own = fs::read_symlink("/proc/self/exe").string();
+  Process ranks(
+      launch(dir, {"--hang-timeout", "1", own, "--test-case=a rank that hangs", "--no-skip"}),
+      dir / "out");
+  CHECK(ranks.wait() == 1);
+  CHECK(content(dir / "out").find("they hang") != std::string::npos);
 }
 
 TEST_SUITE_END();
