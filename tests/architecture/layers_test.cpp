@@ -120,8 +120,6 @@ const Exception kExceptions[] = {
     {"cli/debug_command.cpp", ".cpp", "tracing", "looks for NaN in it"},
     {"cli/inspect_command.cpp", ".cpp", "tracing/timeline.h", "prints where a step's time goes"},
     {"cli/checkpoint_command.cpp", ".cpp", "checkpoint", "works on files without a run"},
-    {"cli/run_commands.cpp", ".cpp", "checkpoint/checkpoint_name.h", "shares out checkpoints"},
-    {"cli/run_commands.cpp", ".cpp", "loops/validate_all.h", "says which match its globs"},
     {"cli/data_command.cpp", ".cpp", "data", "looks at the data of a run without training"},
     {"cli/data_command.cpp", ".cpp", "loggers/media_bytes.h", "writes pictures"},
     {"cli/verify_resume_command.cpp", ".cpp", "checkpoint", "compares what two runs saved"},
