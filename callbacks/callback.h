@@ -27,13 +27,13 @@ class Trainer;
 
 using Paths = std::vector<std::filesystem::path>;
 
-/// Named values handed to a hook of a user's own.
+/// Named values that a custom hook receives.
 using HookArgs = std::map<std::string, std::any>;
 
-/// A part of a run that is told of everything that happens. Derive from it and override the hooks
+/// Base of everything that reacts to the events of a run. Derive from it and override the hooks
 /// that you need; each does nothing by default. Hooks run on the trainer's thread, callback by
-/// callback in the Trainer's order. What a hook throws ends the run as a HookError that names
-/// callback and hook. docs/hooks.md shows every hook at its place in the loop.
+/// callback in the Trainer's order. An exception in a hook ends the run as a HookError that names
+/// callback and hook. docs/hooks.md shows where in the loop each hook fires.
 ///
 /// Hooks marked "in the step" run inside the recorded step: under the eager backend in every step,
 /// under the traced one only while a step is recorded. Their tensor work becomes part of the step;
@@ -52,23 +52,24 @@ class Callback {
   Callback& operator=(const Callback&) = delete;
   virtual ~Callback() = default;
 
-  /// Tells it its class, as `use` does: hooks of a batch that `T` does not override are not called.
+  /// Records the concrete type, as `use` does, so that per-batch hooks it does not override are
+  /// skipped.
   template <class T>
   void know_class() {
     batch_hooks_ = batch_hooks_of<Callback, T>();
   }
 
-  /// All of them, unless it knows its class.
+  /// The per-batch hooks to call: all, unless the class is known.
   const BatchHooks& batch_hooks() const { return batch_hooks_; }
 
-  /// \name While the Trainer is constructed: each for all callbacks before the next
+  /// \name While the Trainer is constructed: each hook runs for all callbacks before the next
   /// @{
   virtual void pre_setup(Trainer&) {}
 
   virtual void setup(Trainer&) {}
 
-  /// The model is made, between the others' `setup`: no optimizer has its parameters yet, so layers
-  /// and parameters may still be replaced. Nothing is loaded yet.
+  /// Called when the model exists, between the `setup` calls. No optimizer has its parameters yet,
+  /// so layers and parameters may still be replaced. Nothing is loaded yet.
   virtual void on_model_init(Trainer&, Model&) {}
 
   virtual void post_setup(Trainer&) {}
@@ -103,19 +104,19 @@ class Callback {
 
   /// @}
 
-  /// \name Around a pass over the training data; `epoch` counts from 0. Once for each pass, also
-  /// where validations interrupt it or a run resumes within it. A run that ends within a pass does
-  /// not end the pass. A save in the last update of a pass has what `on_epoch_end` did
+  /// \name Around a pass over the training data; `epoch` counts from 0. Once per pass, even if
+  /// validations interrupt it or a run resumes within it. A run that ends within a pass does not
+  /// end the pass. A save in the last update of a pass includes what `on_epoch_end` did
   /// @{
   virtual void on_epoch_start(Trainer&, Model&, const DataLoader&, int64_t /*epoch*/) {}
 
-  /// After `on_train_batch_end` of its last batch; counters have moved.
+  /// After `on_train_batch_end` of its last batch; counters have advanced.
   virtual void on_epoch_end(Trainer&, Model&, const DataLoader&, int64_t /*epoch*/) {}
 
   /// @}
 
-  /// \name Around the reading of a training batch. The batch may be changed, also in its shape:
-  /// the step sees what is left. Progress counts what the loader gave
+  /// \name Around the reading of a training batch. A hook may change the batch and its shape: the
+  /// step sees the result. Progress counts the batch as loaded
   /// @{
   virtual void on_dataloader_start(Trainer&) {}
 
@@ -123,14 +124,14 @@ class Callback {
 
   /// @}
 
-  /// \name Around a batch of training, every time; counters have moved at the end. `batch_idx`
-  /// begins at 0 in each stage between two validations, so also after a resume:
-  /// `state().timestamp.batch` counts the run's batches.
+  /// \name Around every training batch; counters have advanced at the end. `batch_idx` starts at 0
+  /// in each stage between two validations, and after a resume; `state().timestamp.batch` counts
+  /// the run's batches.
   /// @{
   virtual void on_train_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}
 
-  /// A traced step writes its outputs into the same memory each time: they hold until the next
-  /// step. Clone those that are kept longer.
+  /// The outputs are valid until the next step, because a traced step writes them into the same
+  /// memory each time. Clone those that you keep longer.
   virtual void on_train_batch_end(
       Trainer&, Model&, const Outputs&, const Batch&, int64_t /*batch_idx*/) {}
 
@@ -154,14 +155,14 @@ class Callback {
 
   virtual void on_validate_batch_start(Trainer&, Model&, const Batch&, int64_t /*batch_idx*/) {}
 
-  /// The outputs hold until the next step, as in `on_train_batch_end`.
+  /// The outputs are valid until the next step, as in `on_train_batch_end`.
   virtual void on_validate_batch_end(
       Trainer&, Model&, const Outputs&, const Batch&, int64_t /*batch_idx*/) {}
 
   /// @}
 
   /// \name Around `Trainer::predict`, whose passes also call `on_enter_validate` and, on an error,
-  /// `on_validate_exception`. The outputs hold until the next step
+  /// `on_validate_exception`. The outputs are valid until the next step
   /// @{
   virtual void on_predict_start(Trainer&, Model&, const DataLoader&, Loop&) {}
 
@@ -191,18 +192,19 @@ class Callback {
   /// `input` is what the model will see; it may be changed.
   virtual void on_before_forward(Trainer&, Model&, const Batch&, Batch& /*input*/) {}
 
-  /// The network has computed its outputs, and not yet the loss, where the model says so (see
-  /// `with_loss`); of another model, both. `outputs` may be changed.
+  /// The network has computed its outputs but not yet the loss, if the model separates the two (see
+  /// `with_loss`); otherwise both. `outputs` may be changed.
   virtual void on_after_network(Trainer&, Model&, Outputs&, const Batch& /*input*/) {}
 
-  /// Outputs, and the copy of the input in which the loss finds its target: both may be changed.
-  /// Only where there is a loss.
+  /// `targets` is the copy of the input from which the loss takes its target. Both arguments may be
+  /// changed. Called only if there is a loss.
   virtual void on_before_loss(Trainer&, Model&, Outputs&, Batch& /*targets*/) {}
 
-  /// The same with the loss, which may be changed, before batches of a group are weighted.
+  /// The same with the loss in `outputs`, which may be changed, before the batches of a group are
+  /// weighted.
   virtual void on_after_loss(Trainer&, Model&, Outputs&, Batch& /*targets*/) {}
 
-  /// `outputs` may be changed; the loss in it is the one that goes backward.
+  /// `outputs` may be changed; its loss is the one that backward starts from.
   virtual void on_after_forward(Trainer&, Model&, Outputs&, const Batch&) {}
 
   virtual void on_before_backward(Trainer&, Model&, Outputs&) {}
@@ -212,7 +214,7 @@ class Callback {
   /// Gradients are unscaled and not yet clipped.
   virtual void on_before_optimizer_step(Trainer&, Model&, Optimizer&) {}
 
-  /// Gradients still exist and numbers such as lr are those just used.
+  /// Gradients still exist, and numbers such as lr are those of this update.
   virtual void on_after_optimizer_step(Trainer&, Model&, Optimizer&) {}
 
   virtual void on_before_optimizer_zero_grad(Trainer&, Model&, Optimizer&) {}
@@ -225,54 +227,55 @@ class Callback {
 
   /// @}
 
-  /// \name Checkpoints. State of your own goes under a name of your own in `save_state`; tensors
-  /// that a step reads or writes are `captured_state`
+  /// \name Checkpoints. Return your own state from `save_state`, and tensors that a step reads or
+  /// writes from `captured_state`
   /// @{
   /// Adds to what is saved.
   virtual void on_save_checkpoint(Trainer&, StateDict&) {}
 
-  /// The last chance to edit it.
+  /// The last chance to edit what is saved.
   virtual void postprocess_checkpoint(Trainer&, StateDict&) {}
 
-  /// The file is there and in the index. With `checkpoint.async` that is some updates later:
+  /// The file exists and is in the index. With `checkpoint.async` this is some updates later, and
   /// `state().timestamp` is then not the file's.
   virtual void on_after_save_checkpoint(Trainer&, const std::filesystem::path&) {}
 
-  /// Every attempt to load; null when there is nothing to load.
+  /// Called on every attempt to load; the path is null when there is nothing to load.
   virtual void on_before_load_checkpoint(Trainer&, const std::filesystem::path*) {}
 
-  /// What was read, before it is given out; keys may be deleted.
+  /// The state that was read, before callbacks receive it; keys may be deleted.
   virtual void preprocess_checkpoint(Trainer&, StateDict&) {}
 
-  /// Throws when what it would load does not fit; must change nothing. Nobody has loaded yet, and
-  /// nobody does unless all agree.
+  /// Throws when the state does not fit; must change nothing. No callback loads its part before all
+  /// checks pass.
   virtual void check_checkpoint(Trainer&, const StateDict&) {}
 
-  /// Takes this callback's part; states of callbacks (`load_state`) were given out before.
+  /// Loads this callback's part; `load_state` was called before.
   virtual void on_load_checkpoint(Trainer&, const StateDict&) {}
 
-  /// The callback's own state, saved under `callbacks/<its name in the Trainer>`; empty: nothing.
+  /// The callback's own state, saved under `callbacks/<its name in the Trainer>`; empty: nothing is
+  /// saved.
   virtual StateDict save_state() const { return {}; }
 
-  /// Takes what `save_state` gave, also an empty state where that gives one. `load_state` of what
-  /// `save_state` just gave changes nothing: a load that fails elsewhere is undone by it. Whether a
-  /// state came from a checkpoint, `on_load_checkpoint` tells, which comes when nothing failed.
+  /// Loads what `save_state` returned, including an empty state. Loading what `save_state` has just
+  /// returned must change nothing: this is how rondo undoes a load that fails elsewhere.
+  /// `on_load_checkpoint` follows only if the state came from a checkpoint and nothing failed.
   virtual void load_state(const StateDict&) {}
 
-  /// The callback's tensors that hooks in the step read or write, each by a name of its own. They
-  /// are there after `post_setup` and keep their storage: a step writes them in place. They are
-  /// saved under `callbacks/<its name in the Trainer>/<tensor>` and loaded in place; a slot saves
-  /// its own under a key of its own, in `on_save_checkpoint`.
+  /// The callback's tensors that hooks in the step read or write, by name. They exist after
+  /// `post_setup` and keep their storage, because a step writes them in place. They are saved under
+  /// `callbacks/<its name in the Trainer>/<tensor>` and loaded in place; a slot saves its tensors
+  /// itself, in `on_save_checkpoint`.
   virtual NamedTensors captured_state() { return {}; }
 
-  /// What the state is about, such as the metric that is watched; "" when there is nothing to tell
-  /// apart. It is saved with the state. A state that is about something else is not taken: there is
-  /// a warning, and the callback starts afresh.
+  /// What the state refers to, such as the watched metric; "" when that cannot vary. Saved with the
+  /// state. A saved state with another subject is ignored with a warning, and the callback starts
+  /// from scratch.
   virtual std::string state_subject() const { return ""; }
 
   /// @}
 
-  /// A hook of a user's own, dispatched by `Trainer::call(name, args)`.
+  /// A custom hook, dispatched by `Trainer::call(name, args)`.
   /// \return true when this callback has such a hook
   virtual bool on_custom(Trainer&, std::string_view /*hook*/, HookArgs&) { return false; }
 
@@ -280,8 +283,8 @@ class Callback {
   BatchHooks batch_hooks_;
 };
 
-/// A callback that only the framework adds: it fills a slot of the Trainer's fixed order. A slot is
-/// replaced by `TrainerOptions::slots`.
+/// A callback that only the framework adds: it fills a slot of the Trainer's fixed order.
+/// `TrainerOptions::slots` replaces it.
 class CoreCallback : public Callback {
  public:
   using Component = CoreCallback;

@@ -8,12 +8,12 @@
 
 namespace rondo {
 
-/// The names of a Trainer's callbacks: a slot's, a label, or the class name, which gets `_2`, `_3`
-/// … where it is taken.
+/// The names of a Trainer's callbacks: the slot's name, the label, or the class name, with `_2`,
+/// `_3` … appended if it is taken.
 class CallbackNames {
  public:
   /// \param label  "" for none
-  /// \throws UsageError  for a label that is none, or that another callback has
+  /// \throws UsageError  for an invalid label, or one that another callback has
   std::string add(const std::string& class_name, const std::string& label);
 
  private:
@@ -28,9 +28,9 @@ class CallbackMap {
   struct Entry {
     std::string name;        ///< see CallbackNames
     std::string class_name;  ///< for messages
-    std::string origin;      ///< where a config file has it, such as "run.toml:12:3", or ""
+    std::string origin;      ///< its place in the config file, such as "run.toml:12:3", or ""
     std::unique_ptr<Callback> callback;
-    BatchHooks batch_hooks;  ///< the callback's, where going through all does not touch each
+    BatchHooks batch_hooks;  ///< a copy, so that iterating does not touch each callback
   };
 
   /// Adds a core callback under its slot's name.
@@ -40,13 +40,13 @@ class CallbackMap {
                 std::unique_ptr<CoreCallback> callback);
 
   /// Adds a user's callback or a logger at the end, named after its label or its class.
-  /// \throws UsageError  for a core callback, which has its own place, and as CallbackNames does
+  /// \throws UsageError  for a core callback, which belongs in a slot, and as CallbackNames
   void add(std::string class_name,
            const std::string& label,
            std::string origin,
            std::unique_ptr<Callback> callback);
 
-  /// Moves an entry behind all others.
+  /// Moves an entry to the end.
   void move_to_end(const std::string& name);
 
   const std::vector<Entry>& entries() const { return entries_; }
@@ -56,8 +56,8 @@ class CallbackMap {
 
   bool contains(const Callback& callback) const;
 
-  /// The name under which `callback` stands here.
-  /// \throws UsageError  when it does not
+  /// The name of `callback` in this map.
+  /// \throws UsageError  when it is not in the map
   const std::string& name_of(const Callback& callback) const;
 
  private:

@@ -15,7 +15,7 @@ struct Hook {
   const char* name;
   void (Callback::*method)(Trainer&, Args...);
   HookSite site;
-  bool BatchHooks::*in_batch = nullptr;  ///< of a hook of every batch: whether a callback has it
+  bool BatchHooks::*in_batch = nullptr;  ///< of a per-batch hook: whether a callback has it
 };
 
 struct HookInfo {

@@ -23,7 +23,7 @@ struct AlertMessage {
   int64_t update = 0;
 };
 
-/// A second base of callbacks that are told of alerts.
+/// A second base of callbacks that receive alerts.
 class HearsAlerts {
  public:
   virtual void on_alert(Trainer&, const AlertMessage&) = 0;
@@ -32,7 +32,7 @@ class HearsAlerts {
   ~HearsAlerts() = default;
 };
 
-/// A second base of callbacks that are given each value that is logged, as loggers are, after them.
+/// A second base of callbacks that receive each logged value, after the loggers.
 class HearsMetrics {
  public:
   /// \param values  on the host; names carry their scope

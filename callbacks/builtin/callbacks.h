@@ -1,6 +1,6 @@
 #pragma once
 
-// Every callback that a run can be given. Those of the Trainer's slots have headers of their own.
+// Every built-in callback that a run can add. The Trainer's slots have their own headers.
 
 #include "callbacks/builtin/alert.h"
 #include "callbacks/builtin/augment_images.h"
