@@ -1,9 +1,9 @@
 #pragma once
 
-// What a program needs that trains its own torch modules, besides <rondo/rondo.h>: a model that is
-// a torch::nn::Module, and the wrapping of an existing one. It reads LibTorch's module headers,
-// which take longer than all of rondo's; layers come from <torch/nn/modules/linear.h> and its
-// neighbours.
+// Include this after <rondo/rondo.h> to train your own torch modules: models that are a
+// torch::nn::Module, and wrappers for existing modules. It includes LibTorch's module headers,
+// which take longer to compile than all of rondo's. Layers are in <torch/nn/modules/linear.h> and
+// similar headers.
 
 #include "models/from_module.h"
 #include "models/module_model.h"

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a program needs that trains with rondo: the Trainer, and every data set, model, optimizer,
-// scheduler, callback and logger. Reaches <ATen/core/Tensor.h>, nothing heavier; models that are
-// torch modules include <rondo/module.h>.
+// Everything that a program needs to train with rondo: the Trainer, and every data set, model,
+// optimizer, scheduler, callback and logger. Of LibTorch it includes nothing heavier than
+// <ATen/core/Tensor.h>; models that are torch modules also include <rondo/module.h>.
 
 #include "callbacks/algorithms/algorithms.h"
 #include "callbacks/builtin/callbacks.h"

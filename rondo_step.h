@@ -3,14 +3,14 @@
 /* A training step without the trainer: a file that `rondo export-step run.toml out.step` wrote,
  * run from C or anything that calls C. No config, no callbacks, no command line.
  *
- * No exception crosses this interface. Functions that can fail say what they return then; a text of
- * what went wrong is at `rondo_step_error`, a value of the calling thread. A step is used by one
- * thread at a time. Several threads may open and run different steps at once. LibTorch has one
- * default generator of random numbers: runs of steps that draw some (dropout), and openings, wait
- * for each other, and nothing else in the process may draw from it meanwhile.
+ * No exception crosses this interface. Each function that can fail documents what it returns then;
+ * `rondo_step_error` gives the message, one per thread. Only one thread at a time may use a step,
+ * but several threads can open and run different steps at once. LibTorch has one default random
+ * generator: opening a step and running one that draws random numbers (dropout) wait for each
+ * other. Nothing else in the process may draw from that generator meanwhile.
  *
- * A file holds no code. Opening it calls the operators that it names, on numbers of rondo's own, to
- * choose kernels; running it calls them on yours. Open files of people that you trust.
+ * A file holds no code. Opening it calls the operators that it names on rondo's own test data, to
+ * choose kernels; running it calls them on your data. Only open files from people you trust.
  */
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ extern "C" {
 
 typedef struct rondo_step rondo_step;
 
-/* The types of elements, numbered as in LibTorch. */
+/* Element types, numbered as in LibTorch. */
 typedef enum rondo_dtype {
   RONDO_UINT8 = 0,
   RONDO_INT8 = 1,
@@ -36,9 +36,9 @@ typedef enum rondo_dtype {
   RONDO_BFLOAT16 = 15
 } rondo_dtype;
 
-/* A tensor in row-major order: sizes[0] is the first dimension, and what differs only in the last
- * one lies side by side. `dims` counts `sizes`; `bytes` is the size of all elements. Texts and
- * sizes live as long as the step. */
+/* A tensor in row-major order: sizes[0] is the first dimension, and the last one is contiguous in
+ * memory. `dims` is the length of `sizes`; `bytes` is the size of all elements. `name` and `sizes`
+ * live as long as the step. */
 typedef struct rondo_tensor {
   const char* name;
   rondo_dtype dtype;
@@ -48,49 +48,49 @@ typedef struct rondo_tensor {
 } rondo_tensor;
 
 /* Reads a file, checks every byte, and plans the step. Sets LibTorch's thread count to that of the
- * export. Null when it fails. */
+ * export. Returns null on failure. */
 rondo_step* rondo_step_open(const char* path);
 
 /* Frees a step; null is harmless. */
 void rondo_step_close(rondo_step* step);
 
-/* What went wrong last on this thread; "" when nothing did. Until the next call of this thread. */
+/* The last error on this thread; "" if there is none. Valid until the thread's next call. */
 const char* rondo_step_error(void);
 
-/* How the step was made: versions, numeric environment, config. Lives as long as the step. "" of a
+/* How the step was made: versions, numeric environment, config. Lives as long as the step. "" for a
  * null step. */
 const char* rondo_step_manifest(rondo_step* step);
 
-/* How many tensors a batch has; 0 of a null step. */
+/* The number of tensors in a batch; 0 for a null step. */
 int64_t rondo_step_inputs(rondo_step* step);
 
-/* Describes the input of this number, from 0. Returns 1, or 0 when there is no such input. */
+/* Describes input `index`, counted from 0. Returns 1, or 0 when there is no such input. */
 int rondo_step_input(rondo_step* step, int64_t index, rondo_tensor* tensor);
 
 /* Describes an output ("loss") or a tensor of the state ("model.0.weight", "optimizer.group/0/lr").
  * Returns 1, or 0 when there is no such name. */
 int rondo_step_find(rondo_step* step, const char* name, rondo_tensor* tensor);
 
-/* Where an input's elements lie in the runs to come. They are read when the step runs, and must
- * stay there. `bytes` is the size of the whole input. Returns 1, or 0 when there is no such input
- * or it has another size. */
+/* Sets where later runs read an input's elements. Each run reads them there, so the memory must
+ * stay valid. `bytes` is the size of the whole input. Returns 1, or 0 when there is no such input
+ * or its size differs. */
 int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t bytes);
 
-/* What `rondo_step_run` returns when the step, while it was recorded, read a value on the host (a
- * flag, or a size that follows from data) that is another one for this batch. `rondo_step_error`
- * names it. Nothing was changed: the step can go on with another batch. */
+/* `rondo_step_run` returns this when the recording read a value on the host (a flag, or a size that
+ * depends on the data) and this batch gives another value. `rondo_step_error` names it. Nothing has
+ * changed: the step can run with another batch. */
 #define RONDO_STEP_GUARD (-1)
 
 /* Trains on one batch. Returns 1, or RONDO_STEP_GUARD, or 0 when an input was never bound or an
- * operator failed; after the latter the state may be half updated: close the step. Only 1 means
- * that it has trained. */
+ * operator failed. After a failed operator the state may be half updated: close the step. Only 1
+ * means that it has trained. */
 int rondo_step_run(rondo_step* step);
 
-/* Copies an output of the newest run, or a tensor of the state. Outputs are zero before the first
- * run. Returns 1, or 0 when there is no such name or `bytes` is not its whole size. */
+/* Copies an output of the latest run, or a tensor of the state. Outputs are zero before the first
+ * run. Returns 1, or 0 when there is no such name or `bytes` is not its size. */
 int rondo_step_read(rondo_step* step, const char* name, void* data, size_t bytes);
 
-/* Writes the step with the state as it is now: open that file to go on. A crash leaves the old file
+/* Writes the step with its current state: open that file to continue. A crash leaves the old file
  * or the new one. Returns 1, or 0 when it cannot be written. */
 int rondo_step_save(rondo_step* step, const char* path);
 

@@ -19,20 +19,19 @@
 
 namespace rondo {
 
-/// A fit that goes batch by batch: `Trainer::fit` is `while (run.advance()) {}`; or in pieces of
-/// time, of a few instructions of a step each. For programs that have a loop of their own, such as
-/// games and simulations. At most one per Trainer at a time; it borrows the Trainer.
+/// A fit that the caller drives: batch by batch (`Trainer::fit` is `while (run.advance()) {}`), or
+/// in time slices as short as a few instructions of a step. For programs with their own main loop,
+/// such as games and simulations. Borrows the Trainer, which can run only one fit at a time.
 ///
-/// Between two pieces a step may be in progress (`is_in_step`): some parameters may have been
-/// updated and others not. A program may then do anything that leaves the Trainer alone, and look
-/// at its model, which may be between two updates; `request_stop` and `request_save` wait for the
-/// end of the update. Saving, validating and changing what steps do are UsageErrors: call
-/// `finish_step` before. Between two batches a program may validate and predict with the model as
-/// it is, unless the run itself is validating (`is_validating`); a checkpoint cannot be loaded
-/// before the fit is over.
+/// Between two slices a step may be in progress (`is_in_step`): some parameters may be updated and
+/// others not. The program may then read the model; `request_stop` and `request_save` take effect
+/// at the end of the update. Saving, validating and changing what steps do throw UsageError: call
+/// `finish_step` first. Between two batches a program may validate and predict with the current
+/// model, unless the run itself is validating (`is_validating`). A checkpoint can only be loaded
+/// after the fit.
 class FitRun {
  public:
-  /// Enters the fit, loads the checkpoint and builds the data sets, those of `val` too where the
+  /// Enters the fit, loads the checkpoint and builds the data sets, including those of `val` if the
   /// run will validate.
   FitRun(Trainer& trainer,
          DataLoader train,
@@ -42,21 +41,21 @@ class FitRun {
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
 
-  /// Leaves a fit that was not finished, quietly, after the step in progress: errors are logged.
+  /// Leaves an unfinished fit after the step in progress. Logs errors instead of throwing them.
   ~FitRun();
 
   /// Trains or evaluates one batch, or finishes the one in progress. After an exception the fit is
   /// over. \return false when the run is done
   bool advance();
 
-  /// Goes on until `budget` is used. A training step that is replayed stops after any instruction
-  /// and goes on in the next call, so that one instruction at most is too many; the work between
-  /// steps (hooks, closures, a save, a validation's batch), and the few steps that are recorded or
-  /// compared with eager, are done in one piece. The numbers are those of `advance`, bit for bit.
+  /// Runs until `budget` is used up. A replayed training step can pause after any instruction and
+  /// resume in the next call, so the overrun is at most one instruction. Work between steps (hooks,
+  /// closures, a save, a validation batch) and the few steps that are recorded or compared with
+  /// eager run in one piece. The results equal those of `advance`, bit for bit.
   /// \return false when the run is done
   bool advance_for(std::chrono::nanoseconds budget);
 
-  /// Finishes the step in progress; nothing when there is none.
+  /// Finishes the step in progress; does nothing when there is none.
   void finish_step();
 
   /// True when a step is in progress.
@@ -65,7 +64,7 @@ class FitRun {
   /// True while a validation of the run is in progress, from one batch to the next.
   bool is_validating() const { return validation_ != nullptr; }
 
-  /// What was done so far.
+  /// The result so far.
   FitResult result() const;
 
  private:
@@ -98,7 +97,7 @@ class FitRun {
   SaveStats saves_before_;
   double seconds_before_ = 0.0;  // training seconds of earlier processes
   Stopwatch watch_;
-  double seconds_ = 0.0;  // that it took, once it is over
+  double seconds_ = 0.0;  // duration of the fit, once it is over
 };
 
 }  // namespace rondo

@@ -20,7 +20,8 @@ struct PredictOptions {
   std::function<void(const Outputs& outputs, int64_t batch_idx)> write = {};
 };
 
-/// What `Trainer::predict` does. \return nothing, and writes nothing, when a stop left batches out
+/// Implements `Trainer::predict`. \return the outputs; empty, and nothing written, if a stop
+/// interrupted the pass
 Outputs predict(Trainer& trainer, const DataLoader& loader, const LoadFrom& from);
 
 /// The same in pieces, or of a part of the loader. Files of single batches stay when a stop leaves

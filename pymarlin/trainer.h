@@ -20,11 +20,11 @@ struct TrainerOptions;
 
 namespace rondo::pymarlin {
 
-/// Trains a ModuleInterface with rondo's trainer: recorded steps, exact resumes. A run goes on from
+/// Trains a ModuleInterface with rondo's trainer: recorded steps, exact resumes. A run resumes from
 /// the newest checkpoint in `checkpointer_args.save_dir`.
 class Trainer {
  public:
-  /// \param change  edits what rondo's trainer gets, such as a seed; null: nothing
+  /// \param change  edits the options of rondo's trainer, such as the seed; null: none
   /// \throws UsageError  naming the argument that is out of range
   Trainer(std::shared_ptr<ModuleInterface> module,
           TrainerArguments arguments,
@@ -36,7 +36,7 @@ class Trainer {
 
   void train();
 
-  /// Every loader of `get_val_dataloaders`, with the model as it is.
+  /// Evaluates every loader of `get_val_dataloaders` with the current model.
   void validate();
 
   int64_t train_step_batch_size() const;
@@ -45,17 +45,17 @@ class Trainer {
   int64_t global_steps_finished() const;
   int64_t total_steps_finished() const;
 
-  /// Writes the model alone. \return where: "<file_prefix>_model_<epoch>.<file_ext>", the epoch
+  /// Writes the model alone. \return its path: "<file_prefix>_model_<epoch>.<file_ext>", the epoch
   /// from 0
   std::filesystem::path save_model_checkpoint() const;
 
-  /// What a checkpoint of the whole run holds, and back.
+  /// The content of a checkpoint of the whole run; `update_state` loads it.
   StateDict get_state();
   void update_state(const StateDict& state);
 
   Stats& stats();
 
-  /// What does the work.
+  /// The underlying trainer.
   rondo::Trainer& rondo_trainer();
 
  private:

@@ -15,8 +15,8 @@
 
 namespace rondo {
 
-/// Everything that a config can name, one table a family. Stays where it is made: option tables
-/// point into it.
+/// Everything that a config can name, one table per family. Cannot be moved: option tables point
+/// into it.
 struct Registries {
   Registries() = default;
   Registries(const Registries&) = delete;
@@ -41,7 +41,7 @@ void register_builtins(Registries& registries);
 
 /// Opens a plugin, a shared library made with RONDO_PLUGIN, and lets it add its components. It
 /// stays open for the life of the process. \throws UsageError  when the file cannot be opened or is
-/// no plugin, with the loader's reason
+/// not a plugin, with the loader's reason
 void load_plugin(const std::filesystem::path& library, Registries& registries);
 
 }  // namespace rondo

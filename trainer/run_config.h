@@ -31,7 +31,7 @@ struct RunConfig {
 
   struct ValidateAll {
     Loaders loaders;
-    std::optional<std::vector<std::string>> checkpoints;  ///< globs; nothing: every indexed one
+    std::optional<std::vector<std::string>> checkpoints;  ///< globs; absent: all indexed ones
   };
 
   struct Predict {
@@ -50,15 +50,15 @@ struct RunConfig {
   std::string as_written;
 };
 
-/// Checks the whole tree of a config file and describes its phases, to be run in order, each with a
-/// Trainer of its own: several for `[[trainer]]`, one for `[trainer]`. Builds nothing. A phase's
-/// `init.config_text` is the phase with every default.
+/// Checks the whole tree of a config file and returns its phases: several for `[[trainer]]`, one
+/// for `[trainer]`. Run them in order, each with its own Trainer. Builds nothing. A phase's
+/// `init.config_text` spells out every default.
 /// \param registries  with the plugins already loaded; must outlive the result
 /// \throws ConfigError  with every fault of the file
 std::vector<RunConfig> read_phases(const ConfigValue& root, const Registries& registries);
 
 /// The same for a file of one phase.
-/// \throws ConfigError  with every fault of the file; several phases are one
+/// \throws ConfigError  with every fault of the file; a second phase is a fault
 RunConfig read_run_config(const ConfigValue& root, const Registries& registries);
 
 /// The `plugins` of a config, which must be loaded before `read_run_config`.
@@ -72,8 +72,8 @@ KeyTable<TrainerOptions> trainer_keys(const Registries& registries);
 /// \throws ConfigError  with every fault
 TrainerOptions read_options(ConfigTable init, const Registries& registries);
 
-/// What a `[trainer.init]` that sets nothing stands for. Unlike `TrainerOptions()` it has the
-/// callbacks and loggers that are there unless a file takes them away.
+/// The options of an empty `[trainer.init]`. Unlike `TrainerOptions()` they include the default
+/// callbacks and loggers, which a file can remove.
 TrainerOptions config_defaults(const Registries& registries);
 
 /// The checkpoints that a run has saved, and where it will save more.
