@@ -17,18 +17,18 @@ namespace rondo {
 /// Where a fit begins, or continues after a load.
 struct LogPosition {
   int64_t update = 0;  ///< of the checkpoint; 0: the run begins
-  /// Scopes that log their values of `update` again, because a validation was left unfinished.
+  /// Scopes that log their values of `update` again, because a validation was unfinished.
   std::vector<std::string> repeated = {};
 
   /// True for a value that an earlier process logged and the run logs again from here.
   bool repeats(int64_t value_update, std::string_view name) const;
 };
 
-/// What a logger is not given: the options that all loggers of rondo have.
+/// What a logger skips: the options that all of rondo's loggers have.
 struct LogFilter {
-  std::optional<Time> log_steps = {};     ///< of training: none, all log steps; else those of them
-                                          ///< in which this falls due
-  std::vector<std::string> exclude = {};  ///< globs of names that are left out
+  std::optional<Time> log_steps = {};     ///< of training: only the log steps at which this falls
+                                          ///< due; absent: all log steps
+  std::vector<std::string> exclude = {};  ///< globs of names to skip
 
   bool takes(std::string_view name) const;
 };
@@ -39,21 +39,21 @@ class Logger : public Callback {
   using Component = Logger;
 
   /// \param values  on the host; names carry their scope, such as "val/accuracy"
-  /// \param update  the count of updates that they belong to
+  /// \param update  the update that they belong to
   virtual void log(const Metrics& values, int64_t update) = 0;
 
   /// Called when a fit begins, after the checkpoint is loaded and before the first update. A logger
-  /// that keeps values drops those that `position` repeats: a process that came further and died
-  /// has logged them.
+  /// that keeps values drops those that `position` repeats: an earlier process logged them before
+  /// it died.
   virtual void go_back(const LogPosition& /*position*/) {}
 
   /// Makes what was logged visible to readers.
   virtual void flush() {}
 
-  /// A histogram, a picture, a text or a table. A logger that cannot hold them has nothing to do.
+  /// A histogram, a picture, a text or a table. A logger that cannot store them ignores the call.
   virtual void log_media(const Media& /*media*/, int64_t /*update*/) {}
 
-  /// What it is not given; by default nothing.
+  /// What the logger skips; by default nothing.
   virtual const LogFilter& filter() const;
 };
 

@@ -13,9 +13,9 @@ namespace rondo {
 
 class Metric;
 
-/// What is trained: a torch module and how it sees a batch. See `ModuleModel` for a model that is a
-/// `torch::nn::Module` itself, `from_module` for a plain module and a loss, `ScriptModel` for a
-/// TorchScript file.
+/// A trainable model: a torch module and how it reads a batch. See `ModuleModel` for a model that
+/// is a `torch::nn::Module` itself, `from_module` for a plain module and a loss, `ScriptModel` for
+/// a TorchScript file.
 class Model {
  public:
   using Component = Model;
@@ -31,11 +31,11 @@ class Model {
   virtual torch::nn::Module& module() = 0;
 
   /// One forward pass. Training needs a 0-dim floating "loss" among the outputs.
-  /// \capture safe: tensor work only. Recorded once for train and once for eval mode; what the host
-  ///          reads in it is baked.
+  /// \capture safe: tensor work only. Recorded once for train and once for eval mode; values that
+  ///          the host reads in it are baked in.
   virtual Outputs forward(const Batch& batch) = 0;
 
-  /// True when its weights come from a file: it can be evaluated as it was made.
+  /// True when its weights come from a file, so that it can be evaluated untrained.
   virtual bool is_from_file() const { return false; }
 
   /// Metrics of a validation, logged as `<scope>/<name>`.

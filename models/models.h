@@ -1,7 +1,7 @@
 #pragma once
 
-// Every built-in model, and models of plain modules and of files. A model that is a torch module
-// itself derives from ModuleModel: "models/module_model.h".
+// Every built-in model, and wrappers for plain modules and for files. A model that is a torch
+// module itself derives from ModuleModel: "models/module_model.h".
 #include "models/autoencoder.h"
 #include "models/cnn.h"
 #include "models/deep_resnet.h"

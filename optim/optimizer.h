@@ -17,7 +17,7 @@ namespace rondo {
 /// The name of a run's only optimizer.
 inline constexpr const char* kDefaultOptimizer = "default";
 
-/// A trained tensor with what the optimizer keeps for it.
+/// A trained tensor with its optimizer state.
 class Parameter {
  public:
   Parameter(std::string name, at::Tensor value, NamedTensors state);
@@ -37,8 +37,8 @@ class Parameter {
   NamedTensors states_;
 };
 
-/// Parameters that share their numbers. `group["lr"]` is a 0-dim float64 tensor on the CPU that a
-/// scheduler writes and the update reads: nothing of it is baked into a recorded step.
+/// Parameters that share their numbers (hyperparameters). `group["lr"]` is a 0-dim float64 tensor
+/// on the CPU that a scheduler writes and the update reads: a recorded step bakes in none of it.
 class ParamGroup {
  public:
   ParamGroup(std::string group_tag, NamedTensors numbers)
@@ -56,40 +56,39 @@ class ParamGroup {
   NamedTensors numbers_;
 };
 
-/// Parameters picked by name, with numbers of their own. The first entry that matches wins.
+/// Parameters picked by name, with their own numbers. The first entry that matches wins.
 struct ParamGroupOptions {
   std::vector<std::string> params = {};  ///< globs of parameter names
   std::string tag = "";                  ///< for schedulers that drive this group only
-  /// Such as {"weight_decay", 0.0}; also {"adjust_learning_rate", factor} of lr and its schedules,
-  /// and {"max_dims", n}, which picks only parameters of that many dimensions.
+  /// Such as {"weight_decay", 0.0}; also {"adjust_learning_rate", factor}, which scales lr and its
+  /// schedules, and {"max_dims", n}, which picks only parameters of at most n dimensions.
   std::vector<std::pair<std::string, double>> numbers = {};
 };
 
 /// Whether weights in half precision are updated in float32.
 enum class Masters { None, Float32 };
 
-/// A tensor that an optimizer keeps for a parameter, of the parameter's dtype, zero at first.
+/// A tensor that an optimizer keeps for a parameter, of the parameter's dtype, initially zero.
 struct StateShape {
   std::string name;
   std::vector<int64_t> sizes;
 };
 
-/// Base of rondo's optimizers: holds groups and state, an optimizer adds `update`. Its update is
-/// one dispatcher operator over a group (or tensor work), so eager and traced steps run the same
-/// code.
+/// Base of rondo's optimizers: holds groups and state, an optimizer adds `update`. An update is one
+/// dispatcher operator per group (or tensor work), so eager and traced steps run the same code.
 class Optimizer {
  public:
   using Component = Optimizer;
   using Options = NoOptions;
   using Numbers = std::vector<std::pair<std::string, double>>;
-  /// Computes loss and gradients again. \return the loss
+  /// Recomputes loss and gradients. \return the loss
   using Evaluate = std::function<at::Tensor()>;
 
-  /// \param numbers      what a scheduler may move, with the defaults of every group
-  /// \param state_names  tensors kept for each parameter, zeros of its shape at the beginning
-  /// \param groups       parameters that get numbers of their own
-  /// \param counters     0-dim float64 tensors kept for each parameter, zero at the beginning
-  /// \throws UsageError  when a group names no glob, or sets a number that does not exist
+  /// \param numbers      what a scheduler can drive, with the defaults of every group
+  /// \param state_names  tensors kept for each parameter, initially zeros of its shape
+  /// \param groups       parameters that get their own numbers
+  /// \param counters     0-dim float64 tensors kept for each parameter, initially zero
+  /// \throws UsageError  when a group has no glob or sets an unknown number
   Optimizer(Numbers numbers,
             std::vector<std::string> state_names,
             std::vector<ParamGroupOptions> groups = {},
@@ -98,71 +97,72 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
-  /// What the run calls it: "default" for the only one.
+  /// Its name in the run: "default" for the only one.
   const std::string& name() const { return name_; }
 
   void set_name(std::string name) { name_ = std::move(name); }
 
-  /// Takes the parameters of a model, once, before anything else. Those that require no gradient
-  /// are left out; a tensor that stands under two names is taken once, under the first. The
-  /// parameters that no group picks form the first group, which is left out when there are none.
+  /// Takes the parameters of a model; called once, before anything else. Skips those that require
+  /// no gradient, and takes a tensor with two names once, under the first. The parameters that no
+  /// group picks form the first group, which is omitted when empty.
   ///
-  /// The memory of parameters moves into one allocation, and what is kept for them lies in another
-  /// (docs/decisions/008): same elements, same tensors, also for views and detached aliases of
-  /// them; at an address taken before there is nothing any more. What LibTorch's CPU allocator did
-  /// not give stays: memory that is lent, mapped or shared with another process.
+  /// Moves the parameters into one allocation and puts their state into another
+  /// (docs/decisions/008). Tensors, views and detached aliases keep their elements, but raw
+  /// pointers taken earlier dangle. Memory that LibTorch's CPU allocator does not own (from_blob,
+  /// mmap, shared) is not moved.
   /// \param masters  Float32: each parameter in half precision gets a state "master", which groups
-  ///     show as the parameter's value. Updates change masters and round them into the model
+  ///                 expose as the parameter's value. Updates change masters and round them into
+  ///                 the model
   /// \throws UsageError  when a group gets no parameter, or there is nothing to train
   /// \throws NotSupportedError  when they are on several devices, or one is sparse
   void attach(const NamedTensors& parameters, Masters masters = Masters::None);
 
   /// Updates every group from the gradients; parameters without one are skipped.
-  /// \param evaluate  where `needs_evaluate`; empty when the loss cannot be computed again, as at
-  ///     the end of a group of batches
+  /// \param evaluate  used if `needs_evaluate`; empty when the loss cannot be recomputed, as at the
+  ///                  end of a group of batches
   /// \param skip  0-dim bool: true leaves parameters and states as they are. The host does not
   ///     read it, unless the optimizer is `eager_only`. Undefined: false
   /// \throws NotSupportedError  for a sparse gradient
   /// \capture safe
   void step(const Evaluate& evaluate = {}, const at::Tensor& skip = {});
 
-  /// Gives masters the gradients of their parameters, in float32; called before an update.
+  /// Copies gradients to the masters, in float32; called before an update.
   /// \capture safe
   void gather_grads();
 
-  /// Sets masters to their parameters: called when something else has written the model.
+  /// Copies parameters to their masters; called after something else has written the model.
   /// \capture safe
   void follow_parameters();
 
   /// The model's tensors that it trains.
   const NamedTensors& trained() const { return parameters_; }
 
-  /// Whether an update tries several points, as LBFGS does.
+  /// Whether an update evaluates several points, as LBFGS does.
   virtual bool needs_evaluate() const { return false; }
 
   /// Why a step with it cannot be recorded, and what to do; "" when it can.
   virtual std::string eager_only() const { return ""; }
 
-  /// Makes every gradient undefined: the next backward writes it anew.
+  /// Makes every gradient undefined: the next backward writes new ones.
   /// \capture safe
   void zero_grad();
 
-  /// Keeps the gradients past the step, in memory that stays: called after each backward of a group
-  /// of batches but the last, so that the next backward adds to them. The memory is one allocation
-  /// for all parameters, made at the first call without the dispatcher: no recorded step sees it
-  /// made.
+  /// Keeps the gradients beyond the step, in persistent memory, so that the next backward adds to
+  /// them. Called after each backward in a group of batches except the last. The first call makes
+  /// one allocation for all parameters; it bypasses the dispatcher, so no recorded step contains
+  /// it.
   /// \throws NotSupportedError  for a sparse gradient
   /// \capture safe
   void keep_grads();
 
   /// Binds the kept gradients to their parameters, or makes every gradient undefined, without
-  /// touching a byte: what the host sees after a step was replayed rather than run. A parameter
-  /// that was frozen since gets none.
+  /// touching a byte. After a replay the host then sees the same gradients as after an eager step.
+  /// A parameter that was frozen meanwhile gets none.
   /// \capture host only
   void bind_grads(bool bound);
 
-  /// Defined gradients, in the order in which the parameters were attached; of a parameter with a
-  /// master that of the master.
+  /// Defined gradients, in the order in which the parameters were attached; for a parameter with a
+  /// master, the master's.
   std::vector<at::Tensor> grads() const;
 
   std::vector<ParamGroup>& groups() { return groups_; }
@@ -172,9 +172,9 @@ class Optimizer {
   /// {"state": {parameter: {name: tensor}}, "groups": [{"tag", numbers…}]}. Tensors are shared.
   virtual StateDict state_dict() const;
 
-  /// Copies into the tensors in place. Takes what Python's `torch.optim` saved too, where it has as
+  /// Copies into the tensors in place. Also takes what Python's `torch.optim` saved, if it has as
   /// many parameters and groups, in the same order.
-  /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
+  /// \throws CheckpointError  when parameters or shapes differ; then nothing changes
   virtual void load(const StateDict& state);
 
   /// Whether `state_dict` has the same names, shapes and dtypes at all times.
@@ -191,17 +191,17 @@ class Optimizer {
   /// \capture safe: tensor work only; numbers are read inside operators
   virtual void update(ParamGroup& group) = 0;
 
-  /// What is kept for a parameter besides the counters: tensors of its shape, by default.
+  /// The state tensors of a parameter besides the counters; by default of its shape.
   virtual std::vector<StateShape> states_of(const NamedTensor& parameter) const;
 
   /// Called at the end of `attach`.
   virtual void on_attached() {}
 
-  /// Whether `update` itself leaves everything as it is where `skip` says so. Else the base keeps
-  /// copies and puts them back.
+  /// Whether `update` honours `skip` itself. Otherwise the base class keeps copies and restores
+  /// them.
   virtual bool skips_itself() const { return false; }
 
-  /// What the `step` that is running was given.
+  /// The arguments of the running `step`.
   const Evaluate& evaluate() const { return *evaluate_; }
 
   const at::Tensor& skip() const { return *skip_; }

@@ -17,16 +17,16 @@
 
 namespace rondo {
 
-/// The length of a schedule that is never over.
+/// The length of a schedule that never ends.
 inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 
-/// What every scheduler takes.
+/// The options of every scheduler.
 struct SchedulerTarget {
   std::string param_group_key = "lr";              ///< the number that it drives
   std::vector<std::string> param_group_tags = {};  ///< the groups that it drives; none: all
   bool relative = false;       ///< its values are factors of each group's own number
   std::string optimizer = "";  ///< the name of the optimizer that it drives; "": the only one
-  Duration warmup = 0;         ///< a line from 0 to the schedule; see Scheduler::at
+  Duration warmup = 0;         ///< linear, from 0 to the schedule; see Scheduler::at
   bool scale_warmup = false;   ///< whether `loop.scale_schedule_ratio` stretches the warm-up too
 };
 
@@ -37,11 +37,11 @@ struct FollowedMetric {
   std::string when;       ///< after each "validation" or "epoch", or "update" that is a log step
 };
 
-/// A number as a function of how far the run is: a resumed run needs no state of it, unless it
-/// follows a metric. It counts what its durations are in: updates, samples, tokens or seconds.
-/// Fractions are of the run, in what its length is in; epochs are updates, or whole passes where
-/// nobody knows how many updates one has. In seconds, which are known up to the batch before, no
-/// two runs see the same values.
+/// A number as a function of the run's progress: a resumed run needs no scheduler state, unless the
+/// schedule follows a metric. It counts in the unit of its durations: updates, samples, tokens or
+/// seconds. Fractions are of the run, in the unit of its length. Epochs count as updates, or as
+/// whole passes if the updates of a pass are unknown. Seconds are known only up to the previous
+/// batch, so no two runs see the same values.
 class Scheduler {
  public:
   using Component = Scheduler;
@@ -53,34 +53,34 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
   virtual ~Scheduler() = default;
 
-  /// Takes what the groups begin with, of which the values are factors where `relative` says so.
+  /// Reads the groups' initial numbers, which the values multiply if `relative` is set.
   void attach(const Optimizer& optimizer);
 
-  /// Counts the durations in a run of that length; called before `at`.
+  /// Converts the durations for a run of that length; called before `at`.
   /// \param ratio  see DurationCounter
-  /// \throws UsageError  when one cannot be counted, two count different things, or the warm-up is
-  ///                     as long as the schedule
+  /// \throws UsageError  when a duration cannot be counted, two have different units, or the
+  ///                     warm-up is as long as the schedule
   void resolve(const RunLength& run, double ratio = 1.0);
 
-  /// The same for a part of another schedule, whose durations the counter has too.
+  /// The same for a part of another schedule, which shares the counter.
   void count(DurationCounter& counter);
 
-  /// Has each duration counted but the warm-up, those of parts too, and keeps the counts.
+  /// Counts each duration except the warm-up, including those of parts, and keeps the counts.
   virtual void count_durations(DurationCounter& counter) = 0;
 
-  /// The number for the update before which `done` of `unit()` are done, without warm-up.
+  /// The number, without warm-up, for the update that starts when `done` of `unit()` are done.
   virtual double value(double done) const = 0;
 
-  /// How much of `unit()` it takes until the schedule is over and its value stays, or kEndless;
-  /// what a sequence adds up.
+  /// The amount of `unit()` after which the value stays constant, or kEndless. A sequence adds
+  /// these up.
   virtual double length() const = 0;
 
-  /// `value` with the warm-up: a line from 0, then the schedule. A schedule with an end takes place
-  /// between the warm-up and its end; one without an end counts from the beginning of the run.
+  /// `value` with the warm-up: linear from 0, then the schedule. A schedule with an end runs
+  /// between the warm-up and its end; an endless one counts from the beginning of the run.
   /// Source: Composer's schedulers with warm-up.
   double at(double done) const;
 
-  /// What `value` and `length` count, once resolved; a part of a sequence counts what that does.
+  /// The unit of `value` and `length`, once resolved; a part of a sequence uses the sequence's.
   TimeUnit unit() const { return unit_; }
 
   const SchedulerTarget& target() const { return target_; }
@@ -88,26 +88,26 @@ class Scheduler {
   /// True when it drives `group`.
   bool drives(const ParamGroup& group) const;
 
-  /// By which `at` is multiplied for the group of this index.
+  /// The factor of `at` for the group of this index.
   double scale_of(size_t group) const { return initial_.empty() ? 1.0 : initial_.at(group); }
 
   /// Writes the number for the update that begins at `now` into the groups that it drives.
   /// \capture host only
   void write(const Timestamp& now, Optimizer& optimizer) const;
 
-  /// \name Schedules that follow a metric; what they have seen is state
+  /// \name Schedules that follow a metric; the values seen are their state
   /// @{
 
-  /// Null for functions of how far the run is.
+  /// Null for schedules that depend on progress only.
   virtual const FollowedMetric* followed() const { return nullptr; }
 
-  /// Takes the next value of that metric. \param value  lower is better, whatever the metric says
+  /// Receives the next value of that metric. \param value  negated where needed, so that lower is
+  /// better
   virtual void observe(double /*value*/) {}
 
   virtual StateDict save_state() const { return {}; }
 
-  /// Takes what `save_state` gave; begins afresh with an empty state. Changes nothing when it
-  /// throws.
+  /// Loads what `save_state` returned; an empty state resets it. Changes nothing when it throws.
   virtual void load_state(const StateDict&) {}
 
   /// @}
@@ -118,7 +118,7 @@ class Scheduler {
   std::vector<double> initial_;  // a group each; none: not relative
 };
 
-/// Checks what no scheduler can see alone, of those that drive the optimizer.
+/// Checks the schedulers that drive an optimizer against each other and against it.
 /// \throws UsageError  naming the schedulers: when two drive the same number of the same group,
 ///     when the optimizer has no such number, or when a tag belongs to no group
 void check_schedulers(const std::vector<std::unique_ptr<Scheduler>>& schedulers,

@@ -19,9 +19,9 @@ class LBFGS;
 
 namespace rondo {
 
-/// An optimizer of LibTorch, or one derived from its base class, with schedulers of LibTorch if it
-/// has any; for eager steps. It has one group, whose number "lr" rondo's schedulers can drive too.
-/// Schedulers of LibTorch are moved on after each update. Made by `from_torch`.
+/// An optimizer of LibTorch, or one derived from its base class, with optional LibTorch schedulers;
+/// for eager steps only. It has one group, whose number "lr" rondo's schedulers can drive too.
+/// LibTorch's schedulers advance after each update. Made by `from_torch`.
 class TorchOptimizer final : public Optimizer {
  public:
   using Make =
@@ -32,7 +32,7 @@ class TorchOptimizer final : public Optimizer {
   struct Options {
     Make make = {};
     std::vector<MakeScheduler> schedulers = {};
-    bool needs_closure = false;  ///< whether its `step` computes the loss several times, as LBFGS
+    bool needs_closure = false;  ///< whether its `step` recomputes the loss, as LBFGS does
   };
 
   explicit TorchOptimizer(const Options& options);
@@ -41,7 +41,7 @@ class TorchOptimizer final : public Optimizer {
 
   StateDict state_dict() const override;
 
-  /// \throws CheckpointError  for what another optimizer saved
+  /// \throws CheckpointError  for the state of another optimizer
   void load(const StateDict& state) override;
 
   bool has_fixed_layout() const override { return false; }

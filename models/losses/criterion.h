@@ -9,19 +9,19 @@
 
 namespace rondo {
 
-/// What the output of a model costs against its target: one number, which training makes small.
+/// A loss function: maps a model's output and its target to one number, which training minimises.
 /// Models with a `loss` option take any of them: `loss = { Focal = { gamma = 2 } }` in a run file,
 /// `options.loss = use<FocalLoss>({2.0})` in a program. A loss holds no parameters.
 ///
-/// A loss of your own derives from Criterion and says `targets` and `losses`.
+/// Your own loss derives from Criterion and overrides `targets` and `losses`.
 class Criterion {
  public:
   using Component = Criterion;
   using Options = NoOptions;
 
-  /// What the target of a batch is.
+  /// The kind of target.
   enum class Targets {
-    Classes,  ///< integers [...], numbers of classes; the output is logits [..., classes]
+    Classes,  ///< integers [...], class indices; the output is logits [..., classes]
     Shares,   ///< floating, in [0, 1]; the output is logits of the same shape
     Values,   ///< floating; the output has the same shape
   };
@@ -33,31 +33,32 @@ class Criterion {
 
   virtual Targets targets() const = 0;
 
-  /// Numbers that a model has to predict for each value of the target; more than 1 are a last
-  /// dimension of the output.
+  /// Numbers that a model must predict for each value of the target; if more than 1, they are the
+  /// last dimension of the output.
   virtual int64_t outputs_per_value() const { return 1; }
 
-  /// True when the loss is the mean of -log p, of which a perplexity can be made.
+  /// True when the loss is the mean of -log p, so that it gives a perplexity.
   virtual bool is_negative_log_likelihood() const { return false; }
 
-  /// The loss of a batch: the mean over what counts, 0-dim.
+  /// The loss of a batch: the mean over all counted values, 0-dim.
   /// \param name  of the target, for messages
-  /// \throws ShapeError    when output and target do not go together
+  /// \throws ShapeError    when output and target do not fit together
   /// \throws ForwardError  for a class that the output has no logit for
   /// \capture safe
   at::Tensor mean(const at::Tensor& output,
                   const at::Tensor& target,
                   std::string_view name = "target") const;
 
-  /// The same with samples that count by their weights.
-  /// \param weights  floating [B], of which some are greater than 0
+  /// The same with weighted samples.
+  /// \param weights  floating [B], at least one of them > 0
   at::Tensor mean(const at::Tensor& output,
                   const at::Tensor& target,
                   const at::Tensor& weights,
                   std::string_view name = "target") const;
 
  protected:
-  /// \throws ShapeError  when they do not go together; by default, what `targets` says
+  /// Checks that output and target fit together, by default as `targets` says.
+  /// \throws ShapeError  when they do not
   virtual void require_fits(const at::Tensor& output,
                             const at::Tensor& target,
                             std::string_view name) const;
@@ -65,11 +66,11 @@ class Criterion {
   /// The losses before their mean: [B, ...], floating.
   virtual at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const = 0;
 
-  /// What each of `losses` counts in the mean, of their shape; undefined when all count 1. They are
-  /// in `losses` as factors already.
+  /// The weight of each of `losses` in the mean, in their shape; undefined when all are 1. `losses`
+  /// already includes them as factors.
   virtual at::Tensor counts(const at::Tensor& /*target*/) const { return {}; }
 
-  /// The mean of `losses`: sum of losses by sum of counts.
+  /// The mean of `losses`: sum of losses divided by sum of counts.
   virtual at::Tensor plain_mean(const at::Tensor& output, const at::Tensor& target) const;
 };
 
