@@ -4,8 +4,9 @@ namespace rondo {
 
 class Fingerprint;
 
-/// Adds the switches of LibTorch by which the same code makes other operators, or operators other
-/// bits: autocast, grad mode, deterministic algorithms, default dtype, threads, libraries.
+/// Adds LibTorch's switches that change which operators the same code calls, or the bits that
+/// operators give: autocast, grad mode, deterministic algorithms, default dtype, threads,
+/// libraries.
 void add_global_flags(Fingerprint& fingerprint);
 
 }  // namespace rondo

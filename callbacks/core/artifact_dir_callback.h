@@ -6,11 +6,11 @@
 
 namespace rondo {
 
-/// Makes `<model_dir>/logs/<YYYYmmdd_HHMMSS>/`, the directory of everything that one Trainer writes
-/// besides checkpoints, and points `logs/latest` at it; fills slot `artifact_dir`. The resolved
-/// config goes there, as `trainer_params.toml`; of a fit with the seed that the run has, also where
-/// the config gives none, so that the file makes the same run again. Of several ranks, all but rank
-/// 0 have a temporary directory, which is gone with the Trainer.
+/// Creates `<model_dir>/logs/<YYYYmmdd_HHMMSS>/`, the directory for everything that one Trainer
+/// writes besides checkpoints, and points `logs/latest` at it; fills slot `artifact_dir`. Writes
+/// the resolved config there as `trainer_params.toml`. For a fit the file includes the run's seed
+/// even if the config sets none, so that it reproduces the run. With several ranks, all but rank 0
+/// use a temporary directory, which is deleted with the Trainer.
 class ArtifactDirCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "artifact_dir";
@@ -28,15 +28,15 @@ class ArtifactDirCallback : public CoreCallback {
   void on_validate_batch_start(Trainer& trainer, Model&, const Batch&, int64_t batch_idx) override;
 
  private:
-  /// Writes metadata.json of the loop that begins, into a numbered directory of its own: among
-  /// others the threads of tensor operators, which may have been found by a fit.
+  /// Writes metadata.json of the starting loop into its own numbered directory. It includes the
+  /// threads of tensor operators, which a fit may have chosen.
   void write_metadata(Trainer& trainer, const char* stage);
 
-  int executors_ = 0;                // loops that were begun
+  int executors_ = 0;                // loops started so far
   std::filesystem::path temporary_;  // of a rank that does not write; empty: none
 };
 
-/// Makes `link` a relative symbolic link to `target`, replacing what was there in one step.
+/// Makes `link` a relative symbolic link to `target`, replacing an existing entry in one step.
 /// \throws IoError
 void link_relative(const std::filesystem::path& link, const std::filesystem::path& target);
 

@@ -11,11 +11,11 @@
 namespace rondo {
 
 /// Everything that a step of this Trainer may read or write besides its batch, by name: "model.…",
-/// "optimizer.…" and, of callbacks, "callbacks/<name>/…".
+/// "optimizer.…" and, for callbacks, "callbacks/<name>/…".
 CapturedState captured_state(Trainer& trainer);
 
-/// Builds the backend, tells it what steps may touch and depend on, and holds the numeric
-/// environment to what a checkpoint was trained in; fills slot `backend`.
+/// Builds the backend, declares to it what steps may touch and depend on, and keeps the numeric
+/// environment of the checkpoint; fills slot `backend`.
 class BackendCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "backend";
@@ -23,11 +23,11 @@ class BackendCallback : public CoreCallback {
   void pre_setup(Trainer& trainer) override;
   void post_setup(Trainer& trainer) override;
 
-  /// Writes what was recorded to `<artifact_dir>/steps/`.
+  /// Writes the recorded steps to `<artifact_dir>/steps/`.
   void on_enter_fit(Trainer& trainer, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;
 
-  /// Finds the fastest number of threads where neither the config nor a checkpoint has fixed it,
-  /// and no fit has found it before, unless the run is asked to stop.
+  /// Finds the fastest number of threads, unless the config, a checkpoint or an earlier fit has
+  /// fixed it or a stop is requested.
   void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
   void on_enter_validate_all(
       Trainer& trainer, Cleanup&, const Loaders&, Loop&, const Paths&) override;
@@ -36,22 +36,22 @@ class BackendCallback : public CoreCallback {
   void on_train_end(Trainer& trainer, Model&, Loop&, int64_t) override;
   void on_save_checkpoint(Trainer& trainer, StateDict&) override;
 
-  /// \throws CheckpointError  when a fit would go on in another numeric environment
+  /// \throws CheckpointError  when a fit would continue in another numeric environment
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
 
-  /// Takes the checkpoint's number of threads where it is left open.
+  /// Takes the checkpoint's number of threads if the config leaves it open.
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
  private:
-  /// What a fit that goes on from a checkpoint has to keep; nothing when it may be another.
+  /// The environment that a resumed fit must keep; nothing when it may change.
   std::optional<NumericEnvironment> environment_to_keep(const Trainer& trainer,
                                                         const StateDict& state) const;
 
   CapturedState state_of_step(Trainer& trainer);
 
   std::map<std::string, at::Tensor> of_callbacks_;  // as the first recording found them
-  bool is_open_ = false;        // the number of threads, until the first fit fixes it
-  std::optional<int> threads_;  // what it will fix it to, as far as that is known
+  bool is_open_ = false;        // whether the first fit still has to fix the threads
+  std::optional<int> threads_;  // the number that it will fix, if known
   bool is_fitting_ = false;     // a validation may run anywhere
 };
 

@@ -19,14 +19,14 @@ class CheckpointIndex;
 class CheckpointName;
 class CheckpointUploads;
 
-/// Saves and loads runs; fills slot `checkpoint`, the last to be called, so that it sees what all
-/// others did. Every file is enough to go on exactly where it was saved.
+/// Saves and loads runs; fills slot `checkpoint`. It is called last, so that it sees what all
+/// others did. A run resumes exactly from any single file.
 class CheckpointCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "checkpoint";
 
   struct Options {
-    std::shared_ptr<FileSystem> files = {};  ///< where saves go; null: the machine's own
+    std::shared_ptr<FileSystem> files = {};  ///< where saves go; null: the local files
     OpenRemoteStore open_remote = {};        ///< where copies go; null: `open_remote_store`
   };
 
@@ -46,55 +46,54 @@ class CheckpointCallback : public CoreCallback {
   void on_train_start(
       Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t loop_idx) override;
 
-  /// Queues a save when one is due: it runs after the step's other closures. Errors of the save
-  /// before it that was written in the background come up here.
+  /// Queues a save when one is due: it runs after the step's other closures. Reports the error of
+  /// the previous background save.
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t batch_idx) override;
 
-  /// Saves the last update when it is not saved yet: of a run that was stopped in a validation,
-  /// whose end showed only when the data ended, or whose save failed. Waits for the last save.
+  /// Saves the last update if it is not saved yet: when a validation was stopped, when the data
+  /// ended the run, or when a save failed. Waits for the last save.
   void on_fit_end(Trainer& trainer, Loop&) override;
 
-  /// Writes everybody's state into a file of another name, or an address, that no index lists and
-  /// no callback hears of. \param file  where; a relative path is from the directory of the
-  /// checkpoints \return where it is
+  /// Writes all state into `file`, which no index lists and of which no callback is notified.
+  /// \param file  a path, relative to the checkpoint directory, or an address
+  /// \return its path or address
   std::filesystem::path save_as(Trainer& trainer, const std::filesystem::path& file);
 
-  /// Gathers everybody's state, writes it and puts the file into the index, before it returns.
-  /// \throws NonFiniteLossError  when it is not sound (`CheckpointOptions::require_finite`)
+  /// Gathers all state, writes it and adds the file to the index before it returns.
+  /// \throws NonFiniteLossError  when the state is not finite (`CheckpointOptions::require_finite`)
   std::filesystem::path save(Trainer& trainer);
 
-  /// Finds the file, reads it and gives everybody their state; nothing when there is none. When it
-  /// throws, everybody's state is what it was. Of the run's own checkpoints the newest that can be
-  /// read is loaded, with a warning for each that cannot.
+  /// Finds the file, reads it and distributes the state; does nothing when there is no file. An
+  /// exception leaves all state unchanged. Of the run's own checkpoints it loads the newest
+  /// readable one, with a warning for each unreadable one.
   void load(Trainer& trainer, const LoadFrom& from);
 
-  /// Gives everybody the state that was read from `path`. When it throws, everybody's state is what
-  /// it was.
+  /// Distributes the state that was read from `path`. An exception leaves all state unchanged.
   void load(Trainer& trainer, const std::filesystem::path& path, StateDict state);
 
-  /// Everybody's state, as it is saved. Tensors share memory with the run.
+  /// All state, as it is saved. Tensors share memory with the run.
   StateDict gather(Trainer& trainer);
 
-  /// Deletes a checkpoint and forgets it; harmless when it is gone already. Of a run with
-  /// `CheckpointOptions::remote` once what was published before is there.
+  /// Deletes a checkpoint and removes it from the index; harmless when it is already gone. With
+  /// `CheckpointOptions::remote`, the deletion follows once earlier uploads are complete.
   void remove(const std::filesystem::path& path);
 
-  /// Every indexed checkpoint that is there, by step.
+  /// Every indexed checkpoint that exists, in order of step.
   Paths indexed() const;
 
   /// True for a checkpoint of this run, whatever its name.
   bool is_listed(const std::filesystem::path& path) const;
 
-  /// The checkpoint of its own that the run went on from; nothing when it began afresh, or with
-  /// another run's.
+  /// The checkpoint of this run from which it resumed; nothing if it started from scratch or from
+  /// another run's checkpoint.
   std::optional<std::filesystem::path> resumed_from(const Trainer& trainer) const;
 
   /// The directory of this run's checkpoints.
   const std::filesystem::path& root() const { return options_.checkpoint_root; }
 
-  /// Does work that belongs to a save, such as writing a file beside it. What becomes of the run
-  /// when that fails with an IoError or a CheckpointError, `on_error` decides.
+  /// Does work that belongs to a save, such as writing a file next to it. If that fails with an
+  /// IoError or a CheckpointError, `on_error` decides what happens to the run.
   void attempt(Trainer& trainer, const std::function<void()>& work);
 
   /// The update of the newest checkpoint that was saved or loaded; -1 before the first.
@@ -128,17 +127,17 @@ class CheckpointCallback : public CoreCallback {
                   StateDict& state,
                   const LoadOptions* options = nullptr);
 
-  std::shared_ptr<FileSystem> files_;  // shared with whoever writes
+  std::shared_ptr<FileSystem> files_;  // shared with the writers
   CheckpointOptions options_;
   std::unique_ptr<CheckpointName> name_;
   std::unique_ptr<CheckpointIndex> index_;
   OpenRemoteStore open_remote_;
   SoundState sound_;
   bool is_in_fit_ = false;
-  bool writes_ = true;                          // of several ranks, rank 0 alone does
+  bool writes_ = true;                          // with several ranks, only rank 0
   int64_t saving_update_ = 0;                   // of the save in progress
-  std::optional<int64_t> saved_update_;         // of the newest save that is done, or load
-  std::unique_ptr<CheckpointUploads> uploads_;  // null: checkpoints stay here
+  std::optional<int64_t> saved_update_;         // of the newest finished save, or load
+  std::unique_ptr<CheckpointUploads> uploads_;  // null: no uploads
   std::unique_ptr<BackgroundSave> background_;  // last: it ends before what it uses
 };
 

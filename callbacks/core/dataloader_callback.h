@@ -9,9 +9,9 @@
 
 namespace rondo {
 
-/// Holds the training data for the time of a fit; fills slot `dataloader`. The position that is
-/// saved counts what was consumed, not what was read ahead. A fit that resumes where its epoch has
-/// no batch left, with other batches or another data set, begins with the next epoch.
+/// Holds the training data during a fit; fills slot `dataloader`. The saved position counts
+/// consumed samples, not prefetched ones. If a resumed fit has other batches or another data set
+/// and its epoch has no batch left, it starts the next epoch.
 class DataloaderCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "dataloader";
@@ -24,11 +24,11 @@ class DataloaderCallback : public CoreCallback {
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
-  /// The next batch of training, with its place in its group.
+  /// The next training batch, with its position in its group.
   GroupedBatch next_batch();
 
-  /// Gives the data of an evaluation what the training data, or that of the loaded checkpoint,
-  /// learnt. \throws DataError  when it does not go with it
+  /// Passes what the training data, or that of the loaded checkpoint, learnt to the data of an
+  /// evaluation. \throws DataError  when it does not match
   void prepare(const Trainer& trainer, const DataLoader& loader) const;
 
  private:
@@ -38,12 +38,12 @@ class DataloaderCallback : public CoreCallback {
   std::optional<DataLoader> loader_;
   StateDict fitted_;  // what the training data learnt; empty when nothing
   std::unique_ptr<GroupedStream> stream_;
-  LoaderPosition start_;          // where the fit begins to read
-  bool has_no_position_ = false;  // the checkpoint holds none
+  LoaderPosition start_;          // where the fit starts to read
+  bool has_no_position_ = false;  // the checkpoint has none
   std::optional<Stopwatch> since_first_batch_;
-  double waited_ = 0.0;       // seconds for batches behind the first
-  bool has_advised_ = false;  // of a loader that is slow
-  bool has_counts_ = false;   // the data set has some to log
+  double waited_ = 0.0;       // seconds for batches after the first
+  bool has_advised_ = false;  // about a slow loader
+  bool has_counts_ = false;   // the data set has counters to log
 };
 
 }  // namespace rondo

@@ -9,22 +9,22 @@
 
 namespace rondo {
 
-/// Ends a run early but in order: end hooks run, what is left of training and validation does not.
-/// Fills slot `early_exit`.
+/// Ends a run early but cleanly: end hooks run, remaining training and validation does not. Fills
+/// slot `early_exit`.
 class EarlyExitCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "early_exit";
 
   using Handle = int64_t;
 
-  /// Adds a function that is asked after every batch until the running fit or validation ends. It
+  /// Adds a function that is called after every batch until the running fit or validation ends. It
   /// may add and remove functions.
-  /// \return what `remove` takes
+  /// \return the handle for `remove`
   Handle add(std::function<bool()> should_exit);
 
   void remove(Handle handle) { functions_.erase(handle); }
 
-  /// True once any function was true, until the outermost run ends.
+  /// True once any function has returned true, until the outermost run ends.
   virtual bool should_exit();
 
   void on_enter_fit(Trainer&, Cleanup&, const DataLoader&, const Loaders&, Loop&) override;

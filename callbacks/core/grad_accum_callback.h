@@ -9,10 +9,10 @@
 
 namespace rondo {
 
-/// Sums gradients over several batches before one update; fills slot `grad_accum`. The loss of each
-/// is divided by their number. Where they differ in size, such as a short last one, it is
-/// multiplied by the share of the batch in its group: the mean of the losses is then that over all
-/// samples (or tokens). Validation losses stay.
+/// Sums gradients over several batches before one update; fills slot `grad_accum`. Divides the loss
+/// of each by their number. If they differ in size, such as a short last one, it multiplies the
+/// loss by the batch's share of its group instead, which gives the mean over all samples (or
+/// tokens). Validation losses are not weighted.
 class GradAccumCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "grad_accum";
@@ -29,7 +29,7 @@ class GradAccumCallback : public CoreCallback {
   /// The share.
   NamedTensors captured_state() override;
 
-  /// How batches make an update.
+  /// How batches form an update.
   const GroupOptions& groups() const { return groups_; }
 
   /// The same, with the virtual ranks of a fit.

@@ -9,28 +9,28 @@
 
 namespace rondo {
 
-/// How long a run is, when it validates, how many batches make an update. All counts are updates,
-/// Time::kMost at most.
+/// How long a run is, when it validates and how many batches form an update. All counts are
+/// updates, at most Time::kMost.
 struct LoopOptions {
   std::optional<int64_t> max_steps;   ///< total updates of the run, > 0
   std::optional<int64_t> num_steps;   ///< that many more updates, > 0; not for runs that resume
-  std::optional<int64_t> num_epochs;  ///< passes over the data, >= 1; 1 when nothing else is given
+  std::optional<int64_t> num_epochs;  ///< passes over the data, >= 1; 1 if no length is given
   std::optional<Time> max_duration;   ///< total of the run in any unit, such as "2e6tok" or "1h30m"
   std::optional<int64_t> steps_per_epoch;  ///< updates that count as a pass for num_epochs
   Time eval_frequency = 1.0;       ///< between two validations; a fraction of the run; 0: never
   std::optional<Time> eval_steps;  ///< batches of a validation, or a share of its pass; absent: all
   int64_t grad_accum_steps = 1;    ///< batches of an update, >= 1
-  /// Samples of a micro-batch, >= 1: batches are cut into such pieces, of which a step sees one.
-  /// Absent: a step sees a batch.
+  /// Samples in a micro-batch, >= 1: each step sees one micro-batch of a batch. Absent: a step sees
+  /// a whole batch.
   std::optional<int64_t> device_train_microbatch_size;
   bool accumulate_on_tokens = false;  ///< whether tokens, not samples, weight a group's batches
   std::optional<int64_t> train_subset_num_batches;  ///< batches after which a pass ends, >= 1
   double scale_schedule_ratio = 1.0;  ///< stretches the run and its schedules alike, > 0
 };
 
-/// What one call of `Trainer::fit` does otherwise than the run's options say.
+/// Overrides of the run's options for one call of `Trainer::fit`.
 struct FitOptions {
-  std::optional<Time> duration = {};        ///< that much more in any unit, such as "1ep"; > 0
+  std::optional<Time> duration = {};        ///< how much more to train, such as "1ep"; > 0
   std::optional<Time> eval_frequency = {};  ///< between two validations of this fit; 0: none
   bool reset_time = false;  ///< counts from zero again; weights and optimizers stay as they are
 };
@@ -53,10 +53,10 @@ struct ValidationLoopOptions {
 };
 
 /// The loop of one validation. With a hook family of its own, `on_<hook>_start`, `_end`,
-/// `_batch_start`, `_batch_end`, `_step_start` and `_step_end` are fired through
-/// `Callback::on_custom` in place of the `on_validate_…` hooks. The core callbacks know only those:
-/// the model stays in the mode that it is in, and neither loss nor metrics are gathered, unless a
-/// callback does both in the family's hooks (`model.module().eval()`, `Trainer::log_metrics`).
+/// `_batch_start`, `_batch_end`, `_step_start` and `_step_end` fire through `Callback::on_custom`
+/// instead of the `on_validate_…` hooks. The core callbacks implement only the latter. A callback
+/// must therefore set eval mode and gather loss and metrics in the family's hooks
+/// (`model.module().eval()`, `Trainer::log_metrics`).
 class ValidationLoop final : public Loop {
  public:
   using Options = ValidationLoopOptions;
@@ -73,7 +73,7 @@ class ValidationLoop final : public Loop {
   Options options_;
 };
 
-/// Pushes the guards that tell callbacks of exceptions; its options make the run's plan.
+/// Pushes the guards that report exceptions to callbacks; its options define the run's plan.
 class TrainingLoop final : public Loop {
  public:
   using Options = LoopOptions;

@@ -10,7 +10,7 @@ namespace rondo {
 
 /// Logs losses; fills slot `loss_accum`. Training: `loss` of each update and its parts,
 /// `loss/<name>`, summed over its batches; a loss that is not finite ends the run. Validation:
-/// `val_loss` of each batch. Tensors in the step do the sums.
+/// `val_loss` of each batch. The sums are tensors in the step.
 class LossAccumCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "loss_accum";

@@ -9,11 +9,10 @@
 
 namespace rondo {
 
-/// Measures what a run does; fills slot `metrics`. A validation: the mean loss, the metrics of the
-/// model and those of `metrics`, or what an Evaluator names for its loader, over all samples, at
-/// its end. Training: those of `train_metrics` over the updates since the last log step, at each
-/// log step. A batch that lacks what a metric needs is left out of it. Tensors in the step do the
-/// sums.
+/// Computes the metrics of a run; fills slot `metrics`. At the end of a validation: the mean loss,
+/// the model's metrics and those of `metrics`, or those that an Evaluator names for its loader,
+/// over all samples. At each log step of training: those of `train_metrics` over the updates since
+/// the last one. A metric skips a batch that lacks what it needs. The sums are tensors in the step.
 class MetricsCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "metrics";
@@ -39,7 +38,7 @@ class MetricsCallback : public CoreCallback {
   /// The sums of all metrics.
   NamedTensors captured_state() override;
 
-  /// Of a validation with a loader in this scope, in the order in which they are logged.
+  /// The metrics of a validation in this scope, in the order in which they are logged.
   const std::vector<MetricSet::Entry>& of_validation(const std::string& scope) const;
 
  private:
@@ -52,7 +51,7 @@ class MetricsCallback : public CoreCallback {
       own_;                            // of loaders with an Evaluator that names metrics, by label
   MetricSet* current_ = &validation_;  // of the running validation
   std::string batch_;                  // the tensors of a batch of the running validation
-  bool has_warned_ = false;            // of metrics that no batch had what they need for
+  bool has_warned_ = false;            // of metrics that lacked their inputs in every batch
 };
 
 }  // namespace rondo

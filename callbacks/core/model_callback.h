@@ -8,14 +8,14 @@
 
 namespace rondo {
 
-/// Builds the model on the backend's device and sets its mode, which a validation within a
-/// stretch of training gives back as it was; fills slot `model`.
+/// Builds the model on the backend's device and sets its mode, which a validation during training
+/// restores; fills slot `model`.
 class ModelCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "model";
 
-  /// Has the model go through `change` when it is made, before anybody takes its parameters: to be
-  /// called in `pre_setup`.
+  /// Applies `change` to the model when it is built, before any optimizer takes its parameters.
+  /// Call it in `pre_setup`.
   void prepare(std::function<void(Model&)> change) { changes_.push_back(std::move(change)); }
 
   void setup(Trainer& trainer) override;

@@ -13,7 +13,7 @@ struct NamedOptimizer;
 
 /// Builds the optimizer over the model's parameters, or several, each over those that its globs
 /// pick; fills slot `optimizer`. Without one the Trainer only evaluates. Warns of parameters that a
-/// module got later, which nobody trains.
+/// module got later, which stay untrained.
 class OptimizerCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "optimizer";
@@ -28,7 +28,7 @@ class OptimizerCallback : public CoreCallback {
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
 
-  /// The numbers of a checkpoint win over those of this run's options, with a warning.
+  /// A checkpoint's numbers override those of this run's options, with a warning.
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
  private:

@@ -18,8 +18,8 @@
 
 namespace rondo {
 
-/// The number format of a forward for as long as it lives. The cache of autocast is cleared at the
-/// end, so that no cast from outside ends up in a recorded step.
+/// Sets the number format of a forward pass for as long as it lives. Clears the cache of autocast
+/// at the end, so that no cast from outside ends up in a recorded step.
 class PrecisionScope {
  public:
   PrecisionScope(std::optional<at::ScalarType> autocast,
@@ -36,33 +36,33 @@ class PrecisionScope {
   bool was_on_ = false;
 };
 
-/// The arithmetic of a step and what is done to gradients before the update; fills slot
-/// `precision`. fp32 and fp64 run the step as written; bf16 and fp16 run forward under autocast,
-/// parameters stay float32; with bf16_pure they are bfloat16, and the optimizer keeps masters. fp16
-/// scales the loss; an update with a gradient that is not finite is skipped, as with a callback
-/// that asks for it (DecidesOnNan).
+/// Sets the arithmetic of a step and prepares gradients for the update; fills slot `precision`.
+/// fp32 and fp64 run the step as written. bf16 and fp16 run forward under autocast and keep
+/// parameters in float32. With bf16_pure parameters are bfloat16 and the optimizer keeps masters.
+/// fp16 scales the loss and skips an update with a non-finite gradient, which a callback can also
+/// request (DecidesOnNan).
 class PrecisionCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "precision";
 
   /// \throws UsageError  naming the option that is out of range
-  /// \throws NotSupportedError  when the device lacks the format and no other is to be taken
+  /// \throws NotSupportedError  when the device lacks the format and there is no fallback
   void pre_setup(Trainer& trainer) override;
   void setup(Trainer& trainer) override;
 
-  /// Asks who decides on gradients that are not finite.
+  /// Finds out whether a callback decides on non-finite gradients.
   void post_setup(Trainer& trainer) override;
 
-  /// Says so where bfloat16 is slower than float32.
+  /// Logs it if bfloat16 is slower than float32 on this machine.
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
 
-  /// Forgets what a step that failed found.
+  /// Discards the findings of a failed step.
   void on_train_step_start(Trainer&, Model&, const Batch&) override { found_bad_.clear(); }
 
-  /// Unscales gradients, or gives those of weights in half precision to their masters.
+  /// Unscales gradients, or copies those of half-precision weights to their masters.
   void on_before_optimizer_step(Trainer& trainer, Model&, Optimizer& optimizer) override;
 
-  /// Moves the loss scale on, once an update whatever stepped in it.
+  /// Updates the loss scale, once per update however many optimizers stepped.
   void on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) override;
   NamedTensors captured_state() override;
   void on_save_checkpoint(Trainer& trainer, StateDict& state) override;
@@ -71,7 +71,7 @@ class PrecisionCallback : public CoreCallback {
 
   PrecisionScope scope() const { return PrecisionScope(autocast_, device_, operators_); }
 
-  /// What the run computes in, which is not the option where the device lacks that.
+  /// The format that the run computes in; differs from the option if the device lacks that.
   const std::string& dtype() const { return choice_.dtype; }
 
   /// float64 with fp64, bfloat16 with bf16_pure, else float32.
@@ -82,20 +82,20 @@ class PrecisionCallback : public CoreCallback {
   /// \throws UsageError  when the optimizer cannot do what the precision needs
   void check_optimizer(const Optimizer& optimizer) const;
 
-  /// A batch whose floating-point tensors have the dtype of the weights; with autocast as it is.
+  /// A batch whose floating-point tensors have the dtype of the weights; unchanged with autocast.
   /// \capture safe
   Batch cast(const Batch& batch) const;
 
-  /// The loss to go backward.  \capture safe
+  /// The loss that backward starts from.  \capture safe
   at::Tensor scaled(const at::Tensor& loss) const;
 
-  /// Clips by norm or by value, as asked.  \capture safe: tensor work only
+  /// Clips by norm or by value, as configured.  \capture safe: tensor work only
   void clip_gradients(Optimizer& optimizer) const;
 
-  /// Updates, unless a gradient was not finite when it was unscaled.  \capture safe
+  /// Updates, unless unscaling found a non-finite gradient.  \capture safe
   void step(Optimizer& optimizer, const Optimizer::Evaluate& evaluate = {}) const;
 
-  /// Null where the loss is not scaled.
+  /// Null when the loss is not scaled.
   const GradScaler* scaler() const { return scaler_.get(); }
 
  private:
@@ -106,7 +106,7 @@ class PrecisionCallback : public CoreCallback {
   c10::DeviceType device_ = c10::kCPU;
   std::unique_ptr<GradScaler> scaler_;
   std::vector<std::pair<const Optimizer*, at::Tensor>> found_bad_;  // during a step
-  bool skips_bad_ = false;  // updates with bad gradients, where no loss is scaled
+  bool skips_bad_ = false;  // updates with bad gradients, without loss scaling
 };
 
 }  // namespace rondo

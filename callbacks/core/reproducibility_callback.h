@@ -13,10 +13,10 @@ namespace rondo {
 
 class VirtualRanks;
 
-/// Seeds the run and keeps its random state apart from the rest of the process; fills slot
-/// `reproducibility`. LibTorch's default generators, the CPU's and the one of the device where
-/// tensors live, hold the Trainer's numbers only while an RngScope is open. Each virtual rank has
-/// numbers of its own, which its steps draw: those that follow from the run's seed and its number.
+/// Seeds the run and isolates its random state from the rest of the process; fills slot
+/// `reproducibility`. LibTorch's default generators, for the CPU and for the device of the tensors,
+/// hold the Trainer's state only while an RngScope is open. The steps of each virtual rank draw
+/// from its own state, seeded from the run's seed and the rank's number.
 class ReproducibilityCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "reproducibility";
@@ -34,10 +34,10 @@ class ReproducibilityCallback : public CoreCallback {
 
   /// Puts the Trainer's random state into the default generators. Nests.
   void enter();
-  /// Gives the generators back as they were.
+  /// Restores the generators.
   void leave();
 
-  /// Exchanges the numbers in the default generators for those of a virtual rank, or back.
+  /// Swaps the state of the default generators with that of a virtual rank, or back.
   void swap_rank(int64_t rank);
 
   /// The virtual ranks of the run; null: none.
@@ -54,13 +54,13 @@ class ReproducibilityCallback : public CoreCallback {
   bool is_fitting_ = false;
   int depth_ = 0;
   std::vector<c10::Device> devices_{c10::kCPU};    // whose generators the run draws from
-  std::vector<at::Tensor> own_;                    // the Trainer's states while nobody is inside
-  std::vector<at::Tensor> outer_;                  // the process's states while somebody is
-  std::unique_ptr<VirtualRanks> ranks_;            // null before there are some
+  std::vector<at::Tensor> own_;                    // the Trainer's states while no scope is open
+  std::vector<at::Tensor> outer_;                  // the process's states while one is open
+  std::unique_ptr<VirtualRanks> ranks_;            // null until the first use
   std::vector<std::vector<at::Tensor>> of_ranks_;  // states by virtual rank, then device
 };
 
-/// The random numbers of a virtual rank for as long as it lives, inside of an RngScope.
+/// Activates the random state of a virtual rank for as long as it lives, inside an RngScope.
 class RankRandom {
  public:
   RankRandom(Trainer& trainer, int64_t rank);
@@ -73,7 +73,7 @@ class RankRandom {
   int64_t rank_;
 };
 
-/// The Trainer's random numbers for as long as it lives.
+/// Activates the Trainer's random state for as long as it lives.
 class RngScope {
  public:
   explicit RngScope(Trainer& trainer);

@@ -10,8 +10,8 @@
 
 namespace rondo {
 
-/// Updates of a pass, where its length is known; a group that its end cuts short is one as well.
-/// \param from      of the pass, where it begins
+/// Updates in a pass, if its length is known; a short last group counts as one.
+/// \param from      the position where the pass begins
 /// \param run_seed  as for `DataLoader::size`
 std::optional<int64_t> updates_of_pass(const DataLoader& loader,
                                        const LoopOptions& loop,
@@ -19,12 +19,12 @@ std::optional<int64_t> updates_of_pass(const DataLoader& loader,
                                        uint64_t run_seed = 0);
 
 /// Owns the plan of the running fit: when it validates and when it ends. Fills slot `run_schedule`.
-/// For other times derive from RunPlan, and from this class to return it in `make_plan`.
+/// To change these times, derive from RunPlan, and from this class to return it in `make_plan`.
 class RunScheduleCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "run_schedule";
 
-  /// Makes the plan. The fit calls it once its checkpoint is loaded, before `on_fit_start`.
+  /// Makes the plan. The fit calls it after loading its checkpoint, before `on_fit_start`.
   void build(Trainer& trainer, const DataLoader& train, const LoopOptions& options);
 
   /// The plan of the running fit. \throws UsageError  outside of a fit

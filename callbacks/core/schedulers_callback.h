@@ -13,7 +13,7 @@ namespace rondo {
 
 struct State;
 
-/// Builds the schedulers and moves their numbers after each update of their optimizer; fills slot
+/// Builds the schedulers and writes their numbers after each update of their optimizer; fills slot
 /// `schedulers`.
 class SchedulersCallback : public CoreCallback {
  public:
@@ -31,8 +31,8 @@ class SchedulersCallback : public CoreCallback {
   void check_checkpoint(Trainer& trainer, const StateDict& state) override;
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
 
-  /// Writes an optimizer's numbers of the next update, scheduler by scheduler, between its hooks. A
-  /// host call: it runs in every replay.
+  /// Writes an optimizer's numbers for the next update, scheduler by scheduler, between the
+  /// scheduler hooks. A host call: it runs in every replay.
   void step(Trainer& trainer, Optimizer& optimizer);
 
  private:

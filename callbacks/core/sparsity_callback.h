@@ -11,8 +11,8 @@
 
 namespace rondo {
 
-/// Keeps masked weights at zero, and has the masks change; fills slot `sparsity`. Does nothing
-/// without sparsity.
+/// Keeps masked weights at zero and updates the masks; fills slot `sparsity`. Does nothing without
+/// sparsity.
 class SparsityCallback : public CoreCallback {
  public:
   static constexpr const char* kSlot = "sparsity";
@@ -28,14 +28,14 @@ class SparsityCallback : public CoreCallback {
   void on_load_checkpoint(Trainer& trainer, const StateDict& state) override;
   NamedTensors captured_state() override;
 
-  /// Of the coming training step: "train", or another name for a step that changes masks.
+  /// The name of the next training step: "train", or another one for a step that changes masks.
   const std::string& step_name() const { return step_name_; }
 
-  /// Zeroes the gradients of the masked weights that the optimizer updates, so that nothing is kept
-  /// for them.  \capture safe
+  /// Zeroes the gradients of the masked weights that the optimizer updates, so that no state builds
+  /// up for them.  \capture safe
   void before_update(const Optimizer& optimizer);
 
-  /// Zeroes these weights again, and changes masks that are due.  \capture safe
+  /// Zeroes these weights again and updates the masks that are due.  \capture safe
   void after_update(const Optimizer& optimizer);
 
   /// Null without sparsity.
@@ -45,7 +45,7 @@ class SparsityCallback : public CoreCallback {
   double target(const MaskGroup& group, const Timestamp& now) const;
 
  private:
-  /// Where the masks of a group change, counted in one unit.
+  /// The part of the run in which a group's masks change, in one unit.
   struct Window {
     TimeUnit unit = TimeUnit::Update;
     double start = 0.0;

@@ -9,13 +9,13 @@
 
 namespace rondo {
 
-/// A validation of your own beside those of the loaders, such as samples that are scored or another
-/// task: derive and override `validate`. It runs after the loaders, with their checkpoint.
+/// Your own validation besides those of the loaders, such as scoring samples or another task:
+/// derive and override `validate`. It runs after the loaders, with the same checkpoint.
 /// Source: the ValidationCallback of Cerebras' ModelZoo trainer.
 class ValidationCallback : public Callback {
  public:
   /// \param scope         of its metrics, "" for none
-  /// \param every_n_vals  it runs in every n-th validation of a fit and in the last one, >= 1
+  /// \param every_n_vals  runs in every n-th validation of a fit and in the last one, >= 1
   explicit ValidationCallback(std::string scope, int64_t every_n_vals = 1);
 
   const std::string& scope() const { return scope_; }
@@ -33,7 +33,7 @@ class ValidationCallback : public Callback {
   int64_t every_n_vals_;
 };
 
-/// Those that a Trainer calls; global ones last.
+/// The validation callbacks that a Trainer calls; global ones last.
 std::vector<ValidationCallback*> validation_callbacks(const Trainer& trainer);
 
 }  // namespace rondo
