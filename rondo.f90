@@ -1,7 +1,6 @@
-! Training inside a Fortran program: the functions of rondo_train.h, which says what they do.
-! Compile this file with your program and link librondo. Samples are pushed as contiguous arrays;
-! their dimensions come in Fortran's order and are turned round for rondo, whose last dimension is
-! the one that lies side by side.
+! Training inside a Fortran program: the functions of rondo_train.h, which documents them. Compile
+! this file with your program and link librondo. Push samples as contiguous arrays with dimensions
+! in Fortran's order; this module reverses the dimensions for rondo, whose last one is contiguous.
 module rondo
   use, intrinsic :: iso_c_binding
   implicit none
@@ -30,7 +29,8 @@ module rondo
     type(c_ptr) :: data
   end type
 
-  ! rondo_tensor("x", array): of a target array of any rank; its shape is given for rank above 1.
+  ! rondo_tensor("x", values, shape): values is a target of rank 1; shape is needed for any other
+  ! rank.
   interface rondo_tensor
     module procedure tensor_float32, tensor_float64, tensor_int32, tensor_int64
   end interface
@@ -213,7 +213,7 @@ contains
     updates = c_updates(trainer)
   end function
 
-  ! The output of this name for a batch, as float32.
+  ! The output named `output` for a batch, as float32.
   function rondo_infer(trainer, inputs, output, values) result(code)
     type(c_ptr), intent(in) :: trainer
     type(rondo_tensor_type), intent(in), target :: inputs(:)

@@ -12,19 +12,19 @@
 namespace rondo {
 
 /// The list of a run's checkpoints, `<model_dir>/checkpoints_index.toml`. Paths inside the run
-/// directory are relative to it, so that a run can be moved; others are absolute, and when there is
-/// no such file any more, looked for by its name in the checkpoint directory. The file is
-/// written atomically and only when it changes, under the lock of `checkpoints_index.toml.lock`:
-/// any number of processes and threads may use an index of the same directory, and lose nothing.
+/// directory are relative to it, so that a run can be moved. Others are absolute; if such a file no
+/// longer exists, the index looks for its name in the checkpoint directory. The index is written
+/// atomically and only when it changes, under the lock of `checkpoints_index.toml.lock`: any number
+/// of processes and threads can use the index of one directory without losing entries.
 ///
-/// A file that is about to get its name is announced, and listed from the moment when it is there:
-/// a process that dies in between leaves no file that nobody knows of.
+/// A save announces a file before it renames it into place, and the file is listed as soon as it
+/// exists: a process that dies in between leaves no unlisted file.
 ///
-/// Where there is no index file, the files in the checkpoint directory whose names the template
-/// makes are taken for listed, in order; the next change writes them down. Not where that directory
-/// is outside of the run's: several runs may share it.
+/// Without an index file, the files in the checkpoint directory whose names match the template
+/// count as listed, in order; the next change writes the index. This excludes a checkpoint
+/// directory outside the run's, which several runs may share.
 ///
-/// All throw IoError, and CheckpointError naming the file when it is not an index.
+/// All methods throw IoError, and CheckpointError naming the file when it is not an index.
 class CheckpointIndex {
  public:
   /// Reads and writes nothing yet.
@@ -34,15 +34,15 @@ class CheckpointIndex {
                   CheckpointName name,
                   std::filesystem::path checkpoint_root = {});
 
-  /// Every listed path, in the order in which they were appended.
+  /// Every listed path, in the order of appending.
   std::vector<std::filesystem::path> listed() const;
 
-  /// The listed paths whose file name the template makes, by step as a number, then by suffix, none
-  /// first.
+  /// The listed paths whose file name matches the template, sorted by step as a number, then by
+  /// suffix, with none first.
   std::vector<std::filesystem::path> all() const;
 
-  /// What a run may resume from, the best last: `all`, and before them, in their order, what is
-  /// listed under names of another template.
+  /// The checkpoints from which a run can resume, best last: `all`, preceded by listed names of
+  /// other templates in their order.
   std::vector<std::filesystem::path> resumable() const;
 
   /// The last of `resumable`.
@@ -51,18 +51,18 @@ class CheckpointIndex {
   /// True when a path is among `listed`, however it is spelt.
   bool lists(const std::filesystem::path& checkpoint) const;
 
-  /// Lists a path as soon as there is a file.
+  /// Announces a path, which is listed as soon as the file exists.
   void announce(const std::filesystem::path& checkpoint);
 
-  /// Adds a path at the end; nothing when it is listed already.
+  /// Adds a path at the end; does nothing when it is listed already.
   void append(const std::filesystem::path& checkpoint);
 
-  /// \return true when it was listed. The checkpoint itself is left alone.
+  /// Removes a path from the list, not the checkpoint itself. \return true when it was listed
   bool remove(const std::filesystem::path& checkpoint);
 
-  /// Takes out the paths at which there is no file any more, unless none would be left: then they
-  /// are more likely out of reach than deleted. Writes down where those that moved are now.
-  /// \return the paths taken out
+  /// Removes the paths whose file no longer exists, unless none would be left: then they are more
+  /// likely unreachable than deleted. Updates the paths of files that moved.
+  /// \return the removed paths
   std::vector<std::filesystem::path> drop_vanished();
 
   std::filesystem::path file() const { return model_dir_ / "checkpoints_index.toml"; }
@@ -70,7 +70,7 @@ class CheckpointIndex {
  private:
   using Entries = std::vector<std::string>;
 
-  /// What is listed, and what is announced and not there.
+  /// Listed entries, and announced ones that do not exist yet.
   struct Content {
     Entries checkpoints;
     Entries announced;
@@ -94,9 +94,9 @@ class CheckpointIndex {
 /// UTF-8
 std::string index_text(const std::vector<std::string>& checkpoints);
 
-/// The entries that an index lists, none of them read as a path.
+/// The entries of an index, as text.
 /// \param file  named in errors
-/// \throws CheckpointError  when it is no index
+/// \throws CheckpointError  when it is not an index
 std::vector<std::string> checkpoints_in_index(const std::filesystem::path& file,
                                               const std::string& text);
 

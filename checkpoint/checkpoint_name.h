@@ -14,7 +14,7 @@
 
 namespace rondo {
 
-/// What the fields of a checkpoint's name stand for.
+/// The values of the fields in a checkpoint's name.
 struct CheckpointNameValues {
   Timestamp time;  ///< {step} is its updates
   int64_t rank = 0;
@@ -26,8 +26,8 @@ struct CheckpointNameValues {
   std::chrono::system_clock::time_point now = std::chrono::system_clock::now();
 };
 
-/// The step in a checkpoint's name and the suffix that a second save at that step got. Sorts by
-/// step as a number, then by suffix, none first.
+/// The step in a checkpoint's name and the suffix of a second save at that step. Sorts by step as a
+/// number, then by suffix, with none first.
 struct CheckpointStep {
   int64_t step = 0;
   std::string suffix;  ///< "YYYYmmdd_HHMMSS" or ""
@@ -37,15 +37,15 @@ struct CheckpointStep {
   }
 };
 
-/// A template such as "checkpoint_{step}.pt". Its fields: {step}, which must be there; {epoch},
+/// A template such as "checkpoint_{step}.pt". Its fields: {step}, which is required; {epoch},
 /// {batch}, {batch_in_epoch}, {sample}, {sample_in_epoch}, {token}, {token_in_epoch}; the training
 /// time {total_wct}, {epoch_wct}, {batch_wct} in seconds with three decimals; {rank}, {world_size},
 /// {local_rank}, {node_rank} of the process that writes; {run_name};
-/// {date} as YYYYmmdd and {time} as HHMMSS. Each may stand once; between two of them must be text
-/// other than digits, so that names can be read back. Names of fields: Composer's.
+/// {date} as YYYYmmdd and {time} as HHMMSS. Each may occur once; text other than digits must
+/// separate two of them, so that names can be parsed. The names of fields are Composer's.
 class CheckpointName {
  public:
-  /// \throws UsageError  naming the template and what is wrong in it
+  /// \throws UsageError  naming the template and the error
   explicit CheckpointName(std::string pattern = "checkpoint_{step}.pt");
 
   const std::string& pattern() const { return pattern_; }
@@ -53,13 +53,13 @@ class CheckpointName {
   /// True when files of these names are compressed.
   bool is_compressed() const;
 
-  /// \throws UsageError  when the run's name holds a "/"
+  /// \throws UsageError  when the run's name contains a "/"
   std::string format(const CheckpointNameValues& values) const;
 
   /// The same, with `_YYYYmmdd_HHMMSS` of `values.now` before the extension.
   std::string format_with_suffix(const CheckpointNameValues& values) const;
 
-  /// The step of a file name (not a path) that this template makes; none for any other name.
+  /// The step of a file name (not a path) that matches this template; none for any other name.
   std::optional<CheckpointStep> match(std::string_view name) const;
 
  private:
@@ -80,8 +80,8 @@ class CheckpointName {
   std::shared_ptr<const Matcher> matcher_;
 };
 
-/// A path in `directory` at which there is no file yet: the template's, or with the suffix of the
-/// time of the save, or of the first free second after it.
+/// An unused path in `directory`: the template's, or with a suffix for the time of the save or the
+/// first free second after it.
 std::filesystem::path free_checkpoint_path(FileSystem& files,
                                            const std::filesystem::path& directory,
                                            const CheckpointName& name,

@@ -8,16 +8,16 @@
 namespace rondo {
 
 /// Writes tensors by name in the safetensors format, which holds nothing else, atomically as
-/// `write_checkpoint` does. Tensors that share memory are written each for itself.
+/// `write_checkpoint` does. Shared memory is written once per tensor.
 /// Source: https://github.com/huggingface/safetensors, "Format".
-/// \throws CheckpointError  naming the path, and the entry that is no tensor of a plain dtype
+/// \throws CheckpointError  naming the path, and the entry that is not a tensor of a plain dtype
 void write_safetensors(FileSystem& files,
                        const std::filesystem::path& path,
                        const StateDict& tensors);
 
 /// Reads what `write_safetensors` or another program wrote: tensors by name, on the CPU.
-/// \throws CheckpointError  naming the path and what is wrong: a header that is no such JSON, or
-///                          tensors that overlap, leave gaps or reach outside of the file
+/// \throws CheckpointError  naming the path and the error: an invalid JSON header, or tensors that
+///                          overlap, leave gaps or reach outside of the file
 StateDict read_safetensors(const std::filesystem::path& path);
 
 }  // namespace rondo

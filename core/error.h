@@ -7,7 +7,8 @@
 
 namespace rondo {
 
-/// Root of everything rondo throws. The children say what the caller can do about it.
+/// Root of everything that rondo throws. The derived types differ in what the caller can do about
+/// it.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -17,29 +18,29 @@ struct UsageError : Error {
   using Error::Error;
 };
 
-/// A tensor or a batch has another shape, dtype or device than the code needs.
+/// A tensor or a batch has the wrong shape, dtype or device.
 struct ShapeError : Error {
   using Error::Error;
 };
 
-/// A data set, a data file or a batch is not what its reader expects (file and offset or line are
-/// named).
+/// A data set, a data file or a batch is not what its reader expects (the message names file and
+/// offset or line).
 struct DataError : Error {
   using Error::Error;
 };
 
-/// A checkpoint cannot be written, read or applied (path, record and offset are named).
+/// A checkpoint cannot be written, read or applied (the message names path, record and offset).
 struct CheckpointError : Error {
   using Error::Error;
 };
 
-/// Something that rondo does not do, with what to use instead.
+/// rondo does not support something; the message says what to use instead.
 struct NotSupportedError : Error {
   using Error::Error;
 };
 
-/// The step cannot be recorded once and replayed; names callback, hook and operator and what to use
-/// instead. Passes through hook dispatch unwrapped.
+/// The step cannot be recorded once and replayed; the message names callback, hook, operator and an
+/// alternative. Passes through hook dispatch unwrapped.
 struct CaptureError : Error {
   using Error::Error;
 };
@@ -63,27 +64,27 @@ struct HookError : Error {
   using Error::Error;
 };
 
-/// Where a value stands in a file. Line and column count from 1; 0 means "not known".
+/// The position of a value in a file. Line and column count from 1; 0 means "not known".
 struct SourcePosition {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
-/// `file:line:col`, leaving out what is not known.
+/// `file:line:col`, without unknown parts.
 std::string to_string(const SourcePosition& position);
 
-/// One thing that is wrong with a config file.
+/// One error in a config file.
 struct Fault {
   SourcePosition position;
   std::string path;     ///< dotted key, such as `trainer.init.optimizer.AdamW.lr`; may be empty
   std::string message;  ///< what was expected, what was found, what to do
 };
 
-/// `file:line:col: path: message`, leaving out what is not known.
+/// `file:line:col: path: message`, without unknown parts.
 std::string to_string(const Fault& fault);
 
-/// Everything that is wrong with a config, in file order, one fault a line.
+/// All faults of a config, in file order, one per line.
 struct ConfigError : Error {
   explicit ConfigError(std::vector<Fault> faults);
   explicit ConfigError(Fault fault);

@@ -10,14 +10,14 @@ namespace rondo {
 
 enum class LogLevel { Debug, Info, Warning, Error };
 
-/// The text log of a run: a line a message, to standard error and to the files that are added.
-/// Metrics never go through it. Any thread may write. Copies are the same log.
+/// The text log of a run: one line per message, to standard error and to added files. Metrics never
+/// go through it. Any thread may write. Copies are the same log.
 class TextLog {
  public:
-  /// Writes to standard error from `least` on.
+  /// Writes messages of level `least` and above to standard error.
   explicit TextLog(LogLevel least = LogLevel::Info);
 
-  /// A log that hands each message to `sink` and writes nothing; for tests and embedding programs.
+  /// A log that passes each message to `sink` and writes nothing; for tests and embedding programs.
   static TextLog to(std::function<void(LogLevel, std::string_view)> sink);
 
   void debug(std::string_view message) const { write(LogLevel::Debug, message); }
@@ -32,11 +32,11 @@ class TextLog {
 
   void set_level(LogLevel least) const;
 
-  /// Adds a file, which gets every message from Debug on; replaces one of the same path.
+  /// Adds a file, which receives every message, Debug included; replaces one with the same path.
   /// \throws IoError  when the file cannot be opened
   void add_file(const std::filesystem::path& path) const;
 
-  /// Stops writing to the file and closes it; nothing when there is none.
+  /// Stops writing to the file and closes it; does nothing when there is none.
   void remove_file(const std::filesystem::path& path) const;
 
   void flush() const;

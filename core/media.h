@@ -9,7 +9,7 @@
 
 namespace rondo {
 
-/// How many values of a tensor lie where. Values that are not finite are counted apart.
+/// The distribution of a tensor's values. Non-finite values are counted separately.
 struct Histogram {
   double least = 0.0;  ///< of the finite values
   double most = 0.0;
@@ -17,7 +17,7 @@ struct Histogram {
   double sum_of_squares = 0.0;
   int64_t count = 0;
   int64_t not_finite = 0;
-  std::vector<double> edges;    ///< rising, one more than counts
+  std::vector<double> edges;    ///< ascending, one more than counts
   std::vector<int64_t> counts;  ///< a value belongs to the bucket whose lower edge it reaches
 };
 
@@ -35,19 +35,19 @@ struct TextTable {
   std::vector<std::vector<std::string>> rows;  ///< each as long as `columns`
 };
 
-/// What can be logged besides numbers; a text stands for itself.
+/// What can be logged besides numbers; a string is a text.
 struct Media {
   std::string name;
   std::variant<Histogram, Picture, std::string, TextTable> value;
 };
 
-/// Of a tensor of numbers, in `buckets` of equal width.
+/// The histogram of a tensor of numbers, in `buckets` of equal width.
 /// \capture host only
 Histogram histogram_of(const at::Tensor& values, int64_t buckets = 64);
 
-/// Of a tensor [height, width], [channels, height, width] with 1 or 3 channels, or [height, width,
-/// channels]. Bytes are taken as they are; other numbers are spread so that their least is black
-/// and their greatest white. \throws ShapeError  for another shape \capture host only
+/// The picture of a tensor [height, width], [channels, height, width] with 1 or 3 channels, or
+/// [height, width, channels]. Bytes stay as they are; other numbers are scaled so that the smallest
+/// is black and the largest white. \throws ShapeError  for another shape \capture host only
 Picture picture_of(const at::Tensor& pixels);
 
 }  // namespace rondo

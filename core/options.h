@@ -22,13 +22,13 @@ struct OptionCheck {
 OptionCheck at_least(double least);
 OptionCheck greater_than(double bound);
 OptionCheck between(double least, double most);
-/// From 0 on and below 1: a share that is not the whole.
+/// At least 0 and below 1: a share that is not the whole.
 OptionCheck below_one();
-/// A list of that many elements or more, each of which passes the other check.
+/// A list of at least `least_size` elements, each of which passes `element`.
 OptionCheck each(size_t least_size, OptionCheck element);
 OptionCheck one_of(std::vector<std::string> words);
 
-/// One documented key of an options struct, of which it does not know the type.
+/// One documented key of an options struct, without the struct's type.
 struct OptionKey {
   std::string name;
   std::string type;   ///< "an integer"
@@ -39,18 +39,18 @@ struct OptionKey {
 
   /// Reads `value` into the struct, or says in `faults` why it cannot.
   std::function<void(const ConfigValue& value, void* options, FaultSink& faults)> read;
-  /// The field as it would stand in a config; absent for an empty optional.
+  /// The field as a config value; absent for an empty optional.
   std::function<ConfigValue(const void* options)> write;
 };
 
-/// The keys of one options struct, without its type: what schema checks, error messages, `describe`
-/// and the reference docs are made from.
+/// The keys of one options struct, without its type: the source of schema checks, error messages,
+/// `describe` and the reference docs.
 class KeyList {
  public:
   const std::vector<OptionKey>& keys() const { return keys_; }
 
-  /// Reads every key of `table` into `options`; keys that are absent keep the struct's value.
-  /// Unknown keys, wrong types, values out of range and missing required keys become faults.
+  /// Reads every key of `table` into `options`; absent keys keep the struct's value. Unknown keys,
+  /// wrong types, values out of range and missing required keys become faults.
   void read(const ConfigTable& table,
             const SourcePosition& at,
             void* options,
@@ -61,7 +61,7 @@ class KeyList {
 
   void add(OptionKey key) { keys_.push_back(std::move(key)); }
 
-  /// The key that was added last must be given.
+  /// Makes the last added key required.
   void mark_last_required() { keys_.back().is_required = true; }
 
  private:
@@ -83,19 +83,19 @@ class KeyTable : public KeyList {
     return *this;
   }
 
-  /// A key whose type needs more than its C++ type to be read, such as a table or a component.
-  /// `Type` has `name()`, `read(value, faults) -> optional<Field>`, `write(field)`.
+  /// A key that needs more than its C++ type to be read, such as a table or a component. `Type` has
+  /// `name()`, `read(value, faults) -> optional<Field>`, `write(field)`.
   template <class Field, class Type>
   KeyTable& key_of(std::string name, Field Options::*field, Type type, std::string doc) {
     add(make_key(std::move(name), field, std::move(type), OptionCheck{}, std::move(doc)));
     return *this;
   }
 
-  /// A nested table, whose own keys are `table`.
+  /// A nested table with the keys of `table`.
   template <class Field>
   KeyTable& table(std::string name, Field Options::*field, KeyTable<Field> table, std::string doc);
 
-  /// The key that was added last must be given.
+  /// Makes the last added key required.
   KeyTable& required() {
     mark_last_required();
     return *this;

@@ -16,9 +16,8 @@ class StateValue;
 
 using StateList = std::vector<StateValue>;
 
-/// What a checkpoint holds: names in the order in which they were set, each with a value.
-/// A path with "/" walks into nested dictionaries in `find` and `at`; names themselves may hold
-/// dots.
+/// The content of a checkpoint: names in insertion order, each with a value. In `find` and `at` a
+/// path with "/" walks into nested dictionaries; names may contain dots.
 class StateDict {
  public:
   using Item = std::pair<std::string, StateValue>;
@@ -26,11 +25,11 @@ class StateDict {
   StateDict() = default;
   StateDict(std::initializer_list<Item> items);
 
-  /// The value at `path`, or null. A name that itself holds "/" is found whole first.
+  /// The value at `path`, or null. A name that contains "/" itself takes precedence.
   const StateValue* find(std::string_view path) const;
   StateValue* find(std::string_view path);
 
-  /// \throws CheckpointError  when there is no such path; names what there is
+  /// \throws CheckpointError  when there is no such path, naming those that exist
   const StateValue& at(std::string_view path) const;
 
   /// Replaces or adds the value under this name (a name, not a path).
@@ -48,7 +47,7 @@ class StateDict {
 
   std::vector<Item>& items() & { return items_; }
 
-  /// Of a temporary: a list of its own, to be iterated safely.
+  /// Of a temporary: by value, so that iterating is safe.
   std::vector<Item> items() &&;
 
   std::vector<std::string> names() const;
@@ -57,7 +56,7 @@ class StateDict {
   std::vector<Item> items_;
 };
 
-/// None, a truth value, an integer, a float, a text, a tensor, a list or a dictionary. Floats come
+/// None, a boolean, an integer, a float, a string, a tensor, a list or a dictionary. Floats come
 /// back from a file as 0-dim float64 tensors, which `as_double` accepts too.
 class StateValue {
  public:
@@ -86,7 +85,7 @@ class StateValue {
 
   const Variant& variant() const { return value_; }
 
-  /// Each throws CheckpointError, naming the kind that was found, when the value is another one.
+  /// Each throws CheckpointError, naming the actual kind, when the value is of another kind.
   bool as_bool() const;
   int64_t as_int() const;  ///< also a 0-dim integer tensor
   double as_double() const;
@@ -113,11 +112,11 @@ inline std::vector<StateDict::Item> StateDict::items() && {
   return std::move(items_);
 }
 
-/// Path of the first entry in which two states differ, bytes compared (NaN and -0.0 included);
-/// "" when they are equal.
+/// Path of the first entry in which two states differ, comparing bytes (NaN and -0.0 included); ""
+/// when they are equal.
 std::string first_difference(const StateDict& a, const StateDict& b);
 
-/// The same dictionaries with tensors of their own memory.
+/// A copy whose tensors have their own memory.
 StateDict deep_copy(const StateDict& state);
 
 /// Same dtype, shape, device type and bytes.

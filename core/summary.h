@@ -7,13 +7,13 @@
 namespace rondo {
 
 /// Logs a number from within a model's forward, as `Trainer::log_metrics` does from a hook: on log
-/// steps, under this name and the scopes that are open.
+/// steps, under this name and the open scopes.
 /// \param value  0-dim
 /// \throws UsageError  outside of a step, or for another shape
 /// \capture safe
 void summarize_scalar(const std::string& name, const at::Tensor& value);
 
-/// The same for a tensor. One without dimensions is logged with one, and warned of.
+/// The same for a tensor. Logs a 0-dim tensor as 1-dim, with a warning.
 /// \throws UsageError  outside of a step
 /// \capture safe
 void summarize_tensor(const std::string& name, const at::Tensor& value);

@@ -12,8 +12,8 @@
 
 namespace rondo {
 
-/// Named tensors in the order in which they were added. Nesting is in the path: "meta/length".
-/// Copies share the tensors.
+/// Named tensors in insertion order. Nesting is in the path: "meta/length". Copies share the
+/// tensors.
 class TensorMap {
  public:
   using Item = NamedTensor;
@@ -21,7 +21,7 @@ class TensorMap {
   TensorMap() = default;
   TensorMap(std::initializer_list<Item> items);  // NOLINT(google-explicit-constructor): {{"x", t}}
 
-  /// \throws DataError  when there is no such path; names the known ones
+  /// \throws DataError  when there is no such path, naming the known ones
   const at::Tensor& operator[](std::string_view path) const;
 
   /// The tensor at `path`, or null.
@@ -32,7 +32,7 @@ class TensorMap {
 
   const std::vector<Item>& items() const& { return items_; }
 
-  /// Of a temporary, such as what `predict` returns: a list of its own, to be iterated safely.
+  /// Of a temporary, such as the result of `predict`: by value, so that iterating is safe.
   std::vector<Item> items() && { return std::move(items_); }
 
   bool empty() const { return items_.empty(); }
@@ -46,7 +46,8 @@ struct Sample : TensorMap {
   using TensorMap::TensorMap;
 };
 
-/// What one step sees: every tensor has the batch as its first dimension (0-dim tensors have none).
+/// The input of one step: every tensor has the batch as its first dimension (0-dim tensors have
+/// none).
 struct Batch : TensorMap {
   using TensorMap::TensorMap;
 

@@ -27,7 +27,7 @@ class Time {
 
   Time(const std::string& text) : Time(std::string_view(text)) {}  // NOLINT
 
-  /// \throws UsageError  when `text` is not a time, naming the forms that are
+  /// \throws UsageError  when `text` is not a time, naming the valid forms
   explicit Time(std::string_view text);
 
   static Time in(TimeUnit unit, int64_t count);
@@ -37,7 +37,7 @@ class Time {
   /// Whole units; not for Fraction (UsageError).
   int64_t count() const;
 
-  /// The amount as a number of `unit()`, of any unit.
+  /// The amount in `unit()`, for any unit.
   double value() const { return value_; }
 
   bool is_zero() const { return value_ == 0.0; }
@@ -56,7 +56,7 @@ class Time {
   Time operator+(const Time& other) const;
   Time operator-(const Time& other) const;
 
-  /// Keeps the unit; truncates toward zero for units that are whole.
+  /// Keeps the unit; truncates toward zero for whole units.
   Time operator*(double factor) const;
 
   /// The ratio of two amounts of one unit.
@@ -71,14 +71,14 @@ class Time {
 
 /// How long a run is, as far as it is known before it starts.
 struct RunLength {
-  std::optional<Time> total;  ///< updates where they can be told, else samples, tokens or seconds
+  std::optional<Time> total;  ///< updates if they are known, else samples, tokens or seconds
   std::optional<int64_t> updates_per_epoch;
 };
 
-/// `time` as what is counted while the run goes on, at most Time::kMost of it: a fraction becomes
-/// its share of the total, rounded up, and epochs become updates where a pass has a known number of
-/// them. Other times stay.
-/// \throws UsageError  for a fraction of a run whose total is not known
+/// `time` in a unit that the run counts, at most Time::kMost: a fraction becomes its share of the
+/// total, rounded up, and epochs become updates if a pass has a known number of them. Other times
+/// stay.
+/// \throws UsageError  for a fraction of a run of unknown total
 Time counted(const Time& time, const RunLength& run);
 
 }  // namespace rondo

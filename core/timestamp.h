@@ -7,8 +7,8 @@
 
 namespace rondo {
 
-/// How far a run is. A batch is what the loader yields; an update is a group of batches and one
-/// optimizer step. Wall clocks are seconds of training, without validation.
+/// The progress of a run. A batch is what the loader yields; an update is a group of batches and
+/// one optimizer step. Wall clocks are seconds of training, without validation.
 /// Source: Composer's Timestamp.
 struct Timestamp {
   int64_t epoch = 0;  ///< completed passes over the training data
@@ -42,7 +42,7 @@ struct Timestamp {
   /// \throws UsageError  for Fraction
   int64_t get(TimeUnit unit) const;
 
-  /// As `get`, with parts of seconds.
+  /// As `get`, with fractions of seconds.
   double amount(TimeUnit unit) const;
 
   /// True when the total in the unit of `time` is at least `time`.
@@ -50,12 +50,13 @@ struct Timestamp {
 
   StateDict state_dict() const;
 
-  /// Fields that are missing keep zero.
+  /// Missing fields keep zero.
   void load(const StateDict& state);
 };
 
 /// True when going from `before` to `after` crosses a multiple of `interval`. An interval of zero
-/// never fires. A function of the absolute time: a resumed run fires where the first one would.
+/// never fires. It depends on the absolute time only: a resumed run fires where the first one
+/// would.
 bool crosses(const Time& interval,
              const Timestamp& before,
              const Timestamp& after,
