@@ -31,11 +31,11 @@ NamedTensors saved_tensors(const Entry& entry) {
 
 void add_new(StateDict& state, const Entry& entry, const std::string& name, StateValue value) {
   if (state.find(name) != nullptr) {
-    throw UsageError(fmt::format(
-        "callback \"{}\" saves \"{}\" twice: names of save_state() and captured_state() must "
-        "differ, and \"subject\" is that of state_subject()",
-        entry.name,
-        name));
+    throw UsageError(
+        fmt::format("callback \"{}\" saves \"{}\" twice: names of save_state() and "
+                    "captured_state() must differ, and \"subject\" is reserved for state_subject()",
+                    entry.name,
+                    name));
   }
   state.set(name, std::move(value));
 }
@@ -103,8 +103,8 @@ Match match(const Trainer& trainer, const Entry& entry, const StateDict& saved) 
     }
     return {
         false,
-        fmt::format("the checkpoint's state of callback \"{}\" is about {}, and not about {}: "
-                    "the callback starts afresh. A label names one of several callbacks of a class",
+        fmt::format("the checkpoint's state of callback \"{}\" is for {}, not for {}: the callback "
+                    "starts from scratch. Labels distinguish several callbacks of a class",
                     entry.name,
                     subject->as_string(),
                     own)};
@@ -114,16 +114,16 @@ Match match(const Trainer& trainer, const Entry& entry, const StateDict& saved) 
     return other.class_name == entry.class_name;
   });
   const std::string unknown = fmt::format(
-      "the checkpoint does not say what its state of callback \"{}\" is about, as older ones do "
-      "not; ",
+      "the checkpoint is from an older version and does not say what its state of callback \"{}\" "
+      "is for; ",
       entry.name);
   if (of_class == 1) {
-    return {true, unknown + "it is taken for " + own};
+    return {true, unknown + "assuming it is for " + own};
   }
-  return {
-      false,
-      unknown +
-          fmt::format("of {} callbacks of class {} it starts afresh", of_class, entry.class_name)};
+  return {false,
+          unknown + fmt::format("with {} callbacks of class {} it starts from scratch",
+                                of_class,
+                                entry.class_name)};
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ Saved read_saved(const RunConfig& run) {
         held = holds;
       }
     } catch (const CheckpointError&) {
-      std::cerr << fmt::format("{}; trying the checkpoint before it\n",
+      std::cerr << fmt::format("{}; trying the previous checkpoint\n",
                                describe(std::current_exception()));
     }
   }

@@ -109,7 +109,7 @@ void LayerSurgery::apply(Event, Trainer& trainer) {
   const size_t layers = replacement_->by_weight.size();
   if (layers == 0 && replacement_->by_operator.empty()) {
     throw UsageError(
-        "there is no layer in the model that it changes; lower its smallest size, or leave it out");
+        "the model has no layer that it changes; lower its smallest size, or remove it");
   }
   trainer.log().info(fmt::format("{} changes {} layers", class_name(typeid(*this)), layers));
 }
@@ -127,7 +127,7 @@ void LayerSurgery::replace(torch::nn::Module& layer, LayerForward forward) {
   const at::Tensor* const weight = parameters.find("weight");
   if (weight == nullptr || !weight->defined()) {
     throw UsageError(
-        fmt::format("a {} has no weight, by which its call could be known", layer.name()));
+        fmt::format("a {} has no weight, so its call cannot be recognised", layer.name()));
   }
   replacement_->by_weight.emplace(weight->unsafeGetTensorImpl(), std::move(forward));
 }

@@ -117,14 +117,13 @@ void CheckGradients::on_after_backward(Trainer& trainer, Model& model, Outputs&)
   set_random_state(state_now);
   write_report(trainer.log(), trainer.state().artifact_dir / "gradients.txt", table);
   if (!(worst.error <= options_.tolerance)) {
-    throw Error(
-        fmt::format("the gradient of {} is {:.6g}, but the loss changes by {:.6g}: look at the "
-                    "backward of what "
-                    "uses it; a kink of the loss within {} of the weight does this too",
-                    worst.name,
-                    worst.gradient,
-                    worst.difference,
-                    options_.step));
+    throw Error(fmt::format(
+        "the gradient of {} is {:.6g}, but the loss changes by {:.6g}: check the backward of the "
+        "operators that use it; a kink of the loss within {} of the weight has the same effect",
+        worst.name,
+        worst.gradient,
+        worst.difference,
+        options_.step));
   }
 }
 

@@ -51,12 +51,11 @@ void GradientNoiseScale::on_fit_start(Trainer& trainer, const DataLoader&, const
   }
   if (ranks_of(trainer) != nullptr) {
     throw UsageError(
-        "GradientNoiseScale compares a batch with its group, which virtual ranks cut: leave it "
-        "out, "
+        "GradientNoiseScale compares a batch with its group, which virtual ranks split: remove it, "
         "or set distributed.virtual_ranks = 1 with one process");
   }
   if (trainer.state().optimizers.size() > 1) {
-    throw UsageError("GradientNoiseScale is of one optimizer's gradients; the run has several");
+    throw UsageError("GradientNoiseScale needs a run with one optimizer; this run has several");
   }
 }
 

@@ -24,7 +24,7 @@ double gigabytes(int64_t bytes) {
 
 void MemoryMonitor::setup(Trainer& trainer) {
   if (!resident_bytes()) {
-    trainer.log().warning("MemoryMonitor: this system does not tell how much memory is used");
+    trainer.log().warning("MemoryMonitor: this system does not report memory use");
   }
 }
 

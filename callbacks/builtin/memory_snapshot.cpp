@@ -92,7 +92,7 @@ void MemorySnapshot::on_fit_exception(Trainer& trainer, std::exception_ptr error
   if (is_want_of_memory(error)) {
     const std::filesystem::path file = trainer.state().artifact_dir / "out_of_memory.txt";
     write_report(trainer.log(), file, snapshot_of(trainer));
-    trainer.log().error(fmt::format("memory ran out; {} lists what took it", file.string()));
+    trainer.log().error(fmt::format("memory ran out; {} lists what used it", file.string()));
   }
 }
 

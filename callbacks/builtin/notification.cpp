@@ -28,7 +28,7 @@ std::string user() {
 void Notification::on_fit_end(Trainer& trainer, Loop&) {
   const char* const reason = trainer.stop_reason();
   notify(trainer,
-         fmt::format("training has come to update {}: {}",
+         fmt::format("training reached update {}: {}",
                      trainer.state().global_step(),
                      reason != nullptr ? reason : "done"));
 }

@@ -26,11 +26,11 @@ void SkipSamples::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
   const int64_t next = position.at("sample").as_int() + options_.samples;
   const StateValue* const samples = position.find("samples");
   if (samples != nullptr && next >= samples->as_int()) {
-    throw DataError(fmt::format(
-        "SkipSamples: the epoch has {} samples, of which {} are used: {} cannot be passed over",
-        samples->as_int(),
-        position.at("sample").as_int(),
-        options_.samples));
+    throw DataError(
+        fmt::format("SkipSamples: the epoch has {} samples, of which {} are used: cannot skip {}",
+                    samples->as_int(),
+                    position.at("sample").as_int(),
+                    options_.samples));
   }
   position.set("sample", next);
   state.set("dataloader", position);
@@ -38,7 +38,7 @@ void SkipSamples::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
   counts.set("sample_in_epoch", next);
   state.set("timestamp", counts);
   trainer.log().info(fmt::format(
-      "SkipSamples passes over {} samples after update {}", options_.samples, options_.after));
+      "SkipSamples skips {} samples after update {}", options_.samples, options_.after));
 }
 
 void register_skip_samples(Registry<Callback>& registry) {

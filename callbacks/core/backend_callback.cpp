@@ -170,10 +170,10 @@ CapturedState BackendCallback::state_of_step(Trainer& trainer) {
     if (tensor.first.rfind("callbacks/", 0) == 0) {
       const at::Tensor& first = of_callbacks_.emplace(tensor).first->second;
       if (!first.is_alias_of(tensor.second)) {
-        throw CaptureError(fmt::format(
-            "\"{}\" is another tensor than before: a callback keeps the storage of what its "
-            "captured_state() gives. Write it in place, with copy_, add_ or lerp_",
-            tensor.first));
+        throw CaptureError(
+            fmt::format("\"{}\" is another tensor than before: tensors of captured_state() must "
+                        "keep their storage. Write it in place, with copy_, add_ or lerp_",
+                        tensor.first));
       }
     }
   }
@@ -240,11 +240,10 @@ void BackendCallback::check_checkpoint(Trainer& trainer, const StateDict& state)
   now.threads = is_open_ ? saved->threads : now.threads;
   const std::string what = difference(*saved, now);
   if (!what.empty()) {
-    throw CheckpointError(
-        fmt::format("the checkpoint was trained in another numeric environment, so the run would "
-                    "not go on with the same "
-                    "bits: {}; reproduce it, or set backend.environment = \"new\"",
-                    what));
+    throw CheckpointError(fmt::format(
+        "the checkpoint was trained in another numeric environment, so the run would not continue "
+        "bit for bit: {}; restore that environment, or set backend.environment = \"new\"",
+        what));
   }
 }
 

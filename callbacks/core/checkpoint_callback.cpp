@@ -167,8 +167,7 @@ void CheckpointCallback::pre_setup(Trainer& trainer) {
   for (const fs::path& directory :
        {options_.checkpoint_root, options_.checkpoint_root / "best", trainer.options().model_dir}) {
     for (const fs::path& stale : remove_stale_temporaries(*files_, directory)) {
-      trainer.log().info(
-          fmt::format("removed {}, which a save that died had left", stale.string()));
+      trainer.log().info(fmt::format("removed {}, left by an interrupted save", stale.string()));
     }
   }
   remove_stale_latest_links(*files_, options_.checkpoint_root);
@@ -196,7 +195,7 @@ void CheckpointCallback::on_enter_fit(
   if (writes_) {
     for (const fs::path& vanished : index_->drop_vanished()) {
       trainer.log().warning(
-          fmt::format("{} is listed in the index but is gone", vanished.string()));
+          fmt::format("{} is in the index but no longer exists", vanished.string()));
     }
   }
   if (uploads_) {
@@ -360,7 +359,7 @@ void CheckpointCallback::fail_save(Trainer& trainer, const std::exception_ptr& e
   }
   ++trainer.state().saves.failed;
   const auto& last = trainer.state().last_checkpoint;
-  trainer.log().error(fmt::format("{}; the run goes on, its last checkpoint is {}",
+  trainer.log().error(fmt::format("{}; the run continues; its last checkpoint is {}",
                                   describe(error),
                                   last ? last->string() : "none"));
 }

@@ -53,7 +53,7 @@ void check_version(const Trainer& trainer, const StateDict& state) {
   const std::string what = fmt::format(
       "the checkpoint was written by rondo {}, this is rondo {}", saved->as_string(), kVersion);
   if (trainer.options().checkpoint.strict_version) {
-    throw CheckpointError(what + "; checkpoint.strict_version = false loads it all the same");
+    throw CheckpointError(what + "; checkpoint.strict_version = false loads it anyway");
   }
   trainer.log().warning(what);
 }
@@ -125,8 +125,8 @@ void CheckpointCallback::warn_of_branch(const Trainer& trainer, const fs::path& 
   const fs::path last_saved = index_->listed().back();
   if (last_saved != newest) {
     trainer.log().warning(
-        fmt::format("{} is taken, the newest by update, but the run's last save was {}, after it "
-                    "had gone back: --checkpoint {} goes on from that one",
+        fmt::format("loading {}, the newest by update, but the run's last save was {}, after it "
+                    "went back to an earlier update: --checkpoint {} continues from that one",
                     newest.string(),
                     last_saved.string(),
                     last_saved.string()));
@@ -142,15 +142,15 @@ void CheckpointCallback::load_newest(Trainer& trainer, const Paths& best_last) {
       state = read_checkpoint(*path);
     } catch (const CheckpointError&) {
       trainer.log().warning(
-          fmt::format("{}; trying the checkpoint before it", describe(std::current_exception())));
+          fmt::format("{}; trying the previous checkpoint", describe(std::current_exception())));
       newest_error = newest_error ? newest_error : std::current_exception();
       continue;
     }
     if (is_in_fit_ && !state.contains("global_step")) {
       throw CheckpointError(
-          fmt::format("{} has no counters to go on from (checkpoint.save_weights_only, or "
-                      "save_ignore_keys): begin afresh with --checkpoint none, with its weights by "
-                      "checkpoint.load.path and autoload_last_checkpoint = false",
+          fmt::format("{} has no counters to resume from (checkpoint.save_weights_only, or "
+                      "save_ignore_keys): start from scratch with --checkpoint none, or start with "
+                      "its weights by checkpoint.load.path and autoload_last_checkpoint = false",
                       path->string()));
     }
     distribute(trainer, *path, state);
@@ -159,11 +159,11 @@ void CheckpointCallback::load_newest(Trainer& trainer, const Paths& best_last) {
   try {
     std::rethrow_exception(newest_error);
   } catch (const CheckpointError&) {
-    std::throw_with_nested(CheckpointError(
-        fmt::format("none of the {} checkpoints in {} can be read; to begin afresh all the same, "
-                    "load nothing: --checkpoint none",
-                    best_last.size(),
-                    index_->file().string())));
+    std::throw_with_nested(
+        CheckpointError(fmt::format("none of the {} checkpoints in {} can be read; to start from "
+                                    "scratch anyway, use --checkpoint none",
+                                    best_last.size(),
+                                    index_->file().string())));
   }
 }
 

@@ -218,7 +218,7 @@ std::optional<fs::path> CheckpointUploads::fetch_newest() {
   for (auto newest = names.rbegin(); newest != names.rend(); ++newest) {
     if (!stays_inside(*newest)) {
       throw CheckpointError(
-          fmt::format("{} lists \"{}\", which is no name under the run's directory",
+          fmt::format("{} lists \"{}\", which is not a name under the run's directory",
                       store->address_of(kIndex),
                       *newest));
     }
@@ -227,10 +227,10 @@ std::optional<fs::path> CheckpointUploads::fetch_newest() {
       if (store->download(*newest, here)) {
         return here;
       }
-      report(true, store->address_of(*newest) + " is listed in the index there but is gone");
+      report(true, store->address_of(*newest) + " is in the index there but no longer exists");
     } catch (const RemoteError&) {
       error = std::current_exception();
-      report(true, describe(error) + "; trying the checkpoint before it");
+      report(true, describe(error) + "; trying the previous checkpoint");
     }
   }
   if (error) {

@@ -31,15 +31,15 @@ void require_samples(const DataLoader& train, const Trainer& trainer) {
   const auto& distributed = trainer.options().distributed;
   if (distributed && distributed->batch_size == "per_rank") {
     throw NotSupportedError(
-        "distributed.batch_size = \"per_rank\" is not there yet: use \"global\", and multiply the "
-        "loader's batch_size by the number of virtual ranks");
+        "distributed.batch_size = \"per_rank\" is not supported yet: use \"global\", and multiply "
+        "the loader's batch_size by the number of virtual ranks");
   }
   const Communicator& communicator = *trainer.state().communicator;
   const LoaderOptions& options = train.options();
   if (!options.max_tokens && options.batch_size < communicator.world_size()) {
     throw UsageError(
         fmt::format("{}: a batch has {} samples, and there are {} processes to share them: set "
-                    "batch_size to {} or more, it counts the samples of all processes",
+                    "batch_size to {} or more; it counts the samples of all processes",
                     train.name(),
                     options.batch_size,
                     communicator.world_size(),
@@ -111,11 +111,11 @@ void DataloaderCallback::on_fit_start(Trainer& trainer,
   has_counts_ = !train.source().counts().empty();
   warn_of_random_numbers(trainer.log(), train);
   if (stream_->first_epoch() > time.epoch && !trainer.state().plan->is_over(time)) {
-    trainer.log().info(fmt::format(
-        "epoch {} ends with the {} samples that were consumed before the checkpoint: what is left "
-        "of it makes no batch",
-        time.epoch,
-        time.sample_in_epoch));
+    trainer.log().info(
+        fmt::format("epoch {} ends with the {} samples that were consumed before the checkpoint: "
+                    "the rest does not fill a batch",
+                    time.epoch,
+                    time.sample_in_epoch));
     time.advance_epoch();
   }
 }
@@ -230,20 +230,19 @@ void DataloaderCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
   const StateValue* const order = saved->as_dict().find("order");
   const std::string now = order_of(*loader_, trainer.state().seed);
   if (order != nullptr && start_.sample > 0 && order->as_string() != now) {
-    trainer.log().warning(fmt::format(
-        "the data of the checkpoint was {}, it is {} now: in what is left of epoch {} some samples "
-        "come a second time, others not at all",
-        order->as_string(),
-        now,
-        start_.epoch));
+    trainer.log().warning(
+        fmt::format("the checkpoint's data was {}, now it is {}: in the rest of epoch {} some "
+                    "samples are repeated and others are missed",
+                    order->as_string(),
+                    now,
+                    start_.epoch));
   }
   const StateValue* const samples = saved->as_dict().find("samples");
   const std::optional<int64_t> samples_now = loader_->samples();
   if (samples != nullptr && samples_now && samples->as_int() != *samples_now) {
     trainer.log().warning(fmt::format(
-        "the data of the checkpoint had {} samples, it has {} now: the run goes on, but it is not "
-        "the one that was saved; in what is left of epoch {} some samples may come a second time, "
-        "others not at all",
+        "the checkpoint's data had {} samples, now it has {}: the run continues, but differs from "
+        "the saved one; in the rest of epoch {} some samples may be repeated and others missed",
         samples->as_int(),
         *samples_now,
         start_.epoch));

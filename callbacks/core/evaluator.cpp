@@ -36,7 +36,7 @@ void Evaluator::setup(Trainer& trainer) {
   for (const Evaluator* other : evaluators_of(trainer)) {
     if (other != this && other->options_.loader == options_.loader) {
       throw UsageError(
-          fmt::format("two Evaluators have the loader \"{}\": make them one", options_.loader));
+          fmt::format("two Evaluators have the loader \"{}\": merge them", options_.loader));
     }
   }
 }

@@ -53,7 +53,7 @@ void unwrap(const Trainer& trainer,
   const std::string unused =
       found.unused.empty() ? "" : fmt::format("; not used: {}", fmt::join(found.unused, ", "));
   trainer.log().info(fmt::format(
-      "{} is no checkpoint of rondo: the weights{} are loaded{}", path.string(), where, unused));
+      "{} is not a rondo checkpoint: loading only the weights{}{}", path.string(), where, unused));
 }
 
 /// Renames what another program's file holds to this model's names, as far as wrappers made them
@@ -66,7 +66,7 @@ void take_off_wrappers(const Trainer& trainer,
   const std::string prefix = take_off_prefix(model, own, strict);
   if (!prefix.empty()) {
     trainer.log().info(fmt::format(
-        "the model's names have the prefix \"{}\" in the file; others are not loaded", prefix));
+        "the model's names have the prefix \"{}\" in the file; ignoring other names", prefix));
   }
 }
 
@@ -114,7 +114,7 @@ void require_some(const std::vector<std::string>& own, const StateDict& state) {
   if (!std::any_of(own.begin(), own.end(), is_saved)) {
     throw CheckpointError(
         fmt::format("none of the model's names is in the file: the model has [{}], the file [{}]; "
-                    "checkpoint.load.rename gives entries of the file other names",
+                    "checkpoint.load.rename renames entries of the file",
                     some_names(own),
                     some_names(saved.names())));
   }
@@ -134,7 +134,7 @@ void choose(Trainer& trainer,
   state.erase("__metadata__");
   const StateDict own = live_state(trainer);
   trainer.log().info(fmt::format(
-      "a part of {} is loaded; {}", options.path.string(), describe_choice(state, own, filter)));
+      "loaded a part of {}; {}", options.path.string(), describe_choice(state, own, filter)));
   state = take_entries(state, own, filter);
   if (!kept.empty()) {
     state.set("__metadata__", std::move(kept));

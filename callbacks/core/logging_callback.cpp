@@ -157,7 +157,7 @@ bool LoggingCallback::is_log_batch(const Trainer& trainer) const {
 
 void LoggingCallback::tell_no_logger(const Trainer& trainer) {
   if (!told_no_logger_ && trainer.state().writes()) {  // other ranks have none
-    trainer.log().warning("metrics are logged, but the Trainer has no logger that gets them");
+    trainer.log().warning("metrics are logged, but the Trainer has no logger that receives them");
     told_no_logger_ = true;
   }
 }

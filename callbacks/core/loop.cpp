@@ -93,7 +93,7 @@ TrainingLoop::TrainingLoop(const Options& options)
   if (options.max_duration && (options.max_duration->unit() == TimeUnit::Fraction ||
                                options.max_duration->value() <= 0.0)) {
     throw UsageError(
-        fmt::format("loop.max_duration: expected a Time > 0 that is no fraction, got {}",
+        fmt::format("loop.max_duration: expected a Time > 0 that is not a fraction, got {}",
                     options.max_duration->to_string()));
   }
 }

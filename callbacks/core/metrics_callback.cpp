@@ -146,11 +146,11 @@ void MetricsCallback::warn_of_unused(Trainer& trainer) {
   }
   if (!unused.empty() && !batch_.empty() && !has_warned_) {
     has_warned_ = true;
-    trainer.log().warning(fmt::format(
-        "a validation has no {}: no batch had what it takes. A batch has {}; the model returns a "
-        "loss only where its target is there",
-        fmt::join(unused, ", no "),
-        batch_));
+    trainer.log().warning(
+        fmt::format("a validation has no {}: no batch had its inputs. A batch has {}; the model "
+                    "returns a loss only if the batch has its target",
+                    fmt::join(unused, ", no "),
+                    batch_));
   }
 }
 

@@ -114,8 +114,8 @@ void ModelCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state)
       load_model_state(trainer.state().model->module(), saved->as_dict(), is_strict(trainer));
   if (!report.empty()) {
     trainer.log().warning(
-        fmt::format("loaded a model in part; not in the checkpoint, and as they were: [{}]; not in "
-                    "the model, and left out: [{}]",
+        fmt::format("loaded the model partially; missing from the checkpoint (unchanged): [{}]; "
+                    "not in the model (ignored): [{}]",
                     fmt::join(report.missing, ", "),
                     fmt::join(report.unexpected, ", ")));
   }

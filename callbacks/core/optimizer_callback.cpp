@@ -261,7 +261,7 @@ void OptimizerCallback::on_load_checkpoint(Trainer& trainer, const StateDict& st
     } else {
       optimizer.follow_parameters();
       trainer.log().info(fmt::format(
-          "the checkpoint holds no optimizer state{}: the optimizer starts afresh",
+          "the checkpoint holds no optimizer state{}: the optimizer starts from scratch",
           optimizer.name() == kDefaultOptimizer ? "" : " of \"" + optimizer.name() + "\""));
     }
   }
@@ -275,15 +275,14 @@ void OptimizerCallback::warn_of_other_numbers(Trainer& trainer, size_t index) co
     for (const auto& [name, configured] : configured_[index][i]) {
       const auto loaded = groups[i][name].item<double>();
       if (loaded != configured && !is_scheduled(trainer.state(), optimizer, groups[i], name)) {
-        others.push_back(
-            fmt::format("{} of group {} is {} and not {}", name, i, loaded, configured));
+        others.push_back(fmt::format("{} of group {} is {}, not {}", name, i, loaded, configured));
       }
     }
   }
   if (!others.empty()) {
     trainer.log().warning(
-        fmt::format("the optimizer goes on with the checkpoint's numbers, not with those of this "
-                    "run's options: {}; docs/checkpoints.md says how to go on with others",
+        fmt::format("the optimizer continues with the checkpoint's numbers, not with those of this "
+                    "run's options: {}; docs/checkpoints.md says how to change them",
                     fmt::join(others, ", ")));
   }
 }

@@ -291,7 +291,7 @@ void PrecisionCallback::on_load_checkpoint(Trainer& trainer, const StateDict& st
   if (const StateValue* saved = state.find("grad_scaler")) {
     scaler_->load(saved->as_dict());
   } else {
-    trainer.log().info("the checkpoint holds no loss scale: it starts afresh");
+    trainer.log().info("the checkpoint holds no loss scale: it starts at its initial value");
   }
 }
 

@@ -53,7 +53,7 @@ std::string problem_with(int64_t saved, const Trainer& trainer) {
   if (const std::optional<int64_t> given = given_ranks(trainer); given && *given != saved) {
     return fmt::format(
         "the checkpoint is of a run with {} virtual ranks, and distributed.virtual_ranks is {}: "
-        "that is another run, with other bits. Set it to {}, or leave it out",
+        "the results would differ. Set it to {}, or remove it",
         saved,
         *given,
         saved);
@@ -251,7 +251,7 @@ void ReproducibilityCallback::check_checkpoint(Trainer& trainer, const StateDict
 void ReproducibilityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& state) {
   const StateValue* saved = state.find("rng");
   if (saved == nullptr) {
-    trainer.log().info("the checkpoint holds no random state: the run goes on with its own");
+    trainer.log().info("the checkpoint holds no random state: the run continues with its own");
     return;
   }
   const StateDict& rng = saved->as_dict();
@@ -264,9 +264,10 @@ void ReproducibilityCallback::on_load_checkpoint(Trainer& trainer, const StateDi
   trainer.state().seed = static_cast<uint64_t>(rng.at("seed").as_int());
   const auto configured = trainer.options().seed;
   if (configured && *configured != trainer.state().seed) {
-    trainer.log().warning(fmt::format("the run goes on with the checkpoint's seed {}, not with {}",
-                                      trainer.state().seed,
-                                      *configured));
+    trainer.log().warning(
+        fmt::format("the run continues with the checkpoint's seed {}, not with {}",
+                    trainer.state().seed,
+                    *configured));
   }
   load_ranks(trainer, rng);
 }

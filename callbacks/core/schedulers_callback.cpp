@@ -327,11 +327,11 @@ void SchedulersCallback::on_load_checkpoint(Trainer& trainer, const StateDict& s
     const std::vector<Scheduler*> own = schedulers_of(trainer.state(), optimizer);
     written_[i] = saved_time(saved);
     if (saved != nullptr && saved->size() != own.size()) {
-      trainer.log().warning(fmt::format(
-          "the checkpoint was saved with {} schedulers, this run has {}; each follows from "
-          "how far the run is",
-          saved->size(),
-          own.size()));
+      trainer.log().warning(
+          fmt::format("the checkpoint was saved with {} schedulers, this run has {}; each depends "
+                      "only on the run's progress",
+                      saved->size(),
+                      own.size()));
     }
     for (size_t place = 0; place < own.size(); ++place) {
       load_followed(trainer, *own[place], own_state(*own[place], place, saved));
@@ -346,8 +346,9 @@ void SchedulersCallback::load_followed(Trainer& trainer,
     return;
   }
   if (saved == nullptr) {
-    trainer.log().warning(subject_of(scheduler) +
-                          " begins afresh: the checkpoint has no state of it at its place");
+    trainer.log().warning(
+        subject_of(scheduler) +
+        " starts from scratch: the checkpoint has no state of it at its position");
   }
   scheduler.load_state(saved != nullptr ? *saved : StateDict());
 }

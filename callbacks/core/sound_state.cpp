@@ -16,14 +16,14 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path, const at::Tensor& tensor, int64_t update) {
   const int64_t bad = tensor.numel() - tensor.isfinite().sum().item<int64_t>();
-  throw NonFiniteLossError(fmt::format(
-      "update {} left {} with {} of {} elements NaN or infinite: no checkpoint of it is written; "
-      "lower lr, clip gradients (precision.max_gradient_norm), or look at the data of that update; "
-      "checkpoint.require_finite = false saves it all the same",
-      update,
-      path,
-      bad,
-      tensor.numel()));
+  throw NonFiniteLossError(
+      fmt::format("update {} left {} with {} of {} elements NaN or infinite: no checkpoint of it "
+                  "is written; lower lr, clip gradients (precision.max_gradient_norm), or look at "
+                  "the data of that update; checkpoint.require_finite = false saves it anyway",
+                  update,
+                  path,
+                  bad,
+                  tensor.numel()));
 }
 
 /// Checks the tensors of `state` whose name `is_meant` takes.

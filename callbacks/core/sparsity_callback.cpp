@@ -163,7 +163,7 @@ void SparsityCallback::check_checkpoint(Trainer& trainer, const StateDict& state
     throw CheckpointError(
         "the checkpoint of a dense run holds no sparsity masks. To prune its weights, begin a run "
         "with checkpoint.load.path and checkpoint.load.weights_only; "
-        "checkpoint.disable_strict_checkpoint_loading has masks chosen in any case");
+        "checkpoint.disable_strict_checkpoint_loading chooses masks anyway");
   }
 }
 
@@ -172,8 +172,8 @@ void SparsityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& sta
   if (!masks_) {
     if (saved != nullptr && trainer.state().optimizer) {
       trainer.log().warning(
-          "the checkpoint holds sparsity masks and this run's sparsity is 0: what is zero may be "
-          "trained again");
+          "the checkpoint holds sparsity masks, but this run's sparsity is 0: it may train the "
+          "zero weights again");
     }
     return;
   }
@@ -187,11 +187,10 @@ void SparsityCallback::on_load_checkpoint(Trainer& trainer, const StateDict& sta
   const double own = masks_->sparsity();
   masks_->load(saved->as_dict());
   if (masks_->sparsity() != own && !changes_masks(*masks_)) {
-    trainer.log().warning(
-        fmt::format("sparsity: the checkpoint's masks are taken, {:.3g} of the weights are zero, "
-                    "and not {:.3g}",
-                    masks_->sparsity(),
-                    own));
+    trainer.log().warning(fmt::format(
+        "sparsity: using the checkpoint's masks; {:.3g} of the weights are zero, not {:.3g}",
+        masks_->sparsity(),
+        own));
   }
 }
 

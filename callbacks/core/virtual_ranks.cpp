@@ -219,7 +219,7 @@ void VirtualRanks::require_no_update() const {
   if (has_summed_) {
     throw UsageError(
         "the step computes gradients after an update, which not every virtual rank would see: with "
-        "distributed.virtual_ranks > 1 all backwards of a step come before its updates");
+        "distributed.virtual_ranks > 1 all backward passes of a step must come before its updates");
   }
 }
 

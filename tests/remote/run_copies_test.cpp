@@ -271,7 +271,7 @@ TEST_CASE("when the newest object does not come whole, the one before it is take
   fs::remove(setup.dir / "store/checkpoint_6.pt");
   const FitResult result = setup.train(setup.options("second"));
   CHECK(result.steps_now == 2);
-  CHECK(setup.was_warned("checkpoint_6.pt is listed in the index there but is gone"));
+  CHECK(setup.was_warned("checkpoint_6.pt is in the index there but no longer exists"));
 }
 
 TEST_CASE("an index there cannot name files outside of the run") {

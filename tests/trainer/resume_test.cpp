@@ -218,7 +218,7 @@ TEST_CASE("a run resumed with a data set of another size is told so, and goes on
   const auto tells_of_size = [&] {
     return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
       return warning.find("12 samples") != std::string::npos &&
-             warning.find("16 now") != std::string::npos;
+             warning.find("now it has 16") != std::string::npos;
     });
   };
   train(2, 12);
