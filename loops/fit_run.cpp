@@ -49,10 +49,10 @@ FitRun::FitRun(Trainer& trainer,
       loop_(dynamic_cast<TrainingLoop*>(&trainer.slot<Loop>())) {
   if (loop_ == nullptr) {
     throw UsageError(
-        "this Trainer's loop can validate but not fit: its slot \"loop\" holds no TrainingLoop");
+        "this Trainer's loop can validate but not fit: its slot \"loop\" has no TrainingLoop");
   }
   if (trainer.state().plan != nullptr) {
-    throw UsageError("a fit was to begin while another one of the same Trainer goes on: end that");
+    throw UsageError("this Trainer is already running a fit; finish it first");
   }
   require_distinct_labels(val_);
   guarded([&] { enter(from); });
@@ -104,12 +104,12 @@ void FitRun::make_plan() {
   if (options.eval_frequency.is_zero() &&
       !(val_.empty() && validation_callbacks(trainer_).empty())) {
     trainer_.log().warning(
-        "there is something to validate, but loop.eval_frequency is 0: it is never done");
+        "validation data is configured, but loop.eval_frequency is 0: it never runs");
   }
   if (options.num_steps && trainer_.state().timestamp.update > 0) {
     trainer_.log().warning(
-        "loop.num_steps counts from the checkpoint: a run that resumes by itself never ends; use "
-        "max_steps");
+        "loop.num_steps counts from the checkpoint: a run that resumes automatically never ends; "
+        "use max_steps");
   }
   trainer_.step_slots().run_schedule->build(trainer_, train_, options);
 }

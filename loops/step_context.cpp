@@ -44,7 +44,7 @@ std::vector<at::Tensor> defined(const std::vector<at::Tensor>& tensors) {
 namespace detail {
 
 void throw_other_model(const Trainer& trainer, const std::type_info& expected) {
-  throw UsageError(fmt::format("the step needs the model {}, and the run's is {}",
+  throw UsageError(fmt::format("the step needs the model {}, but the run's is {}",
                                class_name(expected),
                                trainer.options().model.name()));
 }

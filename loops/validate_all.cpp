@@ -74,7 +74,7 @@ void drop_links(Paths& found) {
 void require_some(bool are_there, const std::string& glob) {
   if (!are_there) {
     throw IoError(
-        fmt::format("no checkpoint matches \"{}\" (wildcards stand in the last part only)", glob),
+        fmt::format("no checkpoint matches \"{}\" (wildcards work in the last part only)", glob),
         0);
   }
 }
@@ -110,8 +110,8 @@ void require_trained(const Trainer& trainer, const LoadFrom& from) {
   const CheckpointOptions& options = trainer.options().checkpoint;
   const fs::path& root =
       options.checkpoint_root.empty() ? trainer.options().model_dir : options.checkpoint_root;
-  const std::string what = fmt::format(
-      "there is no checkpoint in {}, so that nobody has trained these weights", root.string());
+  const std::string what =
+      fmt::format("there is no checkpoint in {}, so these weights are untrained", root.string());
   if (policy == UntrainedWeights::Refuse) {
     Fault fault;
     fault.message = what + "; train them first, name a file with --checkpoint, or add --untrained";

@@ -53,9 +53,10 @@ class CheckpointEvaluation {
     const size_t rows_before = table_.rows.size();
     const Paths to_do = select(paths);
     if (const size_t known = table_.rows.size() - rows_before; known > 0) {
-      trainer_.log().info(fmt::format(
-          "{} checkpoints are evaluated already, see validate_all.jsonl; --force does it again",
-          known));
+      trainer_.log().info(
+          fmt::format("{} checkpoints are evaluated already, see validate_all.jsonl; --force "
+                      "evaluates them again",
+                      known));
     }
     std::future<StateDict> reading;
     for (size_t i = 0; i < to_do.size() && !trainer_.stops_now(); ++i) {

@@ -52,7 +52,7 @@ ValidateStage::ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& l
       from_(std::move(from)),
       fire_(trainer, loop.validation_hook()) {
   if (trainer.state().executor != nullptr && !trainer.state().is_training) {
-    throw UsageError("a validation or prediction was to begin while another one runs: let it end");
+    throw UsageError("another validation or prediction is running: finish it first");
   }
 }
 

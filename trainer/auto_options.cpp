@@ -137,7 +137,7 @@ void resolve_auto(RunConfig& run, const Registries& registries) {
       keys->set(key.key, *fact);
     } else if (is_open(key)) {
       sink.add({},
-               fmt::format("{0} is \"auto\", and the data does not know its {0}; give it ({1})",
+               fmt::format("{0} is \"auto\", but the data does not define its {0}; set it ({1})",
                            key.key,
                            model.origin()));
     }

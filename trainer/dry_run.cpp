@@ -156,8 +156,8 @@ class ScratchFit {
       trainer_.clear_stop();  // whoever asked for it means the run
       if (!fit_->advance()) {
         throw Error(
-            fmt::format("the dry run ended after update {}, and has to go on: leave out "
-                        "what replaces slot run_schedule or early_exit",
+            fmt::format("the dry run ended too early, after update {}: remove the callback that "
+                        "replaces slot run_schedule or early_exit",
                         before));
       }
     }

@@ -73,10 +73,8 @@ DataLoader batches_to_record(const DataLoader& data, int64_t batch_size) {
   const auto* const samples = dynamic_cast<const Dataset*>(&data.source());
   if (samples == nullptr) {
     if (batch_size != 0) {
-      throw UsageError(
-          data.name() +
-          " is a stream, whose batches are as its own batch_size says: leave the batch "
-          "size out");
+      throw UsageError(data.name() +
+                       " is a stream, whose own batch_size decides: do not give a batch size");
     }
     return data;
   }
@@ -122,8 +120,8 @@ class TakeProgram final : public Callback {
   StepProgram program() && {
     if (!program_) {
       throw NotSupportedError(
-          "the forward pass did not settle: its batches must have one shape, and it must be one "
-          "that can be recorded (`rondo plan` says what stands in the way)");
+          "the forward pass did not settle: its batches must have one shape, and rondo must be "
+          "able to record it (`rondo plan` says why it cannot)");
     }
     return std::move(*program_);
   }
@@ -133,7 +131,7 @@ class TakeProgram final : public Callback {
     const auto* const backend = dynamic_cast<const TracedBackend*>(trainer.state().backend.get());
     if (backend == nullptr) {
       throw UsageError(
-          "a forward pass is exported from recorded steps: set backend.mode = \"traced\"");
+          "exporting a forward pass needs recorded steps: set backend.mode = \"traced\"");
     }
     for (RecordedStep& step : backend->recorded_steps()) {
       if (step.key.step == kHook) {
@@ -205,10 +203,10 @@ StepProgram record_forward(Trainer& trainer, const DataLoader& data, const Expor
   }
   StepProgram program = with_outputs(std::move(take).program(), options.outputs);
   if (!program.host_calls.empty()) {
-    throw NotSupportedError(fmt::format(
-        "the forward pass makes the host call \"{}\", which nobody makes elsewhere; leave "
-        "the callback out that makes it",
-        program.host_calls.front()));
+    throw NotSupportedError(
+        fmt::format("the forward pass makes the host call \"{}\", which other programs cannot "
+                    "make; remove the callback that makes it",
+                    program.host_calls.front()));
   }
   refuse_odd_inputs(program);
   return program;

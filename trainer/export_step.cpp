@@ -55,14 +55,14 @@ bool is_readable(const fs::path& checkpoint, const TextLog& log) {
     read_checkpoint(checkpoint);
     return true;
   } catch (const CheckpointError&) {
-    log.warning(describe(std::current_exception()) + "; trying the checkpoint before it");
+    log.warning(describe(std::current_exception()) + "; trying the previous checkpoint");
     return false;
   }
 }
 
 [[noreturn]] void throw_batches_differ(const StepProgram& first, const StepProgram& other) {
   throw NotSupportedError(
-      fmt::format("the batches of a group differ: {}; a step in a file takes batches of one shape: "
+      fmt::format("the batches of a group differ: {}; an exported step takes batches of one shape: "
                   "choose a batch_size that divides the data, or set drop_last",
                   difference_of_inputs(first, other)));
 }
@@ -171,8 +171,8 @@ ExportedSchedule table_of(const Scheduler& scheduler, const State& state) {
   const double length = std::min(scheduler.length(), is_counted ? run->value() : kEndless);
   if (length > kLongestSchedule) {
     throw NotSupportedError(
-        "a schedule without an end cannot be exported from a run whose length in updates is not "
-        "known: set loop.max_steps");
+        "an endless schedule cannot be exported from a run whose length in updates is unknown: set "
+        "loop.max_steps");
   }
   const double scale = scale_of(scheduler, state.optimizer_of(scheduler));
   ExportedSchedule table;
@@ -186,10 +186,10 @@ std::vector<ExportedSchedule> schedules_of(const StepProgram& program, const Sta
   std::vector<ExportedSchedule> tables;
   for (const std::string& name : program.host_calls) {
     if (name != "scheduler" || tables.size() == state.schedulers.size()) {
-      throw NotSupportedError(fmt::format(
-          "the step makes the host call \"{}\", which a program without the trainer cannot make; "
-          "leave the callback out that makes it",
-          name));
+      throw NotSupportedError(
+          fmt::format("the step makes the host call \"{}\", which a program without the trainer "
+                      "cannot make; remove the callback that makes it",
+                      name));
     }
     tables.push_back(table_of(*state.schedulers[tables.size()], state));
   }
@@ -247,8 +247,8 @@ StepFile export_step(const RunConfig& run) {
   }
   if (run.init.loop.device_train_microbatch_size) {
     throw NotSupportedError(
-        "a step in a file takes whole batches: leave loop.device_train_microbatch_size out, and "
-        "give the loader the batch_size that the step is to have");
+        "an exported step takes whole batches: remove loop.device_train_microbatch_size, and set "
+        "the loader's batch_size to that of the step");
   }
   const ScratchDirectory scratch;
   Trainer trainer(options_to_export(run, scratch.path()), TextLog(LogLevel::Warning));

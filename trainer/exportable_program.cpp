@@ -47,8 +47,8 @@ std::vector<std::string> reads_of(const StepProgram& program) {
       reads.push_back(guards[reads.size()].read);
       if (has_written) {
         throw NotSupportedError(fmt::format(
-            "the step reads a value on the host ({}) after it has changed its state; a step in a "
-            "file could not be undone there: read it before the first change",
+            "the step reads a value on the host ({}) after it has changed its state; an exported "
+            "step could not be undone there: read it before the first change",
             reads.back()));
       }
     }

@@ -70,10 +70,10 @@ void HookCalls::call_custom(std::string_view hook, HookArgs& args) {
     };
     call_one(*entry.callback, entry.class_name, entry.origin, name.c_str(), call_hook);
     if (!is_handled && !is_optional) {
-      throw UsageError(fmt::format(
-          "{} does not implement the hook \"{}\"; allow_hook lets callbacks do without it",
-          entry.class_name,
-          hook));
+      throw UsageError(
+          fmt::format("{} does not implement the hook \"{}\"; allow_hook makes it optional",
+                      entry.class_name,
+                      hook));
     }
   }
   for (Callback* callback : heard_globals()) {

@@ -56,7 +56,8 @@ Metrics without(const Metrics& values, const LogFilter& filter) {
 
 /// A full disk must not end a run for its metrics.
 void warn_of_lost_metrics(const TextLog& log, const IoError& error) {
-  log.warning(fmt::format("{}; the run goes on, what cannot be written is lost", error.what()));
+  log.warning(
+      fmt::format("{}; the run continues, but what cannot be written is lost", error.what()));
 }
 
 }  // namespace
@@ -133,7 +134,7 @@ void MetricLog::go_back(const LogPosition& position) {
     try {
       logger->go_back(position);
     } catch (const IoError&) {
-      trainer_.log().warning(fmt::format("{}; values after update {} stay and come twice",
+      trainer_.log().warning(fmt::format("{}; values after update {} stay and are logged twice",
                                          describe(std::current_exception()),
                                          position.update));
     }

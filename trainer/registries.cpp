@@ -45,7 +45,7 @@ void load_plugin(const std::filesystem::path& library, Registries& registries) {
   if (add == nullptr) {
     ::dlclose(handle);
     throw UsageError(
-        fmt::format("{} is no plugin of rondo: it has no RONDO_PLUGIN", library.string()));
+        fmt::format("{} is not a rondo plugin: it has no RONDO_PLUGIN", library.string()));
   }
   try {
     add(registries);

@@ -234,7 +234,7 @@ int rondo_push(rondo_trainer* trainer, const rondo_array* tensors, int64_t count
   return guarded([&] {
     require_argument(trainer, "trainer");
     if (trainer->ring == nullptr) {
-      throw rondo::UsageError("the training data is no SampleRing: nothing can be pushed");
+      throw rondo::UsageError("the training data is not a SampleRing: nothing can be pushed");
     }
     std::string why;
     const auto views = views_of<rondo::TensorMap>(tensors, count);
@@ -246,7 +246,7 @@ int rondo_push(rondo_trainer* trainer, const rondo_array* tensors, int64_t count
       case rondo::SampleRing::Push::Dropped:
         return static_cast<int>(RONDO_DROPPED);
       case rondo::SampleRing::Push::Mismatch:
-        throw CodedError(RONDO_MISMATCH, "the sample is not like those before it: " + why);
+        throw CodedError(RONDO_MISMATCH, "the sample differs from earlier ones: " + why);
       default:
         throw rondo::UsageError("the ring is closed");
     }
@@ -308,7 +308,7 @@ int rondo_infer(rondo_trainer* trainer,
       throw CodedError(
           RONDO_TOO_SMALL,
           fmt::format(
-              "output \"{}\" has {} bytes, there is room for {}", output, found.nbytes(), bytes));
+              "output \"{}\" has {} bytes, but the buffer has {}", output, found.nbytes(), bytes));
     }
     require_argument(data, "data");
     std::memcpy(data, found.data_ptr(), found.nbytes());

@@ -25,7 +25,7 @@ double length_of(const Scheduler& scheduler, const RunLength& run) {
     return scheduler.length();
   }
   throw UsageError(
-      fmt::format("{} has no end, and nobody knows how long the run is in what it counts: set "
+      fmt::format("{} has no end, and the length of the run in its unit is unknown: set "
                   "loop.max_steps, or loop.max_duration in that unit",
                   class_name(typeid(scheduler))));
 }

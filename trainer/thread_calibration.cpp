@@ -233,7 +233,7 @@ std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& t
   const ThreadTiming best = timings.best();
   if (!best.is_timed()) {
     trainer.log().warning(fmt::format(
-        "threads: no update could be timed, 1 is taken; backend.threads = N takes another ({})",
+        "threads: no update could be timed, using 1; backend.threads = N sets another number ({})",
         timings.trouble));
     return 1;
   }

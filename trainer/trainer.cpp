@@ -36,8 +36,8 @@ namespace {
 void require_whole_step(const State& state) {
   if (state.backend->is_in_step()) {
     throw UsageError(
-        "save_checkpoint was called inside a step; call it from a host hook or a step closure, and "
-        "between two pieces of a step after FitRun::finish_step, or request_save");
+        "save_checkpoint was called inside a step; call it from a host hook or a step closure, "
+        "finish a step in progress with FitRun::finish_step first, or use request_save");
   }
 }
 
@@ -227,13 +227,13 @@ std::filesystem::path Trainer::save_checkpoint(const std::filesystem::path& file
 void Trainer::load_checkpoint(const LoadFrom& from) {
   if (state_.backend->is_in_step()) {
     throw UsageError(
-        "a checkpoint was to be loaded, by load_checkpoint, fit or validate, inside a step; do it "
-        "in a host hook, and between two pieces of a step after FitRun::finish_step");
+        "cannot load a checkpoint (load_checkpoint, fit or validate) inside a step; do it in a "
+        "host hook, and finish a step in progress with FitRun::finish_step first");
   }
   if (state_.plan != nullptr && !from.is_nothing()) {
     throw UsageError(
-        "a checkpoint was to be loaded while a fit goes on, whose data would not go on from there: "
-        "end the fit, or validate with the model as it is");
+        "cannot load a checkpoint during a fit: the data position would not match; end the fit, or "
+        "validate with the current model");
   }
   slot<CheckpointCallback>().load(*this, from);
 }
@@ -296,7 +296,8 @@ void Trainer::alert(AlertLevel level, const std::string& text) {
         hears->on_alert(*this, message);
       }
     } catch (...) {
-      log_.warning(fmt::format("an alert was not told: {}", describe(std::current_exception())));
+      log_.warning(
+          fmt::format("an alert was not delivered: {}", describe(std::current_exception())));
     }
   }
 }

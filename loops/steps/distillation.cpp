@@ -59,8 +59,7 @@ void Distillation::setup(Trainer& trainer) {
     load_weights(*teacher_, options_.weights);
   } else if (!teacher_->is_from_file()) {
     trainer.log().warning(
-        "Distillation: the teacher has the weights that it was made with; set weights to a "
-        "checkpoint of it");
+        "Distillation: the teacher has its initial weights; set weights to a checkpoint of it");
   }
   teacher_->module().eval();
 }

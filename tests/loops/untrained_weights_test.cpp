@@ -42,7 +42,7 @@ std::vector<Evaluation> evaluations() {
 
 bool tells_of_untrained(const std::vector<std::string>& lines) {
   return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.find("nobody has trained these weights") != std::string::npos;
+    return line.find("these weights are untrained") != std::string::npos;
   });
 }
 
