@@ -117,8 +117,8 @@ void DataLoader::Shared::adopt(std::shared_ptr<DataSource> built) {
     count();
   } else if (auto sequential = std::dynamic_pointer_cast<IterableDataset>(built)) {
     if (needs_index != nullptr) {
-      throw UsageError(fmt::format(
-          "{} needs a data set that is reached by index; this one is iterable", needs_index));
+      throw UsageError(
+          fmt::format("{} needs an indexable data set; this one is iterable", needs_index));
     }
     samples = sequential->size();
     iterable = std::make_shared<detail::IterableSource>();
@@ -218,8 +218,7 @@ DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOpti
 DataLoader DataLoader::first(int64_t samples) const {
   shared_->build();
   if (shared_->dataset == nullptr) {
-    throw UsageError(shared_->name +
-                     ": the first samples need a data set that is reached by index");
+    throw UsageError(shared_->name + ": the first samples need an indexable data set");
   }
   detail::require(samples >= 1, shared_->name + ": samples", ">= 1", samples);
   DataLoader part(shared_->label, shared_->factory, options_);
@@ -273,8 +272,8 @@ void DataLoader::take_fitted(const StateDict& fitted) const {
       shared_->buckets.reset();
     }
   } catch (...) {
-    std::throw_with_nested(DataError(
-        fmt::format("{}: its data does not go with what the training data taught", shared_->name)));
+    std::throw_with_nested(DataError(fmt::format(
+        "{}: its data does not match what was learnt from the training data", shared_->name)));
   }
 }
 
@@ -294,8 +293,7 @@ void DataLoader::load_state(const StateDict& state, bool is_in_pass) const {
   if (!has_state()) {
     throw CheckpointError(
         shared_->name +
-        ": the checkpoint holds the state of a data set that keeps its own, which "
-        "this one does not");
+        ": the checkpoint holds the data set's own state, but this data set keeps none");
   }
   const std::lock_guard lock(shared_->iterable->mutex);
   shared_->iterable->data->load_state(state);

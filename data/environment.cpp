@@ -18,7 +18,7 @@ EnvironmentBatch::EnvironmentBatch(const Options& options) : seed_(options.seed)
   for (int64_t i = 0; i < options.count; ++i) {
     all_.push_back(options.make());
     if (all_.back() == nullptr) {
-      throw UsageError("EnvironmentBatch: make gave no environment");
+      throw UsageError("EnvironmentBatch: make returned no environment");
     }
   }
   episodes_.assign(all_.size(), 0);

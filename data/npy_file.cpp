@@ -66,8 +66,7 @@ void require_no_sign(const std::filesystem::path& path,
       found != end) {
     const auto record = static_cast<size_t>((found - value) / std::max<int64_t>(1, field.elements));
     throw DataError(
-        fmt::format("{}: offset {}: the uint64 {} is larger than an int64, as tensors have it, can "
-                    "be",
+        fmt::format("{}: offset {}: the uint64 {} does not fit into the int64 of a tensor",
                     path.string(),
                     header.data + record * header.record + field.offset,
                     static_cast<uint64_t>(*found)));
@@ -159,7 +158,7 @@ TensorMap read_npz_bytes(const std::filesystem::path& path, std::string_view arc
   for (const detail::ZipEntry& entry : detail::read_zip_entries(path, archive)) {
     const std::filesystem::path name = entry.name;
     if (name.extension() != ".npy") {
-      throw DataError(fmt::format("{}: offset {}: the entry \"{}\" is no .npy file",
+      throw DataError(fmt::format("{}: offset {}: the entry \"{}\" is not a .npy file",
                                   path.string(),
                                   entry.data,
                                   entry.name));

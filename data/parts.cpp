@@ -19,9 +19,7 @@ std::unique_ptr<Dataset> made(const std::string& owner, const Factory<DataSource
   auto* const indexed = dynamic_cast<Dataset*>(source.get());
   if (indexed == nullptr) {
     throw UsageError(
-        fmt::format("{}: {} is iterable; a data set that is reached by index is needed",
-                    owner,
-                    factory.name()));
+        fmt::format("{}: {} is iterable, but must be indexable", owner, factory.name()));
   }
   source.release();
   return std::unique_ptr<Dataset>(indexed);

@@ -76,7 +76,7 @@ void ReplayBuffer::push(const Waiting& waiting, const at::Tensor& next, bool is_
                                   {},
                                   &why);
   if (result == SampleRing::Push::Mismatch) {
-    throw ShapeError("ReplayBuffer: a transition is not like those before it: " + why);
+    throw ShapeError("ReplayBuffer: a transition differs from earlier ones: " + why);
   }
 }
 

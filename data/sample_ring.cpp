@@ -94,18 +94,16 @@ SampleRing::SampleRing(const Options& options)
 std::string SampleRing::mismatch(const TensorMap& sample) const {
   if (sample.items().size() != slots_.items().size()) {
     return fmt::format(
-        "it has {} tensors, those before it {}", sample.items().size(), slots_.items().size());
+        "it has {} tensors, earlier ones {}", sample.items().size(), slots_.items().size());
   }
   for (const auto& [name, tensor] : sample.items()) {
     const at::Tensor* const slots = slots_.find(name);
     if (slots == nullptr) {
-      return fmt::format("those before it have no tensor \"{}\"", name);
+      return fmt::format("earlier ones have no tensor \"{}\"", name);
     }
     if (tensor.scalar_type() != slots->scalar_type() || tensor.sizes() != slots->sizes().slice(1)) {
-      return fmt::format("\"{}\" is {}, that of those before it {}",
-                         name,
-                         shape_text(tensor, 0),
-                         shape_text(*slots, 1));
+      return fmt::format(
+          "\"{}\" is {}, in earlier ones {}", name, shape_text(tensor, 0), shape_text(*slots, 1));
     }
   }
   return "";
@@ -338,7 +336,7 @@ void SampleRing::load_state(const StateDict& state) {
     const at::Tensor tensor = item.second.as_tensor().cpu().contiguous();
     if (tensor.dim() == 0 || tensor.size(0) != count) {
       throw CheckpointError(
-          fmt::format("the checkpoint's SampleRing has {} samples, but not so many of \"{}\"",
+          fmt::format("the checkpoint's SampleRing has {} samples, but another number of \"{}\"",
                       count,
                       item.first));
     }
@@ -348,7 +346,7 @@ void SampleRing::load_state(const StateDict& state) {
   const at::Tensor chances =
       has_priorities ? state.at("chances").as_tensor().to(at::kDouble).contiguous() : at::Tensor();
   if (has_priorities && (chances.dim() != 1 || chances.size(0) != count)) {
-    throw CheckpointError("the checkpoint's SampleRing has not one priority for each sample");
+    throw CheckpointError("the checkpoint's SampleRing does not have one priority for each sample");
   }
   slots_ = TensorMap();
   first_ = first;

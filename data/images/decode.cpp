@@ -25,7 +25,7 @@ bool is_webp(std::string_view bytes) {
 }
 
 [[noreturn]] void fail_format(const std::string& name) {
-  detail::fail_image(name, 0, "this is no JPEG, PNG or WebP file");
+  detail::fail_image(name, 0, "this is not a JPEG, PNG or WebP file");
 }
 
 }  // namespace

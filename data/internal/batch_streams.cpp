@@ -19,9 +19,8 @@ namespace {
 
 [[noreturn]] void throw_beyond(const Pass& pass, int64_t size) {
   throw DataError(
-      fmt::format("{}: a pass cannot go on behind sample {} of epoch {}: there are only {} "
-                  "samples; the data set "
-                  "has changed since that position was saved",
+      fmt::format("{}: a pass cannot continue after sample {} of epoch {}: there are only {} "
+                  "samples; the data set has changed since that position was saved",
                   pass.loader,
                   pass.from.sample,
                   pass.from.epoch,

@@ -60,8 +60,8 @@ void require_drawing(const std::string& loader, const LoaderOptions& options) {
   }
   if (draws && (options.shuffle || options.buckets || options.max_tokens)) {
     throw UsageError(loader +
-                     ": samples that are drawn (draw_by, balance_by) come by chance already, and "
-                     "not in buckets; leave out shuffle, buckets and max_tokens");
+                     ": drawn samples (draw_by, balance_by) are in random order and not in "
+                     "buckets; remove shuffle, buckets and max_tokens");
   }
 }
 

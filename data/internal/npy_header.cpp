@@ -103,12 +103,12 @@ class Parser {
     const size_t begin = at_;
     const size_t end = bytes_.find(quote, begin);
     if (end == std::string_view::npos) {
-      fail(begin, "a text of the header does not end");
+      fail(begin, "a string in the header has no end");
     }
     at_ = end + 1;
     const std::string_view text = bytes_.substr(begin, end - begin);
     if (text.find('\\') != std::string_view::npos) {
-      fail(begin, "a text of the header has an escape, which names of fields must not");
+      fail(begin, "a string in the header has an escape, which field names cannot have");
     }
     return std::string(text);
   }
@@ -242,8 +242,8 @@ NpyType type_of(const Parser& parser, const Literal& descr) {
   }
   if (!type) {
     parser.fail(descr.offset,
-                fmt::format("the type \"{}\" is none that a tensor can have: booleans, integers, "
-                            "floats of 2 to 8 bytes and complex numbers are",
+                fmt::format("no tensor can have the type \"{}\", only booleans, integers, floats "
+                            "of 2 to 8 bytes and complex numbers",
                             descr.text));
   }
   type->is_swapped = order == '>' && type->bytes > 1;
@@ -289,14 +289,14 @@ std::pair<size_t, size_t> text_of(const std::filesystem::path& path, std::string
     throw DataError(fmt::format("{}: offset {}: {}", path.string(), offset, message));
   };
   if (bytes.substr(0, kMagic.size()) != kMagic) {
-    fail(0, "this is no .npy file: it does not begin with \"\\x93NUMPY\"");
+    fail(0, "this is not a .npy file: it does not begin with \"\\x93NUMPY\"");
   }
   if (bytes.size() < kPreamble) {
     fail(bytes.size(), "the file ends inside its header");
   }
   const int version = bytes[6];
   if (version < 1 || version > 3) {
-    fail(6, fmt::format("format {} of .npy is not known, 1 to 3 are", version));
+    fail(6, fmt::format("unknown .npy format {}: rondo reads 1 to 3", version));
   }
   const size_t digits = version == 1 ? 2 : 4;
   size_t size = 0;

@@ -30,11 +30,10 @@ void check(gzFile_s* file, const std::filesystem::path& path, size_t offset) {
         "{}: the gzip stream ends early, at offset {} of its content", path.string(), offset));
   }
   if (code != Z_OK) {
-    throw DataError(
-        fmt::format("{}: the gzip stream is damaged behind offset {} of its content: {}",
-                    path.string(),
-                    offset,
-                    message));
+    throw DataError(fmt::format("{}: the gzip stream is damaged after offset {} of its content: {}",
+                                path.string(),
+                                offset,
+                                message));
   }
 }
 

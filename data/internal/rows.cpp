@@ -49,7 +49,7 @@ std::pair<int64_t, int64_t> checked_range(std::string_view component,
   const bool holds = first >= 0 && first < available && count.value_or(1) >= 1 &&
                      count.value_or(1) <= available - first;
   if (!holds) {
-    throw UsageError(fmt::format("{}: first = {}{} does not lie within the {} samples of the file",
+    throw UsageError(fmt::format("{}: first = {}{} is not within the {} samples of the file",
                                  component,
                                  first,
                                  count ? fmt::format(" with count = {}", *count) : std::string(),

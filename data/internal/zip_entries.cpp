@@ -83,7 +83,7 @@ uint64_t find_end(const Archive& archive) {
       }
     }
   }
-  archive.fail(0, "this is no zip archive, or it was cut short");
+  archive.fail(0, "this is not a zip archive, or it was cut short");
 }
 
 Directory find_directory(const Archive& archive) {
@@ -149,7 +149,7 @@ ZipEntry read_entry(const Archive& archive, uint64_t& at) {
   entry.is_deflated = method == 8;
   const bool is_possible = entry.is_deflated ? entry.size / kMostDeflated <= entry.packed + 1
                                              : entry.size == entry.packed;
-  archive.require(is_possible, at, "the size of an entry does not go with its bytes");
+  archive.require(is_possible, at, "the size of an entry does not match its bytes");
   at += kCentralSize + name + extra + archive.number(at + 32, 2);
   return entry;
 }

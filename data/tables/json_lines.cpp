@@ -49,7 +49,7 @@ class Line {
     }
     skip_space();
     if (at_ != text_.size()) {
-      fail("nothing behind the object");
+      fail("nothing after the object");
     }
   }
 

@@ -322,7 +322,7 @@ class TableReading {
     }
     if (is_latin1 && format_.encoding == "auto") {
       table_.notes.push_back(
-          fmt::format("column \"{}\" is not UTF-8 and is taken for Latin-1", column.name));
+          fmt::format("column \"{}\" is not UTF-8 and is read as Latin-1", column.name));
     }
     growing.words = {};
   }

@@ -52,7 +52,7 @@ void encode_numbers(const Table& table,
     missing.fail(table,
                  column,
                  kNumberExpected,
-                 "missing = \"mean\", \"median\", \"drop\" or a number says what stands for it");
+                 "missing = \"mean\", \"median\", \"drop\" or a number handles missing cells");
   }
   if (!too_large.empty()) {
     too_large.fail(table, column, kNumberExpected, "");
@@ -96,7 +96,7 @@ void encode_words(const Table& table,
         table,
         column,
         "a word",
-        "missing = \"mean\", \"median\", \"drop\" or a number takes it for an unknown word");
+        "missing = \"mean\", \"median\", \"drop\" or a number treats it as an unknown word");
   }
 }
 

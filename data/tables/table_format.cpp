@@ -202,10 +202,10 @@ NumberFormat detect_numbers(const std::string& file,
     }
   }
   if (is_unclear) {
-    throw DataError(fmt::format(
-        "{}: the comma in numbers can be the decimal one or part numbers by thousands; set decimal "
-        "= \",\" or thousands = \",\"",
-        file));
+    throw DataError(
+        fmt::format("{}: the comma in numbers can be a decimal comma or a thousands separator; set "
+                    "decimal = \",\" or thousands = \",\"",
+                    file));
   }
   const char decimal = format.decimal == "auto" ? '.' : format.decimal[0];
   const char thousands =
@@ -336,7 +336,7 @@ class HeaderSearch {
     }
     dialect.has_header = is_header;
     for (size_t i = 0; i < k; ++i) {
-      dialect.notes.push_back(fmt::format("line {} does not fit the columns and is left out: {}",
+      dialect.notes.push_back(fmt::format("line {} does not fit the columns and is skipped: {}",
                                           sample_.lines_before[i] + 1,
                                           shown_cell(fmt::format("{}", join(sample_.records[i])))));
     }
@@ -348,7 +348,7 @@ class HeaderSearch {
       if (record.size() + 1 == width_ && sample_.records.size() > k + 2) {
         dialect.names.insert(dialect.names.begin(), "row_name");
         dialect.notes.emplace_back(
-            "the line of names has a field less than the rows: the first column is called "
+            "the line of names has one field less than the rows: the first column is called "
             "row_name");
       }
     } else {

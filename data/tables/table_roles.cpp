@@ -153,12 +153,12 @@ void take_features(const std::string& file,
     }
   }
   if (!lacking.empty() || !unknown.empty()) {
-    throw DataError(fmt::format(
-        "{}: the columns are not those of the training data: it lacks {}, and has {} beside them "
-        "(ignore_columns leaves columns out)",
-        file,
-        lacking,
-        unknown));
+    throw DataError(
+        fmt::format("{}: the columns are not those of the training data: it lacks {}, and has {} "
+                    "in addition (ignore_columns leaves columns out)",
+                    file,
+                    lacking,
+                    unknown));
   }
   roles.features = std::move(features);
 }

@@ -184,7 +184,7 @@ void require_text(const std::filesystem::path& path, std::string_view bytes) {
   const size_t zero = bytes.substr(0, kLooked).find('\0');
   if (zero != std::string_view::npos) {
     throw DataError(
-        fmt::format("{}: the byte at offset {} is 0; it is no text", path.string(), zero));
+        fmt::format("{}: the byte at offset {} is 0; this is not text", path.string(), zero));
   }
 }
 
@@ -201,7 +201,7 @@ TableText::TableText(const std::filesystem::path& path,
   }
   if (!query.empty()) {
     throw DataError(
-        fmt::format("{}: query needs an SQLite database, which it is not", path.string()));
+        fmt::format("{}: query needs an SQLite database, which this file is not", path.string()));
   }
   if (begins_with(stored, "\x1f\x8b")) {
     unpacked_ = gunzipped(stored, Unpacked(path, most_unpacked));

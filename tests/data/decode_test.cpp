@@ -124,7 +124,7 @@ TEST_CASE("files of another kind and damaged ones are errors with name and offse
     CHECK_THROWS_AS(decode_image("dir/a.img", bytes, 3), DataError);
     return message_of([&] { decode_image("dir/a.img", bytes, 3); });
   };
-  CHECK(contains(error("GIF89a"), "dir/a.img: offset 0: this is no JPEG, PNG or WebP file"));
+  CHECK(contains(error("GIF89a"), "dir/a.img: offset 0: this is not a JPEG, PNG or WebP file"));
   const std::string jpeg = jpeg_bytes(ramp(40, 40, 3));
   CHECK(contains(error(jpeg.substr(0, jpeg.size() - 100)), "damaged or cut off"));
   const std::string png = png_bytes(ramp(40, 40, 3));

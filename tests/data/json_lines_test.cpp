@@ -43,7 +43,7 @@ TEST_CASE("what is no such object is an error with file and line") {
   CHECK(contains(error("{\"a\": [1]}"), "a.jsonl:1:7: expected a text, a number"));
   CHECK(contains(error("{\"a\": 1, \"a\": 2}"), "the key \"a\" once"));
   CHECK(contains(error("{\"a\": 1"), "expected \"}\""));
-  CHECK(contains(error("{\"a\": 1} 2"), "nothing behind the object"));
+  CHECK(contains(error("{\"a\": 1} 2"), "nothing after the object"));
   CHECK(contains(error("{\"a\": \"b}"), "a text that ends"));
   CHECK(contains(message_of([] { read_json_lines("a", "{\"a\": 12345678}\n", 4); }),
                  "max_unpacked_bytes"));

@@ -111,7 +111,7 @@ TEST_CASE("what no tensor can hold, and damage, are errors with file and offset"
   const std::string good = npy(header("'<f4'", "(2,)"), bytes_of<float>({1, 2}));
   CHECK(contains(error(npy(header("'<U8'", "(2,)"), std::string(64, 'a'))), "the type \"<U8\""));
   CHECK(contains(error(npy(header("'|O'", "(2,)"), std::string(16, 'a'))), "the type \"|O\""));
-  CHECK(contains(error("PK\3\4"), "a.npy: offset 0: this is no .npy file"));
+  CHECK(contains(error("PK\3\4"), "a.npy: offset 0: this is not a .npy file"));
   CHECK(contains(error(good.substr(0, good.size() - 1)), "promises 8 bytes, the file holds 7"));
   CHECK(contains(error(good + "x"), "promises 8 bytes, the file holds 9"));
   CHECK(contains(error(npy(header("'<f4'", "(4611686018427387904, 4)"), "")),

@@ -104,8 +104,8 @@ TEST_CASE("the arrays of an .npz file have their names, stored or compressed") {
 
 TEST_CASE("what is no array, and damage, are errors with file and offset") {
   const auto error = [](const std::string& bytes) { return message_of([&] { read(bytes); }); };
-  CHECK(contains(error("PK"), "a.npz: offset 0: this is no zip archive"));
-  CHECK(contains(error(archive({{"a.txt", "hello"}}, false)), "\"a.txt\" is no .npy file"));
+  CHECK(contains(error("PK"), "a.npz: offset 0: this is not a zip archive"));
+  CHECK(contains(error(archive({{"a.txt", "hello"}}, false)), "\"a.txt\" is not a .npy file"));
   for (const bool is_packed : {false, true}) {
     std::string bytes = two_arrays(is_packed);
     bytes[60] ^= 1;  // in the first entry
@@ -117,7 +117,7 @@ TEST_CASE("a size beyond what the bytes can unpack to is refused before it is al
   std::string bytes = two_arrays(true);
   const size_t entry = bytes.find("PK\1\2");
   bytes.replace(entry + 24, 4, number(0xFFFFFFF0, 4));
-  CHECK(contains(message_of([&] { read(bytes); }), "does not go with its bytes"));
+  CHECK(contains(message_of([&] { read(bytes); }), "does not match its bytes"));
 }
 
 TEST_CASE("an archive that is cut anywhere, or has any byte changed, is read or refused") {
