@@ -18,7 +18,7 @@ void BackgroundSave::begin(NewName name,
                            std::function<void(const std::filesystem::path&)> publish,
                            StateCheck check) {
   if (writing_.valid()) {
-    throw UsageError("BackgroundSave::begin: the save before it has not been reported");
+    throw UsageError("BackgroundSave::begin: the previous save has not been reported");
   }
   snapshot_.take(std::move(name), state);
   publish_ = std::move(publish);

@@ -89,7 +89,7 @@ void check_origin(detail::ZipReader& zip) {
     fail_at(zip.place(*manifest), error.what());
   }
   if (!zip.is_sealed()) {
-    fail_at(zip.place(*manifest), "rondo wrote the file, but its seal at the end is gone");
+    fail_at(zip.place(*manifest), "rondo wrote the file, but its seal at the end is missing");
   }
 }
 

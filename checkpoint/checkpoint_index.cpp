@@ -22,7 +22,7 @@ constexpr const char kAnnounced[] = "announced";
 std::string toml_string(const std::string& text) {
   if (!detail::is_utf8(text)) {
     throw CheckpointError(
-        fmt::format("the path {} is not UTF-8, which an index must be", detail::in_quotes(text)));
+        fmt::format("the path {} is not UTF-8, which an index requires", detail::in_quotes(text)));
   }
   std::string quoted = "\"";
   for (const char c : text) {
@@ -49,12 +49,13 @@ std::string list_text(const char* key, const std::vector<std::string>& entries) 
 [[noreturn]] void fail(const fs::path& file,
                        const toml::source_position& at,
                        std::string_view what) {
-  throw CheckpointError(fmt::format(
-      "{}:{}:{}: {}; when the file is deleted, the checkpoints beside it are found by their names",
-      file.string(),
-      at.line,
-      at.column,
-      what));
+  throw CheckpointError(
+      fmt::format("{}:{}:{}: {}; if you delete this file, rondo finds the checkpoints next to it "
+                  "by their names",
+                  file.string(),
+                  at.line,
+                  at.column,
+                  what));
 }
 
 toml::table parse_index(const fs::path& file, const std::string& text) {

@@ -117,8 +117,7 @@ CheckpointName::CheckpointName(std::string pattern) : pattern_(std::move(pattern
     }
     const size_t close = rest.find_first_of("{}", open + 1);
     if (rest[open] != '{' || close == std::string_view::npos || rest[close] != '}') {
-      throw UsageError(
-          fmt::format("checkpoint_name \"{}\": a brace without its partner", pattern_));
+      throw UsageError(fmt::format("checkpoint_name \"{}\": an unmatched brace", pattern_));
     }
     parts_.push_back({std::string(rest.substr(open + 1, close - open - 1)), true});
     rest.remove_prefix(close + 1);
@@ -136,12 +135,12 @@ void CheckpointName::check_parts() const {
   }
   const std::string extension = std::filesystem::path(pattern_).extension();
   if (extension == ".tmp") {
-    fail("expected another end than \".tmp\": files of such names are removed as leftovers");
+    fail("expected another ending than \".tmp\": rondo removes files of such names as leftovers");
   }
   if (extension == ".safetensors") {
     fail(
-        "expected another end than \".safetensors\", which holds a model alone; `rondo checkpoint "
-        "convert` writes such files");
+        "expected another ending than \".safetensors\", which holds a model alone; `rondo "
+        "checkpoint convert` writes such files");
   }
   std::vector<std::string> seen;
   for (size_t i = 1; i < parts_.size(); i += 2) {
@@ -154,7 +153,7 @@ void CheckpointName::check_parts() const {
       fail(fmt::format("unknown field {{{}}}{}", field, suggestion(field, std::move(known))));
     }
     if (std::find(seen.begin(), seen.end(), field) != seen.end()) {
-      fail(fmt::format("the field {{{}}} stands twice", field));
+      fail(fmt::format("the field {{{}}} occurs twice", field));
     }
     seen.push_back(field);
     const std::string& before = parts_[i - 1].text;

@@ -102,8 +102,8 @@ std::vector<std::string> best_of(const std::vector<std::string>& paths) {
         fmt::join(state.names(), ", ")));
   }
   throw CheckpointError(
-      fmt::format("the file holds weights under several names, [{}]: say which are the model's, "
-                  "such as checkpoint.load.key = \"{}\"",
+      fmt::format("the file holds weights under several names, [{}]: choose the model's, such as "
+                  "checkpoint.load.key = \"{}\"",
                   fmt::join(paths, ", "),
                   paths.front()));
 }

@@ -100,7 +100,8 @@ std::string some_of(const std::vector<std::string>& names) {
 std::string describe(const SectionChoice& section) {
   std::string text = fmt::format("{}: {} loaded", section.name, section.loaded.size());
   if (!section.kept.empty()) {
-    text += fmt::format(", {} as the run made them{}", section.kept.size(), some_of(section.kept));
+    text +=
+        fmt::format(", {} initialised by the run{}", section.kept.size(), some_of(section.kept));
   }
   if (!section.left_out.empty()) {
     text += fmt::format(

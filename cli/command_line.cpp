@@ -115,9 +115,8 @@ CLI::App& add_run_command(CLI::App& root, const char* name, const char* doc, Com
 /// Adds a command that runs the model and does not train it.
 CLI::App& add_evaluation(CLI::App& root, const char* name, const char* doc, CommandLine& line) {
   CLI::App& app = add_run_command(root, name, doc, line);
-  app.add_flag("--untrained",
-               line.untrained,
-               "Accept weights that nobody trained, when there is no checkpoint");
+  app.add_flag(
+      "--untrained", line.untrained, "Accept untrained weights when there is no checkpoint");
   return app;
 }
 
@@ -128,7 +127,7 @@ void add_validate_all(CLI::App& root, CommandLine& line) {
       ->description("Validate this checkpoint only (default: as in the file)")
       ->type_name("PATH")
       ->check([](const std::string& path) {
-        return path == "none" ? "there is no \"none\" here: validate_all validates files" : "";
+        return path == "none" ? "\"none\" is not possible here: validate_all validates files" : "";
       });
   add_count(app, "--since", line.since, "Only checkpoints of this update or later", 0);
   add_count(

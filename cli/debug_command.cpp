@@ -137,10 +137,9 @@ Debugged run_to_debug(const CommandLine& line, Registries& registries) {
   }
   run.init.seed = run.init.seed ? run.init.seed : saved.seed;
   if (!run.init.seed) {
-    std::cerr
-        << "warning: neither trainer_params.toml nor a checkpoint tells the seed of this run: "
-           "another one is drawn, with which it need not go bad. The run's log names the "
-           "seed that it drew: add trainer.init.seed=N\n";
+    std::cerr << "warning: neither trainer_params.toml nor a checkpoint has the seed of this run: "
+                 "rondo draws another one, with which the run may not fail. The run's log names "
+                 "the seed that it drew: add trainer.init.seed=N\n";
   }
   const fs::path aside = fs::path(line.target) / "debug";
   fs::remove_all(aside);
@@ -168,7 +167,7 @@ int run_debug(const CommandLine& line, Registries& registries) {
     std::cout << fmt::format("the run ends at update {}: there is nothing to run again\n", last);
   } else if (signals.exit_code() == 0) {
     std::cout << fmt::format(
-        "neither a loss nor the state went bad from update {} to {}\n", first, last);
+        "neither a loss nor the state became NaN or infinite from update {} to {}\n", first, last);
   }
   return signals.exit_code() != 0 ? signals.exit_code() : 1;
 }

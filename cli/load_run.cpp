@@ -76,8 +76,8 @@ void check_one_phase(const CommandLine& line,
   const size_t count = phases_of(root).size();
   if (count > 1) {
     throw UsageError(
-        fmt::format("{} is for one run, and {} has {} phases; set it for each that is meant, such "
-                    "as trainer[0].{}=… on the command line, or in the file",
+        fmt::format("{} is for one run, and {} has {} phases; set it for the phases that you mean, "
+                    "such as trainer[0].{}=… on the command line, or in the file",
                     option,
                     line.config,
                     count,

@@ -73,7 +73,7 @@ std::string fault_of(const CommandLine& line) {
     return "expected a command, such as `fit run.toml`";
   }
   if (line.ranks > kMostRanks / line.nodes) {
-    return fmt::format("there can be {} ranks, on all hosts together", kMostRanks);
+    return fmt::format("at most {} ranks are possible, on all hosts together", kMostRanks);
   }
   if (line.nodes == 1) {
     return line.node_rank > 0 ? "--node-rank is for several hosts: give --nodes" : "";

@@ -84,17 +84,14 @@ int supervise(int64_t max_restarts,
     before = now;
     if (fruitless > max_restarts) {
       std::cerr << fmt::format(
-          "the run {} at update {}; {} attempts in a row came no further: it is "
-          "not started again\n",
+          "the run {} at update {}; {} attempts in a row made no progress: not restarting it\n",
           told(end),
           now,
           fruitless);
       return code;
     }
-    std::cerr << fmt::format("the run {}; starting it again from update {} (restart {})\n",
-                             told(end),
-                             now,
-                             restarts + 1);
+    std::cerr << fmt::format(
+        "the run {}; restarting it from update {} (restart {})\n", told(end), now, restarts + 1);
     wait_before(fruitless);
     if (stop_signal != 0) {
       return 128 + stop_signal;

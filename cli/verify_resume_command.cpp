@@ -205,7 +205,7 @@ int run_verify_resume(const CommandLine& line, Registries& registries) {
     const std::string where = first_difference(straight, comparable(dir, name));
     if (!where.empty()) {
       std::cout << fmt::format(
-          "DIFFERENT: after {} kills {} is not what it is in the uninterrupted run; see {}\n",
+          "DIFFERENT: after {} kills {} differs from the uninterrupted run; see {}\n",
           done.kills,
           where,
           dir.string());

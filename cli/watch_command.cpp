@@ -64,7 +64,7 @@ std::string host_name() {
 /// \return what went wrong, or ""
 std::string stop(const RunRecord& run, DashboardRequest request) {
   if (run.status != RunStatus::Running) {
-    return "the run does not run any more";
+    return "the run has ended";
   }
   if (run.process <= 0 || run.host != host_name()) {
     return fmt::format("the run is a process of {}: stop it there", run.host);

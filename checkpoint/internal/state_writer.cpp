@@ -23,7 +23,7 @@ class Trail {
   void inside(const std::string& name, const Visit& visit) {
     names_.push_back(name);
     if (names_.size() > kDeepestState) {
-      fail(fmt::format("lies deeper than {} levels", kDeepestState));
+      fail(fmt::format("is nested deeper than {} levels", kDeepestState));
     }
     visit();
     names_.pop_back();

@@ -77,9 +77,10 @@ FileDescriptor unpack(const RandomAccessFile& packed, Compression compression) {
   const Coder::Sink write = [&](const void* bytes, size_t size) {
     unpacked += size;
     if (unpacked > limit) {
-      throw Malformed(fmt::format(
-          "it unpacks to more than {} bytes, which is no checkpoint; if it is, unpack it yourself",
-          limit));
+      throw Malformed(
+          fmt::format("it unpacks to more than {} bytes, too much for a checkpoint; if it is one, "
+                      "unpack it yourself",
+                      limit));
     }
     write_all(file.get(), bytes, size, packed.path());
   };

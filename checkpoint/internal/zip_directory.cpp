@@ -37,7 +37,7 @@ std::string diagnose(const RandomAccessFile& file) {
     return "a zip archive without an end: it was cut short or damaged";
   }
   if (start == std::string("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14)) {
-    return "PyTorch's format before 1.6; load it in Python and torch.save it anew";
+    return "PyTorch's format before 1.6; load it in Python and torch.save it again";
   }
   return "not a zip archive, which torch.save writes, and not safetensors either";
 }
@@ -104,7 +104,7 @@ End read_end(const RandomAccessFile& file) {
     }
     check(end.directory <= end.directory_end &&
               end.directory_size == end.directory_end - end.directory,
-          "the directory does not lie where the end of the archive says");
+          "the directory is not where the end of the archive says");
     check(end.directory_size <= kLargestDirectory, "the directory is larger than 256 MiB");
     return end;
   } catch (const Malformed& error) {

@@ -27,7 +27,7 @@ std::string find_root(const RandomAccessFile& file, const ZipDirectory& director
     }
   }
   if (root.empty()) {
-    fail_at({file.path(), "", 0}, "a zip archive without <folder>/data.pkl, so no checkpoint");
+    fail_at({file.path(), "", 0}, "a zip archive without <folder>/data.pkl, so not a checkpoint");
   }
   return root;
 }
@@ -144,8 +144,8 @@ void ZipReader::verify_seal() const {
   whole = checksum_between(position, digits, whole);
   if (directory_.comment != seal_of(whole)) {
     fail_at({file_.path(), "", digits},
-            fmt::format("the file's checksum is {:08x}, which is not what stands here: a header, "
-                        "the padding or the directory is damaged",
+            fmt::format("the file's checksum is {:08x}, which does not match its content: a "
+                        "header, the padding or the directory is damaged",
                         whole));
   }
 }

@@ -55,13 +55,13 @@ TEST_CASE("what is taken is told section by section, with the names that differ"
   const StateDict saved{{"model", names({"a", "b", "only_saved"}, 1)}, {"step", 1}, {"old", 1}};
   const StateDict own{{"model", names({"a", "b", "only_own"}, 2)}, {"step", 2}, {"rng", 2}};
   CHECK(describe_choice(saved, own, EntryFilter({"model/?", "step"}, {"model/b"})) ==
-        "model: 1 loaded, 2 as the run made them (b, only_own), 1 of the file left out "
+        "model: 1 loaded, 2 initialised by the run (b, only_own), 1 of the file left out "
         "(only_saved); step: 1 loaded; not loaded: old, rng");
   const Names many{"a", "b", "c", "d", "e", "f", "g", "h"};
   CHECK(describe_choice(StateDict{{"model", names({"a"}, 1)}},
                         StateDict{{"model", names(many, 2)}},
                         EntryFilter({}, {})) ==
-        "model: 1 loaded, 7 as the run made them (b, c, d, e, f, g and 1 more)");
+        "model: 1 loaded, 7 initialised by the run (b, c, d, e, f, g and 1 more)");
 }
 
 TEST_CASE("globs that match nothing are told") {
