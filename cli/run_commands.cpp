@@ -65,7 +65,7 @@ void print_summary(const FitResult& result, const std::vector<std::string>& vali
   const std::string metrics = headline(result.metrics, validations);
   text += metrics.empty() ? "" : ", " + metrics;
   if (result.saves.written > 0) {
-    text += fmt::format("; {} saves, {:.3f} s standing still for each",
+    text += fmt::format("; {} saves, {:.3f} s pause for each",
                         result.saves.written,
                         result.saves.pause_s / static_cast<double>(result.saves.written));
   }
