@@ -16,7 +16,7 @@ std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
     try {
       runs.push_back(read_record(directory));
       if (runs.back().damaged_lines > 0) {
-        std::cerr << fmt::format("{}: {} damaged lines are left out, the first is line {}\n",
+        std::cerr << fmt::format("{}: skipping {} damaged lines; the first is line {}\n",
                                  (directory / kRecordFile).string(),
                                  runs.back().damaged_lines,
                                  runs.back().damaged_line);

@@ -88,7 +88,7 @@ at::Tensor view_of(const rondo_array& array) {
   };
   constexpr int64_t kMostDimensions = 64;
   if (!is_dtype(array.dtype)) {
-    throw fault(fmt::format("{} is no rondo_dtype", static_cast<int>(array.dtype)));
+    throw fault(fmt::format("{} is not a rondo_dtype", static_cast<int>(array.dtype)));
   }
   if (array.dims < 0 || array.dims > kMostDimensions || (array.dims > 0 && !array.sizes)) {
     throw fault(fmt::format("{} dimensions, or sizes that are null", array.dims));

@@ -110,7 +110,7 @@ CountParams::CountParams(const Options& options) : options_(options) {
       std::regex compiled(pair[0]);
     } catch (const std::regex_error& error) {
       throw UsageError(
-          fmt::format("CountParams: search_and_replace: \"{}\" is no regular expression: {}",
+          fmt::format("CountParams: search_and_replace: \"{}\" is not a regular expression: {}",
                       pair[0],
                       error.what()));
     }

@@ -59,7 +59,7 @@ void Notification::notify(Trainer& trainer, const std::string& what) {
     send(trainer, text);
   } catch (...) {
     trainer.log().warning(
-        fmt::format("nobody was notified: {}", describe(std::current_exception())));
+        fmt::format("the notification failed: {}", describe(std::current_exception())));
   }
 }
 

@@ -232,7 +232,7 @@ class PickleMachine {
     const ObjectId attributes = pop();
     auto& dict = top_as<PickleDict>("an OrderedDict to give attributes to");
     if (!dict.is_ordered && dict.class_name == nullptr) {
-      throw Malformed("attributes for something that is no OrderedDict");
+      throw Malformed("attributes for something that is not an OrderedDict");
     }
     if (!dict.is_ordered) {
       dict.attributes = attributes;
