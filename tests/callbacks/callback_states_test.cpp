@@ -120,7 +120,7 @@ TEST_CASE("a state of an older checkpoint is taken where there is one callback o
   CHECK(tells(one, kLower));
   const Loaded two = load({stopper("val/loss"), stopper("val/accuracy")}, states);
   CHECK(two.best("EarlyStopper") == -1.0);
-  CHECK(tells(two, "of 2 callbacks of class EarlyStopper"));
+  CHECK(tells(two, "with 2 callbacks of class EarlyStopper"));
 }
 
 TEST_CASE("C58: a callback whose state is missing keeps its own, and a warning names it") {

@@ -41,9 +41,9 @@ const std::map<std::string, std::string> kKeys = {
 };
 
 bool runs_here(const std::string& name) {
-  // They want a Gpt and a text, a script, eager steps in float64, and recorded steps.
+  // They want a Gpt and a text, a script, eager steps in float64, recorded steps, and servers.
   return name != "SampleText" && name != "SaveScript" && name != "CheckGradients" &&
-         name != "ExportForInference";
+         name != "ExportForInference" && name != "NotifyMail" && name != "NotifyWebhook";
 }
 
 /// LoadCheckpointStates leaves parts of a checkpoint out.

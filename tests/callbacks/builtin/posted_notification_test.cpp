@@ -143,7 +143,7 @@ TEST_CASE("a webhook gets each message as JSON, again when its server was busy")
   CHECK(bodies[0] == bodies[1]);
   CAPTURE(bodies[0]);
   CHECK(bodies[0].rfind(R"({"content": "alert at update 0: say \"it\"\u000arun: )", 0) == 0);
-  CHECK(bodies[2].rfind(R"({"content": "training has come to update 2: done\u000arun: )", 0) == 0);
+  CHECK(bodies[2].rfind(R"({"content": "training reached update 2: done\u000arun: )", 0) == 0);
 }
 
 TEST_CASE("a webhook that refuses is a warning, which does not have its address") {
@@ -199,7 +199,7 @@ TEST_CASE("a mail has its subject, its receivers and the message") {
   CHECK(mails[0].find("\r\nTo: anna@example.org, ben@example.org\r\n") != std::string::npos);
   CHECK(mails[0].find("\r\nSubject: rondo: alert at update 0: say \"it\"\r\n") !=
         std::string::npos);
-  CHECK(mails[1].find("\r\n\r\ntraining has come to update 2: done\r\nrun: ") != std::string::npos);
+  CHECK(mails[1].find("\r\n\r\ntraining reached update 2: done\r\nrun: ") != std::string::npos);
 }
 
 TEST_CASE("an address cannot add to the header of a mail") {
