@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 #include <httplib.h>
-#include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -16,6 +14,7 @@
 #include "board/request_guard.h"
 #include "board/run_json.h"
 #include "core/error.h"
+#include "core/host_name.h"
 #include "core/json_text.h"
 
 namespace rondo {
@@ -84,15 +83,11 @@ uint64_t number_of(const std::string& text) {
   return number;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
-
 /// A host as an address has it: of this machine where it stands for all names.
 std::string name_in_address(const std::string& host) {
   if (host == "0.0.0.0" || host == "::") {
-    return host_name();
+    const std::string own = host_name();
+    return own.empty() ? "localhost" : own;
   }
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }

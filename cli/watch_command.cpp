@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -24,6 +23,7 @@
 #include "cli/signal_handlers.h"
 #include "core/error.h"
 #include "core/file_descriptor.h"
+#include "core/host_name.h"
 #include "record/config_keys.h"
 #include "record/dashboard.h"
 
@@ -53,11 +53,6 @@ std::vector<std::string> last_lines(std::istream& file) {
 std::vector<std::string> last_lines(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return file ? last_lines(file) : std::vector<std::string>{};
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 /// Asks the process of a run to stop: it saves after the first signal, a second one ends it.

@@ -1,12 +1,16 @@
 #include "distributed/heartbeat.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 namespace rondo {
 
@@ -16,6 +20,7 @@ using Counter = std::atomic<uint64_t>;
 static_assert(Counter::is_always_lock_free);
 
 constexpr const char* kVariable = "RONDO_HEARTBEAT";
+constexpr const char* kMemory = "rondo_heartbeat";
 
 /// Zero at first. \return null when that cannot be
 void* shared_counter(int memory) {
@@ -28,20 +33,29 @@ void* shared_counter(int memory) {
   return found == MAP_FAILED ? nullptr : found;
 }
 
-/// That of the launcher, which programs that this process starts do not need.
+/// A program that a rank starts gets the variable but not the memory: there the number may stand
+/// for any other file.
+bool is_heartbeat(int descriptor) {
+  std::error_code error;
+  const std::string file =
+      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", descriptor), error).string();
+  return file.rfind(std::string("/memfd:") + kMemory, 0) == 0;
+}
+
+/// That of the launcher; null where there is none.
 Counter* counter_of_launcher() {
   const char* const memory = std::getenv(kVariable);
-  if (memory == nullptr) {
+  const int descriptor = memory == nullptr ? -1 : std::atoi(memory);
+  if (!is_heartbeat(descriptor)) {
     return nullptr;
   }
-  const int descriptor = std::atoi(memory);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return static_cast<Counter*>(shared_counter(descriptor));
 }
 
 }  // namespace
 
-Heartbeat::Heartbeat() : memory_(::memfd_create("rondo_heartbeat", 0)) {
+Heartbeat::Heartbeat() : memory_(::memfd_create(kMemory, 0)) {
   if (memory_.get() >= 0 && ::ftruncate(memory_.get(), sizeof(Counter)) == 0) {
     counter_ = shared_counter(memory_.get());
   }

@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <variant>
@@ -16,6 +15,7 @@
 #include "core/base64.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/host_name.h"
 #include "core/json.h"
 #include "core/registry.h"
 #include "core/report_file.h"
@@ -42,11 +42,6 @@ double now() {
 /// "," and a member of an object.
 std::string member(const char* key, const std::string& text) {
   return fmt::format(",\"{}\":{}", key, json_string(text));
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 template <class Value>

@@ -1,12 +1,11 @@
 #include "callbacks/builtin/notification.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 
 #include "core/error.h"
+#include "core/host_name.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -14,8 +13,8 @@ namespace rondo {
 namespace {
 
 std::string host() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+  const std::string name = host_name();
+  return name.empty() ? "unknown" : name;
 }
 
 std::string user() {

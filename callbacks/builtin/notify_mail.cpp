@@ -27,7 +27,7 @@ bool is_server(const std::string& url) {
 }  // namespace
 
 NotifyMail::NotifyMail(const Options& options)
-    : PostedNotification(options.timeout),
+    : PostedNotification("NotifyMail", options.retries, options.timeout),
       server_({options.server,
                secret_option("NotifyMail.user", options.user),
                secret_option("NotifyMail.password", options.password)}),
@@ -41,10 +41,6 @@ NotifyMail::NotifyMail(const Options& options)
   for (const std::string& to : options.to) {
     detail::require(is_address(to), "NotifyMail.to", "addresses", to);
   }
-  detail::require(options.retries >= 0, "NotifyMail.retries", ">= 0", options.retries);
-  detail::require(options.timeout >= 0, "NotifyMail.timeout", ">= 0", options.timeout);
-  policy_.retries = options.retries;
-  policy_.gives_up = gives_up();
   require_mail();
 }
 
@@ -58,7 +54,7 @@ void NotifyMail::post(const std::string& text) {
   first_line.erase(std::remove(first_line.begin(), first_line.end(), '\r'), first_line.end());
   mail.subject = "rondo: " + first_line;
   mail.text = text;
-  send_mail(server_, mail, policy_);
+  send_mail(server_, mail, policy());
 }
 
 void register_notify_mail(Registry<Callback>& registry) {

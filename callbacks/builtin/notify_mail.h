@@ -33,7 +33,6 @@ class NotifyMail final : public PostedNotification {
  private:
   MailServer server_;
   Mail mail_;
-  RetryPolicy policy_;
 };
 
 }  // namespace rondo

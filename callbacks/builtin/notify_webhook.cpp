@@ -31,18 +31,14 @@ bool can_retry(int status) {
 }  // namespace
 
 NotifyWebhook::NotifyWebhook(const Options& options)
-    : PostedNotification(options.timeout),
+    : PostedNotification("NotifyWebhook", options.retries, options.timeout),
       options_(options),
       url_(secret_option("NotifyWebhook.url", options.url)) {
   detail::require(is_web_address(url_),
                   "NotifyWebhook.url",
                   "an address that begins with https:// or http://",
                   url_.empty() ? "nothing" : "another text");
-  detail::require(options.retries >= 0, "NotifyWebhook.retries", ">= 0", options.retries);
-  detail::require(options.timeout >= 0, "NotifyWebhook.timeout", ">= 0", options.timeout);
-  policy_.retries = options.retries;
-  policy_.gives_up = gives_up();
-  transport_ = make_transport(policy_, /*follows=*/false);
+  transport_ = make_transport(policy(), /*follows=*/false);
 }
 
 NotifyWebhook::~NotifyWebhook() {
@@ -56,7 +52,7 @@ void NotifyWebhook::post(const std::string& text) {
       url_,
       {{"content-type", "application/json"}},
       fmt::format("{{{}: {}}}", json_string(options_.field), json_string(text))};
-  with_retries(policy_, [&] {
+  with_retries(policy(), [&] {
     int status = 0;
     try {
       status = transport_->send(request).status;

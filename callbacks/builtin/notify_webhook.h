@@ -5,7 +5,6 @@
 #include <string>
 
 #include "callbacks/builtin/posted_notification.h"
-#include "remote/retry.h"
 
 namespace rondo {
 
@@ -33,7 +32,6 @@ class NotifyWebhook final : public PostedNotification {
  private:
   Options options_;
   std::string url_;
-  RetryPolicy policy_;
   std::unique_ptr<HttpTransport> transport_;
 };
 

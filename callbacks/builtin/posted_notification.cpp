@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "core/require.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
-PostedNotification::PostedNotification(int64_t timeout)
+PostedNotification::PostedNotification(const char* name, int64_t retries, int64_t timeout)
     : timeout_(timeout),
-      queue_(std::make_unique<MessageQueue>([this](const std::string& text) { post(text); })) {}
+      queue_(std::make_unique<MessageQueue>([this](const std::string& text) { post(text); })) {
+  detail::require(retries >= 0, fmt::format("{}.retries", name), ">= 0", retries);
+  detail::require(timeout >= 0, fmt::format("{}.timeout", name), ">= 0", timeout);
+  policy_.retries = retries;
+  policy_.gives_up = queue_->gives_up();
+}
 
 void PostedNotification::finalize() {
   if (trainer_ == nullptr) {

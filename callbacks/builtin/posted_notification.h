@@ -5,6 +5,7 @@
 
 #include "callbacks/builtin/message_queue.h"
 #include "callbacks/builtin/notification.h"
+#include "remote/retry.h"
 
 namespace rondo {
 
@@ -12,8 +13,11 @@ namespace rondo {
 /// is waited for.
 class PostedNotification : public Notification {
  public:
-  /// \param timeout  seconds that the Trainer's end waits for what was not sent yet
-  explicit PostedNotification(int64_t timeout);
+  /// \param name     of the class, for errors
+  /// \param retries  of a message, after 1, 2, 4 … seconds
+  /// \param timeout  seconds that the Trainer's end waits for unsent messages
+  /// \throws UsageError  for a number below 0
+  PostedNotification(const char* name, int64_t retries, int64_t timeout);
 
   void finalize() override;
 
@@ -26,7 +30,8 @@ class PostedNotification : public Notification {
   /// Stops the queue; derived classes call it first in their destructor, since `post` is theirs.
   void stop() { queue_.reset(); }
 
-  std::shared_ptr<const std::atomic<bool>> gives_up() const { return queue_->gives_up(); }
+  /// For `post`.
+  const RetryPolicy& policy() const { return policy_; }
 
  private:
   void warn_of_failures();
@@ -34,6 +39,7 @@ class PostedNotification : public Notification {
   std::chrono::seconds timeout_;
   Trainer* trainer_ = nullptr;  // of the first message on
   std::unique_ptr<MessageQueue> queue_;
+  RetryPolicy policy_;
 };
 
 }  // namespace rondo

@@ -168,4 +168,28 @@ TEST_CASE("ranks that hang are ended") {
   CHECK(content(dir / "out").find("they hang") != std::string::npos);
 }
 
+TEST_CASE("a program that begins one batch" * doctest::skip()) {
+  rondo::beat();
+}
+
+TEST_CASE("what a rank starts does not take another file for the launcher's memory") {
+  const TempDir dir;
+  const fs::path file = dir / "other";
+  const std::string zeros(64, '\0');
+  std::ofstream(file) << zeros;
+  const std::string own = fs::read_symlink("/proc/self/exe").string();
+  const std::string script =
+      fmt::format("exec 9<>'{}'; RONDO_HEARTBEAT=9 exec \"$@\"", file.string());
+  Process program({"/bin/sh",
+                   "-c",
+                   script,
+                   "sh",
+                   own,
+                   "--test-case=a program that begins one batch",
+                   "--no-skip"},
+                  dir / "out");
+  CHECK(program.wait() == 0);
+  CHECK(content(file) == zeros);
+}
+
 TEST_SUITE_END();
