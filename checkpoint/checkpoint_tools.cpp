@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_safetensors(const fs::path& path) {
+bool has_safetensors_name(const fs::path& path) {
   return path.extension() == ".safetensors";
 }
 
@@ -131,7 +131,7 @@ StateValue& adapted_weight(StateDict& model, const std::string& layer) {
 }  // namespace
 
 void write_any(FileSystem& files, const fs::path& path, const StateDict& state) {
-  if (is_safetensors(path)) {
+  if (has_safetensors_name(path)) {
     write_safetensors(files, path, module_state(state));
   } else {
     write_checkpoint(files, path, state);
@@ -227,7 +227,7 @@ StateDict merge_adapters(const StateDict& state, const StateDict& base) {
 
 void copy_checkpoint(FileSystem& files, const fs::path& from, const fs::path& to) {
   read_checkpoint(from);
-  if (is_safetensors(from) != is_safetensors(to)) {
+  if (has_safetensors_name(from) != has_safetensors_name(to)) {
     throw CheckpointError(
         fmt::format("{} is of another format than the name {} says: convert it "
                     "instead of copying it",

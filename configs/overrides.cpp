@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/internal/nesting.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
 
@@ -16,7 +17,6 @@ namespace rondo {
 namespace {
 
 const SourcePosition kCommandLine{"command line", 0, 0};
-constexpr size_t kDeepest = 64;  // as in files
 
 [[noreturn]] void fail(std::string_view path, const std::string& message) {
   throw ConfigError(Fault{kCommandLine, std::string(path), message});
@@ -37,11 +37,11 @@ std::vector<std::string> parts_of(std::string_view path) {
     }
   }
   const bool has_empty = std::find(parts.begin(), parts.end(), "") != parts.end();
-  if (has_empty || parts.size() > kDeepest) {
+  if (has_empty || parts.size() > detail::kDeepestNesting) {
     fail(path,
          fmt::format("expected at most {} names with dots between them, such as "
                      "trainer.init.loop.max_steps=100",
-                     kDeepest));
+                     detail::kDeepestNesting));
   }
   return parts;
 }

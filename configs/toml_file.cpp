@@ -14,7 +14,6 @@ namespace rondo {
 namespace {
 
 constexpr size_t kLargestFile = size_t{1} << 20;  // a config is read by people
-constexpr size_t kDeepest = 64;  // far beyond what configs need, far below what a stack bears
 
 SourcePosition position_of(const toml::source_region& region, const std::string& file) {
   return {file, static_cast<int>(region.begin.line), static_cast<int>(region.begin.column)};
@@ -86,12 +85,12 @@ void check_bounds(std::string_view text, const std::string& file) {
     refuse({file, 0, 0},
            fmt::format("the file has {} bytes, a config at most {}", text.size(), kLargestFile));
   }
-  if (const auto offset = detail::find_too_deep(text, kDeepest)) {
+  if (const auto offset = detail::find_too_deep(text, detail::kDeepestNesting)) {
     const std::string_view before = text.substr(0, *offset);
     const auto line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
     const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
     refuse({file, line, static_cast<int>(*offset - line_begin) + 1},
-           fmt::format("keys and brackets nest deeper than {}", kDeepest));
+           fmt::format("keys and brackets nest deeper than {}", detail::kDeepestNesting));
   }
 }
 

@@ -115,22 +115,70 @@ std::unique_ptr<T> made_from(const typename T::Options& options) {
   }
 }
 
+/// True when `T` has `static void check(const Options&)`.
+template <class T, class = void>
+struct ChecksOptions : std::false_type {};
+
+template <class T>
+struct ChecksOptions<T, std::void_t<decltype(T::check(std::declval<const typename T::Options&>()))>>
+    : std::true_type {};
+
+/// What a component's class does with its options, without its type: what describes and reads
+/// components is compiled once for a family, not once for each class.
+template <class Base>
+struct ComponentClass {
+  std::type_index type;
+  std::shared_ptr<void> (*default_options)();
+  void (*check)(const void* options);  ///< null: nothing to check
+  std::unique_ptr<Base> (*make)(const void* options);
+
+  Factory<Base> factory(std::string name,
+                        std::shared_ptr<const void> options,
+                        std::string origin = "") const {
+    auto made = [make = make, options] { return make(options.get()); };
+    return Factory<Base>(
+        std::move(name), type, std::move(options), std::move(made), std::move(origin));
+  }
+};
+
+template <class T>
+std::unique_ptr<FamilyOf<T>> make_component(const void* options) {
+  std::unique_ptr<FamilyOf<T>> made =
+      made_from<T>(*static_cast<const typename T::Options*>(options));
+  if constexpr (WantsClass<T>::value) {
+    made->template know_class<T>();
+  }
+  return made;
+}
+
+template <class T>
+std::shared_ptr<void> default_options() {
+  return std::make_shared<typename T::Options>();
+}
+
+template <class T>
+void check_options(const void* options) {
+  T::check(*static_cast<const typename T::Options*>(options));
+}
+
+template <class T>
+ComponentClass<FamilyOf<T>> class_of() {
+  static_assert(std::is_base_of_v<FamilyOf<T>, T>, "a component derives from its family");
+  ComponentClass<FamilyOf<T>> found{typeid(T), default_options<T>, nullptr, make_component<T>};
+  if constexpr (ChecksOptions<T>::value) {
+    found.check = check_options<T>;
+  }
+  return found;
+}
+
 }  // namespace detail
 
 /// Describes a `T` with these options: `use<AdamW>({2e-3})`. `T` derives from its family, names it
 /// (`T::Component`), nests `Options`, and is constructed from `const Options&` or from nothing.
 template <class T>
 Factory<FamilyOf<T>> use(typename T::Options options = {}) {
-  static_assert(std::is_base_of_v<FamilyOf<T>, T>, "a component derives from its family");
-  auto kept = std::make_shared<const typename T::Options>(std::move(options));
-  auto make = [kept]() -> std::unique_ptr<FamilyOf<T>> {
-    std::unique_ptr<FamilyOf<T>> made = detail::made_from<T>(*kept);
-    if constexpr (detail::WantsClass<T>::value) {
-      made->template know_class<T>();
-    }
-    return made;
-  };
-  return Factory<FamilyOf<T>>(class_name(typeid(T)), typeid(T), kept, std::move(make));
+  return detail::class_of<T>().factory(
+      class_name(typeid(T)), std::make_shared<const typename T::Options>(std::move(options)));
 }
 
 }  // namespace rondo

@@ -92,6 +92,10 @@ OptionCheck one_of(std::vector<std::string> words) {
           }};
 }
 
+void KeyList::add_all(const KeyList& others) {
+  keys_.insert(keys_.end(), others.keys_.begin(), others.keys_.end());
+}
+
 void KeyList::read(const ConfigTable& table,
                    const SourcePosition& at,
                    void* options,
@@ -199,6 +203,18 @@ ConfigValue write_time(const Time& time) {
       return ConfigValue(time.to_string());
   }
 }
+
+template struct FieldKey<bool>;
+template struct FieldKey<int64_t>;
+template struct FieldKey<double>;
+template struct FieldKey<std::string>;
+template struct FieldKey<std::filesystem::path>;
+template struct FieldKey<Time>;
+template struct FieldKey<std::optional<int64_t>>;
+template struct FieldKey<std::optional<double>>;
+template struct FieldKey<std::vector<int64_t>>;
+template struct FieldKey<std::vector<double>>;
+template struct FieldKey<std::vector<std::string>>;
 
 }  // namespace detail
 

@@ -61,12 +61,93 @@ class KeyList {
 
   void add(OptionKey key) { keys_.push_back(std::move(key)); }
 
+  /// Adds the keys of another list of the same struct.
+  void add_all(const KeyList& others);
+
   /// Makes the last added key required.
   void mark_last_required() { keys_.back().is_required = true; }
 
  private:
   std::vector<OptionKey> keys_;
 };
+
+namespace detail {
+
+/// "expected an integer >= 1, got 0".
+void add_mismatch(const ConfigValue& found,
+                  const std::string& type,
+                  const std::string& check,
+                  FaultSink& faults);
+
+/// Bytes from the beginning of a struct to one of its fields. By them one key reads the fields of
+/// all structs that have the same type, and is compiled once.
+template <class Field, class Options>
+size_t offset_of(Field Options::*field) {
+  alignas(Options) static unsigned char place[sizeof(Options)];
+  const auto* options =
+      reinterpret_cast<const Options*>(place);  // only its fields' addresses count
+  return static_cast<size_t>(reinterpret_cast<const unsigned char*>(&(options->*field)) - place);
+}
+
+template <class Field>
+Field& field_at(void* options, size_t offset) {
+  return *reinterpret_cast<Field*>(static_cast<unsigned char*>(options) + offset);
+}
+
+template <class Field>
+const Field& field_at(const void* options, size_t offset) {
+  return *reinterpret_cast<const Field*>(static_cast<const unsigned char*>(options) + offset);
+}
+
+template <class Field, class Type>
+OptionKey make_key(std::string name, size_t offset, Type type, OptionCheck check, std::string doc) {
+  OptionKey key;
+  key.name = std::move(name);
+  key.type = type.name();
+  key.check = check.text;
+  key.doc = std::move(doc);
+  key.read = [offset, type, check](const ConfigValue& value, void* options, FaultSink& faults) {
+    if (check.accepts && !check.accepts(value)) {
+      add_mismatch(value, type.name(), check.text, faults);
+    } else if (auto read = type.read(value, faults)) {
+      field_at<Field>(options, offset) = std::move(*read);
+    }
+  };
+  key.write = [offset, type](const void* options) {
+    return type.write(field_at<Field>(options, offset));
+  };
+  return key;
+}
+
+/// The key of a field that is read by its C++ type.
+template <class Field>
+struct FieldKey {
+  static OptionKey make(std::string name, size_t offset, OptionCheck check, std::string doc);
+};
+
+template <class Field>
+OptionKey FieldKey<Field>::make(std::string name,
+                                size_t offset,
+                                OptionCheck check,
+                                std::string doc) {
+  return make_key<Field>(
+      std::move(name), offset, OptionType<Field>{}, std::move(check), std::move(doc));
+}
+
+// What most fields are: compiled once, in options.cpp.
+extern template struct FieldKey<bool>;
+extern template struct FieldKey<int64_t>;
+extern template struct FieldKey<double>;
+extern template struct FieldKey<std::string>;
+extern template struct FieldKey<std::filesystem::path>;
+extern template struct FieldKey<Time>;
+extern template struct FieldKey<std::optional<int64_t>>;
+extern template struct FieldKey<std::optional<double>>;
+extern template struct FieldKey<std::vector<int64_t>>;
+extern template struct FieldKey<std::vector<double>>;
+extern template struct FieldKey<std::vector<std::string>>;
+
+}  // namespace detail
 
 /// The keys of options struct `Options`, built key by key.
 template <class Options>
@@ -79,7 +160,8 @@ class KeyTable : public KeyList {
 
   template <class Field>
   KeyTable& key(std::string name, Field Options::*field, OptionCheck check, std::string doc) {
-    add(make_key(std::move(name), field, OptionType<Field>{}, std::move(check), std::move(doc)));
+    add(detail::FieldKey<Field>::make(
+        std::move(name), detail::offset_of(field), std::move(check), std::move(doc)));
     return *this;
   }
 
@@ -87,7 +169,8 @@ class KeyTable : public KeyList {
   /// `name()`, `read(value, faults) -> optional<Field>`, `write(field)`.
   template <class Field, class Type>
   KeyTable& key_of(std::string name, Field Options::*field, Type type, std::string doc) {
-    add(make_key(std::move(name), field, std::move(type), OptionCheck{}, std::move(doc)));
+    add(detail::make_key<Field>(
+        std::move(name), detail::offset_of(field), std::move(type), OptionCheck{}, std::move(doc)));
     return *this;
   }
 
@@ -100,44 +183,7 @@ class KeyTable : public KeyList {
     mark_last_required();
     return *this;
   }
-
- private:
-  template <class Field, class Type>
-  static OptionKey make_key(
-      std::string name, Field Options::*field, Type type, OptionCheck check, std::string doc);
 };
-
-namespace detail {
-
-/// "expected an integer >= 1, got 0".
-void add_mismatch(const ConfigValue& found,
-                  const std::string& type,
-                  const std::string& check,
-                  FaultSink& faults);
-
-}  // namespace detail
-
-template <class Options>
-template <class Field, class Type>
-OptionKey KeyTable<Options>::make_key(
-    std::string name, Field Options::*field, Type type, OptionCheck check, std::string doc) {
-  OptionKey key;
-  key.name = std::move(name);
-  key.type = type.name();
-  key.check = check.text;
-  key.doc = std::move(doc);
-  key.read = [field, type, check](const ConfigValue& value, void* options, FaultSink& faults) {
-    if (check.accepts && !check.accepts(value)) {
-      detail::add_mismatch(value, type.name(), check.text, faults);
-    } else if (auto read = type.read(value, faults)) {
-      static_cast<Options*>(options)->*field = std::move(*read);
-    }
-  };
-  key.write = [field, type](const void* options) {
-    return type.write(static_cast<const Options*>(options)->*field);
-  };
-  return key;
-}
 
 template <class Options>
 template <class Field>

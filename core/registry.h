@@ -64,19 +64,16 @@ class Registry {
   ConfigValue write(const Factory<Base>& factory) const;
 
  private:
+  void add_class(std::string name,
+                 std::string doc,
+                 const detail::ComponentClass<Base>& its_class,
+                 const std::shared_ptr<KeyList>& keys);
+
   std::string family_;
   std::vector<Entry> entries_;
 };
 
 namespace detail {
-
-/// True when `T` has `static void check(const Options&)`.
-template <class T, class = void>
-struct ChecksOptions : std::false_type {};
-
-template <class T>
-struct ChecksOptions<T, std::void_t<decltype(T::check(std::declval<const typename T::Options&>()))>>
-    : std::true_type {};
 
 /// Runs `read` with a sink of its own, then `check` when nothing was wrong: what does not go
 /// together is only told of options that are right each by itself.
@@ -108,35 +105,38 @@ const ConfigEntry* single_component(const ConfigValue& value,
 template <class Base>
 template <class T>
 KeyTable<typename T::Options>& Registry<Base>::add(std::string name, std::string doc) {
-  using Options = typename T::Options;
   static_assert(std::is_same_v<FamilyOf<T>, Base>, "this component belongs to another registry");
+  auto keys = std::make_shared<KeyTable<typename T::Options>>();
+  add_class(std::move(name), std::move(doc), detail::class_of<T>(), keys);
+  return *keys;
+}
+
+template <class Base>
+void Registry<Base>::add_class(std::string name,
+                               std::string doc,
+                               const detail::ComponentClass<Base>& its_class,
+                               const std::shared_ptr<KeyList>& keys) {
   if (find(name) != nullptr) {
     throw UsageError("there is already a " + family_ + " called \"" + name + "\"");
   }
-  auto keys = std::make_shared<KeyTable<Options>>();
-  auto read = [keys, name](const ConfigTable& table, const SourcePosition& at, FaultSink& faults) {
-    Options options{};
-    const auto read_keys = [&](FaultSink& sink) { keys->read(table, at, &options, sink); };
+  auto read = [keys, name, its_class](
+                  const ConfigTable& table, const SourcePosition& at, FaultSink& faults) {
+    const std::shared_ptr<void> options = its_class.default_options();
+    const auto read_keys = [&](FaultSink& sink) { keys->read(table, at, options.get(), sink); };
     detail::read_then_check(at, faults, read_keys, [&] {
-      if constexpr (detail::ChecksOptions<T>::value) {
-        T::check(options);
+      if (its_class.check != nullptr) {
+        its_class.check(options.get());
       }
     });
-    Factory<Base> made = use<T>(options);
-    return Factory<Base>(
-        name,
-        typeid(T),
-        std::make_shared<const Options>(options),
-        [made] { return made.make(); },
-        to_string(at));
+    return its_class.factory(name, options, to_string(at));
   };
-  auto defaults = [keys] {
-    const Options options{};
-    return keys->write(&options);
-  };
-  entries_.push_back(
-      {std::move(name), std::move(doc), typeid(T), keys, std::move(defaults), std::move(read)});
-  return *keys;
+  auto defaults = [keys, its_class] { return keys->write(its_class.default_options().get()); };
+  entries_.push_back({std::move(name),
+                      std::move(doc),
+                      its_class.type,
+                      keys,
+                      std::move(defaults),
+                      std::move(read)});
 }
 
 template <class Base>

@@ -40,7 +40,7 @@ constexpr uint32_t kLongestName = 256;
 constexpr uint32_t kMostDimensions = 8;
 
 /// By the numbers that the header has.
-const std::vector<c10::ScalarType>& types() {
+const std::vector<c10::ScalarType>& wire_types() {
   static const std::vector<c10::ScalarType> known = {
       at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf, at::kFloat, at::kDouble};
   return known;
@@ -209,8 +209,8 @@ class SocketStream::Connection {
     TensorForm form;
     form.name.resize(number<uint32_t>("the length of a name", 1, kLongestName));
     receive(form.name.data(), form.name.size());
-    const auto last = static_cast<uint32_t>(types().size() - 1);
-    form.type = types()[number<uint32_t>("a type", 0, last)];
+    const auto last = static_cast<uint32_t>(wire_types().size() - 1);
+    form.type = wire_types()[number<uint32_t>("a type", 0, last)];
     form.shape.resize(number<uint32_t>("the number of dimensions", 0, kMostDimensions));
     for (int64_t& size : form.shape) {
       size = number<int64_t>("a size", 0, int64_t{1} << 40);

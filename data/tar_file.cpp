@@ -16,7 +16,7 @@ namespace rondo {
 
 namespace {
 
-constexpr int64_t kBlock = 512;
+constexpr int64_t kTarBlock = 512;
 constexpr int64_t kLongestName = 1 << 16;  // and the longest text of a pax header
 
 /// A field of a header up to its first zero byte.
@@ -158,8 +158,8 @@ std::string TarFile::read(int64_t offset, int64_t size) const {
 
 std::optional<TarMember> TarFile::member_at(int64_t offset) const {
   Extended extended;
-  while (offset + kBlock <= size_) {
-    const std::string header = read(offset, kBlock);
+  while (offset + kTarBlock <= size_) {
+    const std::string header = read(offset, kTarBlock);
     if (is_zero(header)) {
       return std::nullopt;
     }
@@ -170,12 +170,12 @@ std::optional<TarMember> TarFile::member_at(int64_t offset) const {
     const char type = header[156];
     const bool is_file = type == '0' || type == '\0' || type == '7';
     const int64_t size = is_file ? extended.size.value_or(*in_header) : *in_header;
-    const int64_t data = offset + kBlock;
+    const int64_t data = offset + kTarBlock;
     if (size < 0 || size > size_ - data) {
       fail(offset,
            fmt::format("a file of {} bytes, of which the archive has {}", size, size_ - data));
     }
-    const int64_t next = data + (size + kBlock - 1) / kBlock * kBlock;
+    const int64_t next = data + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
     if (is_file) {
       return TarMember{extended.name.empty() ? name_of(header) : extended.name, data, size, next};
     }

@@ -51,7 +51,7 @@ void throw_other_model(const Trainer& trainer, const std::type_info& expected) {
 
 }  // namespace detail
 
-Outputs StepContext::forward(const Batch& batch, const Forward& run) {
+Outputs StepContext::forward(const Batch& batch, const ForwardCall& run) {
   return forward_pass(trainer_, batch, run);
 }
 

@@ -34,7 +34,7 @@ class StepContext {
 
   /// The model's forward, or `run`, between the hooks of a forward pass. Parts of a loss,
   /// "loss/<name>", are summed into "loss" where that is not among the outputs.
-  Outputs forward(const Batch& batch, const Forward& run = {});
+  Outputs forward(const Batch& batch, const ForwardCall& run = {});
 
   /// Adds the gradients of "loss" to those of the parameters, between the hooks of a backward pass.
   /// \param optimizers  whose parameters alone get gradients; none: all parameters

@@ -15,7 +15,7 @@ namespace rondo {
 
 namespace {
 
-enum Sums { Correct, Labels };
+enum AccuracySums { Correct, Labels };
 
 /// Whether each label is among the largest logits of its row: bool [rows].
 /// \param rows  [rows, classes]

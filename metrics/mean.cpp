@@ -7,7 +7,7 @@ namespace rondo {
 
 namespace {
 
-enum Sums { Total, Samples };
+enum MeanSums { Total, Samples };
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace rondo {
 
 namespace {
 
-enum Sums { OfClass, Others };
+enum RankingSums { OfClass, Others };
 
 /// Of two classes, class 1 alone.
 int64_t ranked_classes(const Ranking::Options& options) {
@@ -43,7 +43,7 @@ double total(const std::vector<double>& bins) {
 }
 
 template <class T>
-void add_to(Registry<Metric>& registry, const char* name, const char* doc) {
+void add_ranking(Registry<Metric>& registry, const char* name, const char* doc) {
   using Options = typename T::Options;
   registry.add<T>(name, doc)
       .key("logits", &Options::logits, "an output: [..., classes], or one logit a label")
@@ -79,7 +79,7 @@ void Ranking::update(const Outputs& outputs, const Batch& batch) {
           ? labels.eq(1).unsqueeze(1)
           : labels.unsqueeze(1).eq(at::arange(options_.classes, labels.options()));
   const at::Tensor counted = counts.unsqueeze(1);
-  const auto add = [&](Sums which, const at::Tensor& is_one) {
+  const auto add = [&](RankingSums which, const at::Tensor& is_one) {
     sum(which).view({-1}).index_add_(
         0, cell, is_one.logical_and(counted).flatten().to(at::kDouble));
   };
@@ -125,8 +125,8 @@ double AveragePrecision::area(const std::vector<double>& of_class,
 }
 
 void register_rankings(Registry<Metric>& registry) {
-  add_to<Auroc>(registry, "Auroc", "Area under the receiver operating characteristic.");
-  add_to<AveragePrecision>(
+  add_ranking<Auroc>(registry, "Auroc", "Area under the receiver operating characteristic.");
+  add_ranking<AveragePrecision>(
       registry, "AveragePrecision", "Area under the curve of precision over recall.");
 }
 

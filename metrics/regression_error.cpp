@@ -13,14 +13,14 @@ namespace rondo {
 
 namespace {
 
-enum Sums { Errors, Elements };
+enum ErrorSums { Errors, Elements };
 
 /// R2 sums squares of errors, targets, and squares of targets. The targets' are taken less a first
 /// target, so that a mean that is large beside the variance does not drown it.
 enum R2Sums { SquaredErrors, R2Elements, Targets, SquaredTargets, Shift };
 
 template <class T>
-void add_to(Registry<Metric>& registry, const char* name, const char* doc) {
+void add_error(Registry<Metric>& registry, const char* name, const char* doc) {
   using Options = typename T::Options;
   registry.add<T>(name, doc)
       .key("output", &Options::output, "an output: what the model predicts")
@@ -103,11 +103,11 @@ double R2::compute() const {
 }
 
 void register_regression_errors(Registry<Metric>& registry) {
-  add_to<MeanSquaredError>(registry, "MeanSquaredError", "Mean of the squared errors.");
-  add_to<RootMeanSquaredError>(
+  add_error<MeanSquaredError>(registry, "MeanSquaredError", "Mean of the squared errors.");
+  add_error<RootMeanSquaredError>(
       registry, "RootMeanSquaredError", "Root of the mean of the squared errors.");
-  add_to<MeanAbsoluteError>(registry, "MeanAbsoluteError", "Mean of the sizes of the errors.");
-  add_to<R2>(registry, "R2", "Share of the target's variance that the output explains.");
+  add_error<MeanAbsoluteError>(registry, "MeanAbsoluteError", "Mean of the sizes of the errors.");
+  add_error<R2>(registry, "R2", "Share of the target's variance that the output explains.");
 }
 
 }  // namespace rondo

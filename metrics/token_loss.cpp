@@ -10,7 +10,7 @@ namespace rondo {
 
 namespace {
 
-enum Sums { Total, Tokens };
+enum TokenSums { TotalLoss, Tokens };
 
 /// The keys of TokenLoss, which stand in what derives from it too.
 template <class Options>
@@ -39,12 +39,12 @@ void TokenLoss::update(const Outputs& outputs, const Batch& batch) {
   const at::Tensor counts = batch[options_.targets].to(at::kLong).ne(options_.ignore_index);
   const at::Tensor tokens = counts.sum().to(at::kDouble);
   // The mean over no token is NaN; such a batch adds nothing.
-  sum(Total).add_(loss.detach().to(at::kDouble).mul(tokens).masked_fill(tokens.eq(0), 0));
+  sum(TotalLoss).add_(loss.detach().to(at::kDouble).mul(tokens).masked_fill(tokens.eq(0), 0));
   sum(Tokens).add_(tokens);
 }
 
 double TokenLoss::nats() const {
-  return number(Total) / number(Tokens);
+  return number(TotalLoss) / number(Tokens);
 }
 
 double Perplexity::compute() const {

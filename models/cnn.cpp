@@ -21,9 +21,9 @@ namespace rondo {
 
 namespace {
 
-class Network final : public ModuleModel {
+class CnnNetwork final : public ModuleModel {
  public:
-  explicit Network(const Cnn::Options& options);
+  explicit CnnNetwork(const Cnn::Options& options);
 
   Outputs forward(const Batch& batch) override;
   std::vector<Factory<Metric>> metrics() const override;
@@ -40,7 +40,7 @@ class Network final : public ModuleModel {
   torch::nn::Linear head_{nullptr};
 };
 
-Network::Network(const Cnn::Options& options)
+CnnNetwork::CnnNetwork(const Cnn::Options& options)
     : dropout_(options.dropout), judge_(options.loss, "label") {
   Cnn::check(options);
   int64_t channels = options.channels;
@@ -57,7 +57,7 @@ Network::Network(const Cnn::Options& options)
   head_ = register_module("head", torch::nn::Linear(channels * side * side, options.classes));
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs CnnNetwork::forward(const Batch& batch) {
   at::Tensor x = batch["image"];
   for (Stage& stage : stages_) {
     x = at::relu(stage.norm(stage.convolution(x)));
@@ -67,7 +67,7 @@ Outputs Network::forward(const Batch& batch) {
   return judge_(head_(x), batch);
 }
 
-std::vector<Factory<Metric>> Network::metrics() const {
+std::vector<Factory<Metric>> CnnNetwork::metrics() const {
   return judge_.metrics();
 }
 
@@ -92,7 +92,7 @@ void Cnn::check(const Options& options) {
       options.dropout >= 0 && options.dropout < 1, "Cnn: dropout", "in [0, 1)", options.dropout);
 }
 
-Cnn::Cnn(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+Cnn::Cnn(const Options& options) : WrappedModel(std::make_unique<CnnNetwork>(options)) {}
 
 void register_cnn(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Cnn::Options;

@@ -58,9 +58,9 @@ torch::nn::Conv2d convolution(int64_t inputs, int64_t outputs, int64_t kernel, i
 }
 
 /// Two or three convolutions and the shortcut around them.
-class Block final : public torch::nn::Module {
+class BottleneckBlock final : public torch::nn::Module {
  public:
-  Block(int64_t inputs, int64_t width, int64_t stride, bool is_bottleneck) {
+  BottleneckBlock(int64_t inputs, int64_t width, int64_t stride, bool is_bottleneck) {
     const int64_t outputs = is_bottleneck ? 4 * width : width;
     if (is_bottleneck) {
       add(inputs, width, 1, 1);
@@ -105,9 +105,9 @@ class Block final : public torch::nn::Module {
   torch::nn::Sequential downsample_{nullptr};
 };
 
-class Network final : public ModuleModel {
+class DeepResNetNetwork final : public ModuleModel {
  public:
-  explicit Network(const DeepResNet::Options& options);
+  explicit DeepResNetNetwork(const DeepResNet::Options& options);
 
   Outputs forward(const Batch& batch) override;
 
@@ -118,11 +118,11 @@ class Network final : public ModuleModel {
   detail::Judge judge_;
   torch::nn::Conv2d conv1_{nullptr};
   torch::nn::BatchNorm2d bn1_{nullptr};
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<BottleneckBlock>> blocks_;
   torch::nn::Linear fc_{nullptr};
 };
 
-Network::Network(const DeepResNet::Options& options)
+DeepResNetNetwork::DeepResNetNetwork(const DeepResNet::Options& options)
     : is_for_small_images_(options.stem == "cifar"), judge_(options.loss, "label") {
   DeepResNet::check(options);
   const Depth& depth = *depth_of(options.depth);
@@ -137,7 +137,8 @@ Network::Network(const DeepResNet::Options& options)
         register_module("layer" + std::to_string(stage + 1), std::make_shared<torch::nn::Module>());
     for (int64_t i = 0; i < depth.blocks[static_cast<size_t>(stage)]; ++i) {
       const int64_t stride = i == 0 && stage > 0 ? 2 : 1;
-      const auto block = std::make_shared<Block>(inputs, width, stride, depth.is_bottleneck);
+      const auto block =
+          std::make_shared<BottleneckBlock>(inputs, width, stride, depth.is_bottleneck);
       blocks_.push_back(blocks->register_module(std::to_string(i), block));
       inputs = depth.is_bottleneck ? 4 * width : width;
     }
@@ -145,7 +146,7 @@ Network::Network(const DeepResNet::Options& options)
   fc_ = register_module("fc", torch::nn::Linear(inputs, options.classes));
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs DeepResNetNetwork::forward(const Batch& batch) {
   at::Tensor x = at::relu(bn1_(conv1_(batch["image"])));
   if (!is_for_small_images_) {
     x = at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
@@ -172,7 +173,8 @@ void DeepResNet::check(const Options& options) {
                   options.stem);
 }
 
-DeepResNet::DeepResNet(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+DeepResNet::DeepResNet(const Options& options)
+    : WrappedModel(std::make_unique<DeepResNetNetwork>(options)) {}
 
 void register_deep_resnet(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = DeepResNet::Options;

@@ -66,9 +66,9 @@ detail::UNetBody::Options body_of(const Diffusion::Options& options) {
           /*time_width=*/4 * options.width};
 }
 
-class Network final : public ModuleModel {
+class DiffusionNetwork final : public ModuleModel {
  public:
-  explicit Network(const Diffusion::Options& options)
+  explicit DiffusionNetwork(const Diffusion::Options& options)
       : options_(options),
         body_(register_module("body", std::make_shared<detail::UNetBody>(body_of(options)))),
         time1_(register_module("time1", torch::nn::Linear(options.width, 4 * options.width))),
@@ -110,7 +110,7 @@ class Network final : public ModuleModel {
 
 // Algorithm 2 of the paper, with the variance of a step that ends at an image, and with images kept
 // within their range.
-at::Tensor Network::sample(int64_t count, uint64_t seed) {
+at::Tensor DiffusionNetwork::sample(int64_t count, uint64_t seed) {
   const at::NoGradGuard no_grad;
   const detail::EvalMode eval_mode(*this);
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
@@ -158,11 +158,12 @@ void Diffusion::check(const Options& options) {
                   options.schedule);
 }
 
-Diffusion::Diffusion(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+Diffusion::Diffusion(const Options& options)
+    : WrappedModel(std::make_unique<DiffusionNetwork>(options)) {}
 
 at::Tensor Diffusion::sample(int64_t count, uint64_t seed) {
   detail::require(count >= 1, "Diffusion: count", ">= 1", count);
-  return static_cast<Network&>(module()).sample(count, seed);
+  return static_cast<DiffusionNetwork&>(module()).sample(count, seed);
 }
 
 void register_diffusion(Registry<Model>& registry) {

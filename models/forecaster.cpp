@@ -64,9 +64,9 @@ class CausalBlock final : public torch::nn::Module {
   torch::nn::Conv1d shortcut_{nullptr};
 };
 
-class Network final : public ModuleModel {
+class ForecasterNetwork final : public ModuleModel {
  public:
-  explicit Network(const Forecaster::Options& options);
+  explicit ForecasterNetwork(const Forecaster::Options& options);
 
   Outputs forward(const Batch& batch) override;
 
@@ -83,7 +83,7 @@ class Network final : public ModuleModel {
   torch::nn::Linear head_{nullptr};
 };
 
-Network::Network(const Forecaster::Options& options)
+ForecasterNetwork::ForecasterNetwork(const Forecaster::Options& options)
     : options_(options), judge_(options.loss ? options.loss : use<MseLoss>(), options.label) {
   Forecaster::check(options);
   detail::require(judge_.loss().targets() == Criterion::Targets::Values,
@@ -106,7 +106,7 @@ Network::Network(const Forecaster::Options& options)
 }
 
 /// [B, T, features]
-at::Tensor Network::window_of(const Batch& batch) const {
+at::Tensor ForecasterNetwork::window_of(const Batch& batch) const {
   const at::Tensor& found = batch[options_.input];
   const at::Tensor window = found.dim() == 2 && options_.features == 1 ? found.unsqueeze(2) : found;
   if (window.dim() != 3 || window.size(1) < 1 || window.size(2) != options_.features) {
@@ -119,7 +119,7 @@ at::Tensor Network::window_of(const Batch& batch) const {
 }
 
 /// What the body gives for the last step, [B, width].
-at::Tensor Network::last_step(const at::Tensor& window) {
+at::Tensor ForecasterNetwork::last_step(const at::Tensor& window) {
   if (recurrence_) {
     return recurrence_->forward(window, is_training()).select(1, -1);
   }
@@ -130,7 +130,7 @@ at::Tensor Network::last_step(const at::Tensor& window) {
   return x.select(2, -1);
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs ForecasterNetwork::forward(const Batch& batch) {
   const at::Tensor window = window_of(batch);
   std::vector<int64_t> shape = {window.size(0), options_.horizon};
   if (options_.targets > 1) {
@@ -165,7 +165,8 @@ void Forecaster::check(const Options& options) {
                   options.dropout);
 }
 
-Forecaster::Forecaster(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+Forecaster::Forecaster(const Options& options)
+    : WrappedModel(std::make_unique<ForecasterNetwork>(options)) {}
 
 void register_forecaster(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Forecaster::Options;

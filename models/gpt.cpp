@@ -200,9 +200,9 @@ at::Tensor Block::attention(const at::Tensor& x,
                         is_training() ? dropout_ : 0.0);
 }
 
-class Network final : public ModuleModel {
+class GptNetwork final : public ModuleModel {
  public:
-  explicit Network(const Gpt::Options& options);
+  explicit GptNetwork(const Gpt::Options& options);
 
   Outputs forward(const Batch& batch) override;
   std::vector<Factory<Metric>> metrics() const override;
@@ -229,7 +229,7 @@ class Network final : public ModuleModel {
   detail::Judge judge_;
 };
 
-Network::Network(const Gpt::Options& options)
+GptNetwork::GptNetwork(const Gpt::Options& options)
     : options_(checked(options)),
       token_embedding_(options.vocabulary, options.width),
       final_norm_(options),
@@ -251,7 +251,7 @@ Network::Network(const Gpt::Options& options)
   initialise();
 }
 
-void Network::initialise() {
+void GptNetwork::initialise() {
   constexpr double kStd = 0.02;  // of all matrices, in the code that came with the paper
   // Each block adds to the residual stream twice; scaled so, the sum keeps its variance.
   const double residual_std = kStd / std::sqrt(2.0 * static_cast<double>(options_.layers));
@@ -267,7 +267,7 @@ void Network::initialise() {
   }
 }
 
-at::Tensor Network::logits(const at::Tensor& tokens, std::vector<Seen>& seen) {
+at::Tensor GptNetwork::logits(const at::Tensor& tokens, std::vector<Seen>& seen) {
   detail::require_tokens("Gpt", tokens, options_.context);
   const int64_t length = tokens.size(1);
   const bool goes_on = !seen.empty() && seen.front().keys.defined();
@@ -291,7 +291,7 @@ at::Tensor Network::logits(const at::Tensor& tokens, std::vector<Seen>& seen) {
   return options_.tied ? at::linear(x, token_embedding_->weight) : head_(x);
 }
 
-at::Tensor Network::next_logits(const std::vector<int64_t>& tokens, std::vector<Seen>& seen) {
+at::Tensor GptNetwork::next_logits(const std::vector<int64_t>& tokens, std::vector<Seen>& seen) {
   const auto count = static_cast<int64_t>(tokens.size());
   if (count > options_.context) {  // the window moves: every position is another one
     std::vector<Seen> none;
@@ -305,12 +305,12 @@ at::Tensor Network::next_logits(const std::vector<int64_t>& tokens, std::vector<
   return all[0][all.size(1) - 1];
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs GptNetwork::forward(const Batch& batch) {
   std::vector<Seen> none;
   return judge_(logits(batch["tokens"], none), batch);
 }
 
-std::vector<Factory<Metric>> Network::metrics() const {
+std::vector<Factory<Metric>> GptNetwork::metrics() const {
   return judge_.token_metrics();
 }
 
@@ -352,12 +352,12 @@ void Gpt::check(const Options& options) {
 }
 
 Gpt::Gpt(const Options& options)
-    : WrappedModel(std::make_unique<Network>(options)), vocabulary_(options.vocabulary) {}
+    : WrappedModel(std::make_unique<GptNetwork>(options)), vocabulary_(options.vocabulary) {}
 
 std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
                                    const GenerateOptions& options,
                                    KeyedRandom& random) {
-  auto& network = static_cast<Network&>(module());
+  auto& network = static_cast<GptNetwork&>(module());
   detail::require(!prompt.empty(), "Gpt: prompt", "at least one token", "none");
   for (const int64_t token : prompt) {
     detail::require(token >= 0 && token < vocabulary_,

@@ -31,9 +31,9 @@ RecurrentOptions validated(const std::string& name, const RecurrentOptions& opti
   return options;
 }
 
-class Network final : public ModuleModel {
+class RecurrentNetwork final : public ModuleModel {
  public:
-  Network(std::string name, const std::string& cell, const RecurrentOptions& options)
+  RecurrentNetwork(std::string name, const std::string& cell, const RecurrentOptions& options)
       : name_(std::move(name)),
         embedding_(validated(name_, options).vocabulary, options.width),
         head_(options.width, options.vocabulary),
@@ -77,9 +77,10 @@ void add_to(Registry<Model>& registry,
 }  // namespace
 
 Lstm::Lstm(const Options& options)
-    : WrappedModel(std::make_unique<Network>("Lstm", "lstm", options)) {}
+    : WrappedModel(std::make_unique<RecurrentNetwork>("Lstm", "lstm", options)) {}
 
-Gru::Gru(const Options& options) : WrappedModel(std::make_unique<Network>("Gru", "gru", options)) {}
+Gru::Gru(const Options& options)
+    : WrappedModel(std::make_unique<RecurrentNetwork>("Gru", "gru", options)) {}
 
 void register_lstm(Registry<Model>& registry, const Registry<Criterion>& losses) {
   add_to<Lstm>(registry, losses, "Lstm", "LSTM that predicts the next token.");

@@ -20,9 +20,9 @@ namespace rondo {
 
 namespace {
 
-class Network final : public ModuleModel {
+class MlpNetwork final : public ModuleModel {
  public:
-  explicit Network(const Mlp::Options& options);
+  explicit MlpNetwork(const Mlp::Options& options);
 
   Outputs forward(const Batch& batch) override;
   std::vector<Factory<Metric>> metrics() const override;
@@ -35,7 +35,7 @@ class Network final : public ModuleModel {
   std::vector<torch::nn::Linear> layers_;
 };
 
-Network::Network(const Mlp::Options& options)
+MlpNetwork::MlpNetwork(const Mlp::Options& options)
     : options_(options), judge_(options.loss, options.label) {
   const std::vector<int64_t>& sizes = options.sizes;
   detail::require(sizes.size() >= 2 &&
@@ -56,14 +56,14 @@ Network::Network(const Mlp::Options& options)
   }
 }
 
-at::Tensor Network::activate(const at::Tensor& input) const {
+at::Tensor MlpNetwork::activate(const at::Tensor& input) const {
   if (options_.activation == "relu") {
     return at::relu(input);
   }
   return options_.activation == "gelu" ? at::gelu(input) : at::tanh(input);
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs MlpNetwork::forward(const Batch& batch) {
   at::Tensor x = batch[options_.input].flatten(1);
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (i > 0) {
@@ -74,13 +74,13 @@ Outputs Network::forward(const Batch& batch) {
   return judge_(x, batch);
 }
 
-std::vector<Factory<Metric>> Network::metrics() const {
+std::vector<Factory<Metric>> MlpNetwork::metrics() const {
   return judge_.metrics();
 }
 
 }  // namespace
 
-Mlp::Mlp(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+Mlp::Mlp(const Options& options) : WrappedModel(std::make_unique<MlpNetwork>(options)) {}
 
 void register_mlp(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Mlp::Options;

@@ -79,9 +79,9 @@ class Activated final : public torch::nn::Module {
 };
 
 /// Wider, depthwise, narrow again, and the shortcut around it where the shape stays.
-class Block final : public torch::nn::Module {
+class InvertedBlock final : public torch::nn::Module {
  public:
-  Block(int64_t inputs, int64_t outputs, int64_t stride, int64_t expansion)
+  InvertedBlock(int64_t inputs, int64_t outputs, int64_t stride, int64_t expansion)
       : has_shortcut_(stride == 1 && inputs == outputs) {
     const int64_t wide = inputs * expansion;
     if (expansion != 1) {
@@ -103,9 +103,9 @@ class Block final : public torch::nn::Module {
   torch::nn::Sequential layers_;
 };
 
-class Network final : public ModuleModel {
+class MobileNetNetwork final : public ModuleModel {
  public:
-  explicit Network(const MobileNet::Options& options);
+  explicit MobileNetNetwork(const MobileNet::Options& options);
 
   Outputs forward(const Batch& batch) override {
     return judge_(classifier_->forward(features_->forward(batch["image"]).mean({2, 3})), batch);
@@ -119,7 +119,8 @@ class Network final : public ModuleModel {
   torch::nn::Sequential classifier_;
 };
 
-Network::Network(const MobileNet::Options& options) : judge_(options.loss, "label") {
+MobileNetNetwork::MobileNetNetwork(const MobileNet::Options& options)
+    : judge_(options.loss, "label") {
   MobileNet::check(options);
   const bool is_small = options.stem == "cifar";
   int64_t channels = rounded(32 * options.width);
@@ -131,7 +132,7 @@ Network::Network(const MobileNet::Options& options) : judge_(options.loss, "labe
     const int64_t stride = is_small && row.channels == 24 ? 1 : row.stride;
     for (int64_t i = 0; i < row.blocks; ++i) {
       features_->push_back(
-          std::make_shared<Block>(channels, outputs, i == 0 ? stride : 1, row.expansion));
+          std::make_shared<InvertedBlock>(channels, outputs, i == 0 ? stride : 1, row.expansion));
       channels = outputs;
     }
   }
@@ -162,7 +163,8 @@ void MobileNet::check(const Options& options) {
                   options.stem);
 }
 
-MobileNet::MobileNet(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+MobileNet::MobileNet(const Options& options)
+    : WrappedModel(std::make_unique<MobileNetNetwork>(options)) {}
 
 void register_mobile_net(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = MobileNet::Options;

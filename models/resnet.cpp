@@ -20,7 +20,7 @@ namespace rondo {
 
 namespace {
 
-constexpr int64_t kStages = 3;
+constexpr int64_t kWidths = 3;
 
 ResNet::Options validated(const ResNet::Options& options) {
   detail::require(options.blocks >= 1, "ResNet: blocks", ">= 1", options.blocks);
@@ -77,9 +77,9 @@ at::Tensor Block::forward(const at::Tensor& input) {
   return at::relu(inside + at::constant_pad_nd(pixels, {0, 0, 0, 0, 0, added_channels_}));
 }
 
-class Network final : public ModuleModel {
+class ResNetNetwork final : public ModuleModel {
  public:
-  explicit Network(const ResNet::Options& options);
+  explicit ResNetNetwork(const ResNet::Options& options);
 
   Outputs forward(const Batch& batch) override;
   std::vector<Factory<Metric>> metrics() const override;
@@ -92,15 +92,15 @@ class Network final : public ModuleModel {
   detail::Judge judge_;
 };
 
-Network::Network(const ResNet::Options& options)
+ResNetNetwork::ResNetNetwork(const ResNet::Options& options)
     : conv_(convolution(validated(options).channels, options.width, 1)),
       norm_(options.width),
-      head_(options.width << (kStages - 1), options.classes),
+      head_(options.width << (kWidths - 1), options.classes),
       judge_(options.loss, "label") {
   register_module("conv", conv_);
   register_module("norm", norm_);
   int64_t inputs = options.width;
-  for (int64_t stage = 0; stage < kStages; ++stage) {
+  for (int64_t stage = 0; stage < kWidths; ++stage) {
     for (int64_t i = 0; i < options.blocks; ++i) {
       const int64_t outputs = options.width << stage;
       const std::string name = "stage" + std::to_string(stage) + "_block" + std::to_string(i);
@@ -111,7 +111,7 @@ Network::Network(const ResNet::Options& options)
   register_module("head", head_);
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs ResNetNetwork::forward(const Batch& batch) {
   at::Tensor x = at::relu(norm_(conv_(batch["image"])));
   for (const auto& block : blocks_) {
     x = block->forward(x);
@@ -119,13 +119,13 @@ Outputs Network::forward(const Batch& batch) {
   return judge_(head_(x.mean({2, 3})), batch);
 }
 
-std::vector<Factory<Metric>> Network::metrics() const {
+std::vector<Factory<Metric>> ResNetNetwork::metrics() const {
   return judge_.metrics();
 }
 
 }  // namespace
 
-ResNet::ResNet(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+ResNet::ResNet(const Options& options) : WrappedModel(std::make_unique<ResNetNetwork>(options)) {}
 
 void register_resnet(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = ResNet::Options;

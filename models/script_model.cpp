@@ -20,7 +20,7 @@ namespace rondo {
 
 namespace {
 
-Loss loss_of(const ScriptModel::Options& options) {
+Loss script_loss(const ScriptModel::Options& options) {
   if (options.loss == "none") {
     return {};
   }
@@ -96,7 +96,7 @@ class Network final : public ModuleModel {
 
 Network::Network(const ScriptModel::Options& options) : options_(options) {
   ScriptModel::check(options);
-  loss_ = loss_of(options);
+  loss_ = script_loss(options);
   script_ = load_script(options.path);
   adopt_tensors(*this, script_);
   Network::train(script_.is_training());

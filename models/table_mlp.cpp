@@ -95,15 +95,15 @@ void check_ranges(const Options& options) {
                   fmt::format("{}", weights));
 }
 
-Options validated(const Options& options) {
+Options validated_table(const Options& options) {
   check_resolved(options);
   check_ranges(options);
   return options;
 }
 
-class Network final : public ModuleModel {
+class TableMlpNetwork final : public ModuleModel {
  public:
-  explicit Network(const TableMlp::Options& options);
+  explicit TableMlpNetwork(const TableMlp::Options& options);
 
   Outputs forward(const Batch& batch) override;
   std::vector<Factory<Metric>> metrics() const override;
@@ -134,15 +134,15 @@ class Network final : public ModuleModel {
 };
 
 /// Cross entropy of classes and MSE of values, unless the options name another loss.
-Factory<Criterion> loss_of(const TableMlp::Options& options) {
+Factory<Criterion> table_loss(const TableMlp::Options& options) {
   if (options.loss) {
     return options.loss;
   }
   return *options.classes == 0 ? use<MseLoss>() : use<CrossEntropyLoss>();
 }
 
-Network::Network(const TableMlp::Options& options)
-    : options_(validated(options)), judge_(loss_of(options), "label") {
+TableMlpNetwork::TableMlpNetwork(const TableMlp::Options& options)
+    : options_(validated_table(options)), judge_(table_loss(options), "label") {
   const auto wanted = is_regression() ? Criterion::Targets::Values : Criterion::Targets::Classes;
   detail::require(judge_.loss().targets() == wanted,
                   "TableMlp: loss",
@@ -179,7 +179,7 @@ Network::Network(const TableMlp::Options& options)
   }
 }
 
-at::Tensor Network::input_of(const Batch& batch) {
+at::Tensor TableMlpNetwork::input_of(const Batch& batch) {
   std::vector<at::Tensor> parts;
   if (*options_.features > 0) {
     parts.push_back(batch["features"]);
@@ -190,14 +190,14 @@ at::Tensor Network::input_of(const Batch& batch) {
   return parts.size() == 1 ? parts.front() : at::cat(parts, 1);
 }
 
-at::Tensor Network::activate(const at::Tensor& input) const {
+at::Tensor TableMlpNetwork::activate(const at::Tensor& input) const {
   if (options_.activation == "relu") {
     return at::relu(input);
   }
   return options_.activation == "gelu" ? at::gelu(input) : at::tanh(input);
 }
 
-at::Tensor Network::run(Block& block, const at::Tensor& input) {
+at::Tensor TableMlpNetwork::run(Block& block, const at::Tensor& input) {
   at::Tensor x = block.linear(input);
   if (block.norm) {
     x = detail::batch_norm(block.norm, x);
@@ -206,7 +206,7 @@ at::Tensor Network::run(Block& block, const at::Tensor& input) {
   return block.is_residual ? x + input : x;
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs TableMlpNetwork::forward(const Batch& batch) {
   at::Tensor x = input_of(batch);
   for (Block& block : blocks_) {
     x = run(block, x);
@@ -217,7 +217,7 @@ Outputs Network::forward(const Batch& batch) {
 }
 
 /// The weight of each sample in the loss; undefined where all count alike.
-at::Tensor Network::weights_of(const Batch& batch) const {
+at::Tensor TableMlpNetwork::weights_of(const Batch& batch) const {
   const at::Tensor* weight = batch.find("weight");
   if (!class_weights_.defined()) {
     return weight != nullptr ? *weight : at::Tensor();
@@ -226,7 +226,7 @@ at::Tensor Network::weights_of(const Batch& batch) const {
   return weight != nullptr ? by_class * *weight : by_class;
 }
 
-at::Tensor Network::output_of(const at::Tensor& x) const {
+at::Tensor TableMlpNetwork::output_of(const at::Tensor& x) const {
   if (is_binary()) {
     return at::cat({at::zeros_like(x), x}, 1);
   }
@@ -239,7 +239,7 @@ at::Tensor Network::output_of(const at::Tensor& x) const {
                                                  : x.view({x.size(0), *options_.targets, of_value});
 }
 
-std::vector<Factory<Metric>> Network::metrics() const {
+std::vector<Factory<Metric>> TableMlpNetwork::metrics() const {
   std::vector<Factory<Metric>> metrics = judge_.metrics();
   if (is_regression() && !metrics.empty()) {
     RegressionError::Options error;
@@ -257,7 +257,8 @@ std::vector<Factory<Metric>> Network::metrics() const {
 
 }  // namespace
 
-TableMlp::TableMlp(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+TableMlp::TableMlp(const Options& options)
+    : WrappedModel(std::make_unique<TableMlpNetwork>(options)) {}
 
 void TableMlp::resolve(Options& options, const DatasetFacts& facts) {
   if (!facts.features && (options.features.is_auto() || options.categories.is_auto())) {

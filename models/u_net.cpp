@@ -15,7 +15,7 @@ namespace rondo {
 
 namespace {
 
-detail::UNetBody::Options body_of(const UNet::Options& options) {
+detail::UNetBody::Options u_net_body(const UNet::Options& options) {
   UNet::check(options);
   return {options.dims,
           options.channels,
@@ -26,16 +26,16 @@ detail::UNetBody::Options body_of(const UNet::Options& options) {
           /*time_width=*/0};
 }
 
-class Network final : public ModuleModel {
+class UNetNetwork final : public ModuleModel {
  public:
-  explicit Network(const UNet::Options& options)
+  explicit UNetNetwork(const UNet::Options& options)
       : options_(options),
         judge_(options.loss, options.label),
-        body_(register_module("body", std::make_shared<detail::UNetBody>(body_of(options)))) {}
+        body_(register_module("body", std::make_shared<detail::UNetBody>(u_net_body(options)))) {}
 
   Outputs forward(const Batch& batch) override {
     const at::Tensor& image = batch["image"];
-    detail::require_halvable("UNet", image, body_of(options_));
+    detail::require_halvable("UNet", image, u_net_body(options_));
     const at::Tensor output = body_->forward(image, {}).movedim(1, -1);
     const bool is_of_classes = judge_.loss().targets() == Criterion::Targets::Classes;
     return judge_(options_.classes == 1 && !is_of_classes ? output.squeeze(-1) : output, batch);
@@ -76,7 +76,7 @@ void UNet::check(const Options& options) {
                   options.width);
 }
 
-UNet::UNet(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+UNet::UNet(const Options& options) : WrappedModel(std::make_unique<UNetNetwork>(options)) {}
 
 void register_u_net(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = UNet::Options;

@@ -105,9 +105,9 @@ class EncoderBlock final : public torch::nn::Module {
   torch::nn::Sequential mlp_;
 };
 
-class Network final : public ModuleModel {
+class VitNetwork final : public ModuleModel {
  public:
-  explicit Network(const Vit::Options& options);
+  explicit VitNetwork(const Vit::Options& options);
 
   Outputs forward(const Batch& batch) override;
 
@@ -124,7 +124,8 @@ class Network final : public ModuleModel {
   torch::nn::Linear head_{nullptr};
 };
 
-Network::Network(const Vit::Options& options) : options_(options), judge_(options.loss, "label") {
+VitNetwork::VitNetwork(const Vit::Options& options)
+    : options_(options), judge_(options.loss, "label") {
   Vit::check(options);
   const int64_t width = options.width;
   const int64_t side = options.image_size / options.patch;
@@ -152,7 +153,7 @@ Network::Network(const Vit::Options& options) : options_(options), judge_(option
   torch::nn::init::zeros_(head_->bias);
 }
 
-Outputs Network::forward(const Batch& batch) {
+Outputs VitNetwork::forward(const Batch& batch) {
   const at::Tensor tokens = conv_proj_(batch["image"]).flatten(2).transpose(1, 2);
   const at::Tensor first = class_token_.expand({tokens.size(0), 1, options_.width});
   at::Tensor x =
@@ -184,7 +185,7 @@ void Vit::check(const Options& options) {
       options.dropout >= 0 && options.dropout < 1, "Vit: dropout", "in [0, 1)", options.dropout);
 }
 
-Vit::Vit(const Options& options) : WrappedModel(std::make_unique<Network>(options)) {}
+Vit::Vit(const Options& options) : WrappedModel(std::make_unique<VitNetwork>(options)) {}
 
 void register_vit(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Vit::Options;

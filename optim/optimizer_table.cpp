@@ -34,6 +34,14 @@ void check(const std::string& where,
 
 }  // namespace
 
+std::vector<std::string> names_of(const std::vector<NumberRange>& ranges) {
+  std::vector<std::string> names;
+  for (const NumberRange& range : ranges) {
+    names.push_back(range.name);
+  }
+  return names;
+}
+
 void check_numbers(const std::string& optimizer,
                    const std::vector<NumberRange>& ranges,
                    const Optimizer::Numbers& numbers,

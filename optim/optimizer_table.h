@@ -20,6 +20,8 @@ struct NumberRange {
   OptionCheck check;
 };
 
+std::vector<std::string> names_of(const std::vector<NumberRange>& ranges);
+
 /// Checks numbers and what groups set in their place.
 /// \param optimizer  its name, for the message
 /// \throws UsageError  naming option, range and value
@@ -138,16 +140,10 @@ class OptimizerTable {
   template <class T>
   void add_to(Registry<Optimizer>& registry) const {
     KeyTable<Options>& keys = registry.add<T>(name_, doc_);
-    for (const OptionKey& key : keys_.keys()) {
-      keys.add(key);
-    }
-    std::vector<std::string> names;
-    for (const NumberRange& range : ranges_) {
-      names.push_back(range.name);
-    }
+    keys.add_all(keys_);
     keys.key_of("params",
                 &Options::params,
-                ParamGroupListOption(std::move(names)),
+                ParamGroupListOption(names_of(ranges_)),
                 "parameters with their own numbers");
     if constexpr (detail::SparesBiases<Options>::value) {
       keys.key("decay_biases_and_norms",

@@ -15,10 +15,13 @@
 #include "core/file_system.h"
 #include "optim/operators.h"
 #include "tracing/exported_step.h"
+#include "trainer/c_call.h"
 
 namespace {
 
-thread_local std::string last_error;
+using rondo::detail::require_argument;
+
+thread_local std::string step_error;
 
 /// What a description points to.
 struct Description {
@@ -95,19 +98,12 @@ namespace {
 
 /// Runs `work`; what it throws becomes a text. \return 1, or 0 when it threw
 template <class Work>
-int guarded(const Work& work) noexcept {
-  try {
-    last_error.clear();
+int step_call(const Work& work) noexcept {
+  const auto done = [&] {
     work();
     return 1;
-  } catch (...) {
-    try {
-      last_error = rondo::describe(std::current_exception());
-    } catch (...) {
-      last_error.clear();
-    }
-    return 0;
-  }
+  };
+  return rondo::detail::c_call(step_error, done, [](const std::exception_ptr&) { return 0; });
 }
 
 void require_bytes(const char* name, size_t needed, size_t given) {
@@ -116,17 +112,11 @@ void require_bytes(const char* name, size_t needed, size_t given) {
   }
 }
 
-void require_argument(const void* argument, const char* what) {
-  if (argument == nullptr) {
-    throw rondo::UsageError(fmt::format("{} is null", what));
-  }
-}
-
 }  // namespace
 
 rondo_step* rondo_step_open(const char* path) {
   std::unique_ptr<rondo_step> step;
-  guarded([&] {
+  step_call([&] {
     require_argument(path, "path");
     rondo::register_optimizer_operators();
     rondo::StepFile file = rondo::step_file_from(rondo::read_checkpoint(path));
@@ -141,7 +131,7 @@ void rondo_step_close(rondo_step* step) {
 }
 
 const char* rondo_step_error(void) {
-  return last_error.c_str();
+  return step_error.c_str();
 }
 
 const char* rondo_step_manifest(rondo_step* step) {
@@ -153,7 +143,7 @@ int64_t rondo_step_inputs(rondo_step* step) {
 }
 
 int rondo_step_input(rondo_step* step, int64_t index, rondo_tensor* tensor) {
-  return guarded([&] {
+  return step_call([&] {
     require_argument(step, "step");
     require_argument(tensor, "tensor");
     const std::vector<rondo::Slot>& inputs = step->step.inputs();
@@ -166,7 +156,7 @@ int rondo_step_input(rondo_step* step, int64_t index, rondo_tensor* tensor) {
 }
 
 int rondo_step_find(rondo_step* step, const char* name, rondo_tensor* tensor) {
-  return guarded([&] {
+  return step_call([&] {
     require_argument(step, "step");
     require_argument(name, "name");
     require_argument(tensor, "tensor");
@@ -175,7 +165,7 @@ int rondo_step_find(rondo_step* step, const char* name, rondo_tensor* tensor) {
 }
 
 int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t bytes) {
-  return guarded([&] {
+  return step_call([&] {
     require_argument(step, "step");
     require_argument(name, "name");
     require_argument(data, "data");
@@ -190,7 +180,7 @@ int rondo_step_bind(rondo_step* step, const char* name, const void* data, size_t
 
 int rondo_step_run(rondo_step* step) {
   bool is_guarded = false;
-  const int is_done = guarded([&] {
+  const int is_done = step_call([&] {
     require_argument(step, "step");
     try {
       step->step.run();
@@ -203,7 +193,7 @@ int rondo_step_run(rondo_step* step) {
 }
 
 int rondo_step_read(rondo_step* step, const char* name, void* data, size_t bytes) {
-  return guarded([&] {
+  return step_call([&] {
     require_argument(step, "step");
     require_argument(name, "name");
     require_argument(data, "data");
@@ -214,7 +204,7 @@ int rondo_step_read(rondo_step* step, const char* name, void* data, size_t bytes
 }
 
 int rondo_step_save(rondo_step* step, const char* path) {
-  return guarded([&] {
+  return step_call([&] {
     require_argument(step, "step");
     require_argument(path, "path");
     rondo::write_checkpoint(*rondo::real_file_system(), path, rondo::to_state(step->step.file()));

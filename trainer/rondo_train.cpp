@@ -24,12 +24,15 @@
 #include "loops/fit_run.h"
 #include "models/model.h"
 #include "trainer/auto_options.h"
+#include "trainer/c_call.h"
 #include "trainer/run_config.h"
 #include "trainer/trainer.h"
 
 namespace {
 
-thread_local std::string last_error;
+using rondo::detail::require_argument;
+
+thread_local std::string train_error;
 
 /// A fault that has a code of its own.
 struct CodedError : rondo::Error {
@@ -38,7 +41,7 @@ struct CodedError : rondo::Error {
   int code;
 };
 
-int code_of(const std::exception_ptr& error) {
+int code_of(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (const CodedError& coded) {
@@ -54,25 +57,8 @@ int code_of(const std::exception_ptr& error) {
 
 /// Runs `work`, which gives a code; what it throws becomes a code and a text.
 template <class Work>
-int guarded(const Work& work) noexcept {
-  try {
-    last_error.clear();
-    return work();
-  } catch (...) {
-    try {
-      last_error = rondo::describe(std::current_exception());
-      return code_of(std::current_exception());
-    } catch (...) {  // no memory for the text
-      last_error.clear();
-      return RONDO_ERROR;
-    }
-  }
-}
-
-void require_argument(const void* argument, const char* what) {
-  if (argument == nullptr) {
-    throw rondo::UsageError(fmt::format("{} is null", what));
-  }
+int train_call(const Work& work) noexcept {
+  return rondo::detail::c_call(train_error, work, code_of);
 }
 
 bool is_dtype(int number) {
@@ -221,7 +207,7 @@ struct rondo_trainer {
 };
 
 int rondo_open(const char* toml, rondo_trainer** trainer) {
-  return guarded([&] {
+  return train_call([&] {
     require_argument(toml, "toml");
     require_argument(trainer, "trainer");
     *trainer = nullptr;
@@ -231,7 +217,7 @@ int rondo_open(const char* toml, rondo_trainer** trainer) {
 }
 
 int rondo_push(rondo_trainer* trainer, const rondo_array* tensors, int64_t count) {
-  return guarded([&] {
+  return train_call([&] {
     require_argument(trainer, "trainer");
     if (trainer->ring == nullptr) {
       throw rondo::UsageError("the training data is not a SampleRing: nothing can be pushed");
@@ -254,7 +240,7 @@ int rondo_push(rondo_trainer* trainer, const rondo_array* tensors, int64_t count
 }
 
 int rondo_train_steps(rondo_trainer* trainer, int64_t updates) {
-  return guarded([&] {
+  return train_call([&] {
     require_argument(trainer, "trainer");
     if (updates < 0) {
       throw rondo::UsageError(fmt::format("{} updates", updates));
@@ -264,7 +250,7 @@ int rondo_train_steps(rondo_trainer* trainer, int64_t updates) {
 }
 
 int rondo_train_for(rondo_trainer* trainer, double seconds) {
-  return guarded([&] {
+  return train_call([&] {
     constexpr double kMost = 1e9;
     require_argument(trainer, "trainer");
     if (!(seconds >= 0) || seconds > kMost) {
@@ -285,7 +271,7 @@ int rondo_infer(rondo_trainer* trainer,
                 void* data,
                 size_t bytes,
                 size_t* needed) {
-  return guarded([&] {
+  return train_call([&] {
     require_argument(trainer, "trainer");
     require_argument(output, "output");
     if (trainer->running != nullptr) {
@@ -317,7 +303,7 @@ int rondo_infer(rondo_trainer* trainer,
 }
 
 int rondo_save(rondo_trainer* trainer) {
-  return guarded([&] {
+  return train_call([&] {
     require_argument(trainer, "trainer");
     if (trainer->running != nullptr) {
       trainer->running->finish_step();
@@ -328,11 +314,11 @@ int rondo_save(rondo_trainer* trainer) {
 }
 
 const char* rondo_last_error(void) {
-  return last_error.c_str();
+  return train_error.c_str();
 }
 
 void rondo_close(rondo_trainer* trainer) {
-  guarded([&] {
+  train_call([&] {
     if (trainer != nullptr && trainer->ring != nullptr) {
       trainer->ring->close();
     }

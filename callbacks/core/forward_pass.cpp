@@ -78,7 +78,7 @@ class LossHooks final : public LossObserver {
   bool was_called_ = false;
 };
 
-Outputs run_forward(Trainer& trainer, Model& model, const Batch& input, const Forward& run) {
+Outputs run_forward(Trainer& trainer, Model& model, const Batch& input, const ForwardCall& run) {
   try {
     return run ? run(input) : model.forward(input);
   } catch (...) {
@@ -96,7 +96,7 @@ std::string names_of(const TensorMap& tensors) {
 
 }  // namespace
 
-Outputs forward_pass(Trainer& trainer, const Batch& batch, const Forward& run) {
+Outputs forward_pass(Trainer& trainer, const Batch& batch, const ForwardCall& run) {
   State& state = trainer.state();
   Model& model = *state.model;
   LoggedSummaries summaries(trainer);

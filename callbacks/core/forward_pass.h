@@ -9,12 +9,12 @@ namespace rondo {
 class Trainer;
 
 /// Computes outputs from what the hooks left of a batch.
-using Forward = std::function<Outputs(const Batch& input)>;
+using ForwardCall = std::function<Outputs(const Batch& input)>;
 
 /// A forward pass between its hooks, under the run's precision. Where the outputs have parts of a
 /// loss, "loss/<name>", and no "loss", it is their sum.
 /// \param run  empty: the model's own forward
-Outputs forward_pass(Trainer& trainer, const Batch& batch, const Forward& run = {});
+Outputs forward_pass(Trainer& trainer, const Batch& batch, const ForwardCall& run = {});
 
 /// The loss that goes backward.
 /// \throws UsageError  when the outputs have none

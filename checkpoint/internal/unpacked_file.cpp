@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uint64_t kBlock = uint64_t{1} << 20;
+constexpr uint64_t kUnpackedBlock = uint64_t{1} << 20;
 
 uint64_t largest_unpacked(uint64_t packed) {
   constexpr uint64_t kRatio = 1000;
@@ -88,7 +88,8 @@ FileDescriptor unpack(const RandomAccessFile& packed, Compression compression) {
   uint64_t position = 0;
   try {
     while (position < packed.size()) {
-      const std::string block = packed.read(position, std::min(kBlock, packed.size() - position));
+      const std::string block =
+          packed.read(position, std::min(kUnpackedBlock, packed.size() - position));
       decoder->put(block.data(), block.size(), write);
       position += block.size();
     }

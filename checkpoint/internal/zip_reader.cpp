@@ -11,7 +11,7 @@ namespace rondo::detail {
 
 namespace {
 
-constexpr uint64_t kBlock = uint64_t{1} << 20;
+constexpr uint64_t kReadBlock = uint64_t{1} << 20;
 
 /// The folder that holds data.pkl, with its slash.
 std::string find_root(const RandomAccessFile& file, const ZipDirectory& directory) {
@@ -105,7 +105,7 @@ size_t ZipReader::index_of(const ZipRecord& record) const {
 }
 
 uint32_t ZipReader::checksum_between(uint64_t begin, uint64_t end, uint32_t before) const {
-  std::vector<char> block(std::min(kBlock, end - begin));
+  std::vector<char> block(std::min(kReadBlock, end - begin));
   while (begin < end) {
     const size_t size = std::min<uint64_t>(block.size(), end - begin);
     file_.read(begin, block.data(), size);

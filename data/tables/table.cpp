@@ -18,7 +18,7 @@ namespace rondo {
 
 namespace {
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kSampleRows = 200;  // that say which columns hold text
 
 /// The words of a column of text, by number.
@@ -226,7 +226,7 @@ class TableReading {
       return;
     }
     if (missing_.contains(cell)) {
-      column.numbers.push_back(kMissing);
+      column.numbers.push_back(kMissingCell);
       return;
     }
     if (const auto number = parse_number(cell, table_.dialect.numbers)) {
@@ -243,7 +243,7 @@ class TableReading {
       return;
     }
     growing.texts_among_numbers.add(row);
-    column.numbers.push_back(kMissing);
+    column.numbers.push_back(kMissingCell);
   }
 
   void add_word(Growing& growing, TableColumn& column, std::string_view cell, size_t row) const {

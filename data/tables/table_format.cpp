@@ -23,19 +23,19 @@ constexpr size_t kLinesBeforeRows = 5;  // looked at for names and for what fits
 constexpr const char* kDelimiters = ",;\t| ";
 
 /// The begin of a table, record by record, with the number of the line before each.
-struct Sample {
+struct TableSample {
   std::vector<Record> records;
   std::vector<int64_t> lines_before;
 };
 
-Sample sample_of(const std::string& file,
-                 std::string_view text,
-                 const RecordRules& rules,
-                 int64_t skip_lines) {
+TableSample sample_of(const std::string& file,
+                      std::string_view text,
+                      const RecordRules& rules,
+                      int64_t skip_lines) {
   const bool is_cut = text.size() > kSampleBytes;
   RecordReader reader(file, text.substr(0, kSampleBytes), rules);
   reader.skip_lines(skip_lines);
-  Sample sample;
+  TableSample sample;
   try {
     std::vector<TableField> fields;
     while (sample.records.size() < kSampleRecords && reader.next(fields)) {
@@ -96,7 +96,7 @@ bool is_clean(const std::string& cell) {
 }
 
 /// How well a separator fits, in [0, 1]; 0 where it separates nothing.
-double fit_of(const Sample& sample) {
+double fit_of(const TableSample& sample) {
   const size_t width = usual_width(sample.records);
   if (width < 2) {
     return 0.0;
@@ -152,7 +152,7 @@ char detect_delimiter(const std::string& file, std::string_view text, const Tabl
 }
 
 /// Cells that are made of what numbers are made of.
-std::vector<std::string> numeric_cells(const Sample& sample) {
+std::vector<std::string> numeric_cells(const TableSample& sample) {
   std::vector<std::string> cells;
   for (size_t i = sample.records.size() > 1 ? 1 : 0; i < sample.records.size(); ++i) {
     for (const std::string& cell : sample.records[i]) {
@@ -173,7 +173,7 @@ bool is_allowed(const NumberFormat& numbers, const TableFormat& format) {
 }
 
 NumberFormat detect_numbers(const std::string& file,
-                            const Sample& sample,
+                            const TableSample& sample,
                             const TableFormat& format) {
   if (format.decimal != "auto" && format.thousands != "auto") {
     return {format.decimal[0], format.thousands == "none" ? '\0' : format.thousands[0]};
@@ -217,7 +217,7 @@ NumberFormat detect_numbers(const std::string& file,
 class HeaderSearch {
  public:
   HeaderSearch(const std::string& file,
-               const Sample& sample,
+               const TableSample& sample,
                const TableFormat& format,
                const NumberFormat& numbers,
                const std::vector<std::string>& known_names)
@@ -370,7 +370,7 @@ class HeaderSearch {
   }
 
   const std::string& file_;
-  const Sample& sample_;
+  const TableSample& sample_;
   NumberFormat numbers_;
   MissingWords missing_;
   const std::vector<std::string>& known_names_;
@@ -433,7 +433,7 @@ TableDialect detect_dialect(const std::string& file,
   TableDialect dialect;
   dialect.records = {detect_delimiter(file, text, format), format.comment};
   dialect.skip_lines = format.skip_lines;
-  const Sample sample = sample_of(file, text, dialect.records, format.skip_lines);
+  const TableSample sample = sample_of(file, text, dialect.records, format.skip_lines);
   dialect.numbers = detect_numbers(file, sample, format);
   HeaderSearch(file, sample, format, dialect.numbers, known_names).find(format.header, dialect);
   return dialect;

@@ -12,7 +12,6 @@ namespace {
 using detail::cosine_share;
 using detail::progress;
 
-constexpr const char* kFirst = "the first value";
 constexpr const char* kEnd = "the value at the end and after it";
 constexpr const char* kTotal = "how long the schedule takes to reach its end";
 
@@ -38,11 +37,12 @@ double LinearFormula::value(double t) const {
 
 const ScheduleTable<LinearFormula>& LinearFormula::table() {
   using F = LinearFormula;
-  static const auto made = ScheduleTable<F>("LinearLR", "A straight line, then its end.")
-                               .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
-                               .required()
-                               .number("end_learning_rate", &F::end_learning_rate, kEnd)
-                               .duration("total_iters", &F::total_iters, 0, kTotal);
+  static const auto made =
+      ScheduleTable<F>("LinearLR", "A straight line, then its end.")
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
+          .required()
+          .number("end_learning_rate", &F::end_learning_rate, kEnd)
+          .duration("total_iters", &F::total_iters, 0, kTotal);
   return made;
 }
 
@@ -57,7 +57,7 @@ const ScheduleTable<PolynomialFormula>& PolynomialFormula::table() {
   using F = PolynomialFormula;
   static const auto made =
       ScheduleTable<F>("PolynomialLR", "A power of what is left, then its end.")
-          .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
           .required()
           .number("end_learning_rate", &F::end_learning_rate, kEnd)
           .duration("total_iters", &F::total_iters, 1, kTotal)
@@ -73,11 +73,12 @@ double CosineDecayFormula::value(double t) const {
 
 const ScheduleTable<CosineDecayFormula>& CosineDecayFormula::table() {
   using F = CosineDecayFormula;
-  static const auto made = ScheduleTable<F>("CosineDecayLR", "Half a cosine, then its end.")
-                               .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
-                               .required()
-                               .number("end_learning_rate", &F::end_learning_rate, kEnd)
-                               .duration("total_iters", &F::total_iters, 0, kTotal);
+  static const auto made =
+      ScheduleTable<F>("CosineDecayLR", "Half a cosine, then its end.")
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
+          .required()
+          .number("end_learning_rate", &F::end_learning_rate, kEnd)
+          .duration("total_iters", &F::total_iters, 0, kTotal);
   return made;
 }
 
@@ -108,7 +109,7 @@ const ScheduleTable<WarmupStableDecayFormula>& WarmupStableDecayFormula::table()
           .duration("warmup_iters", &F::warmup_iters, 0, "length of the rise")
           .duration("decay_iters", &F::decay_iters, 0, "length of the decay")
           .word("decay", &F::decay, {"linear", "cosine", "sqrt"}, "form of the decay")
-          .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
           .number("end_learning_rate", &F::end_learning_rate, kEnd)
           .duration("total_iters", &F::total_iters, 0, "how long all three take");
   return made;

@@ -12,8 +12,6 @@ namespace {
 using detail::cosine_share;
 using detail::progress;
 
-constexpr const char* kFirst = "the first value";
-
 /// A part of a cycle: up to `end` the value goes to `to`.
 struct Leg {
   double end;
@@ -124,7 +122,7 @@ const ScheduleTable<OneCycleFormula>& OneCycleFormula::table() {
   using F = OneCycleFormula;
   static const auto made =
       ScheduleTable<F>("OneCycleLR", "One rise and one fall, which ends far below the beginning.")
-          .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
           .required()
           .number("max_lr", &F::max_lr, "the largest value")
           .required()

@@ -5,12 +5,6 @@
 
 namespace rondo {
 
-namespace {
-
-constexpr const char* kFirst = "the first value";
-
-}  // namespace
-
 double ExponentialFormula::value(double t) const {
   const double exponent = t / total_iters;
   return initial_learning_rate * std::pow(decay_rate, staircase ? std::floor(exponent) : exponent);
@@ -20,7 +14,7 @@ const ScheduleTable<ExponentialFormula>& ExponentialFormula::table() {
   using F = ExponentialFormula;
   static const auto made =
       ScheduleTable<F>("ExponentialLR", "Multiplied by decay_rate over every total_iters.")
-          .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
           .required()
           .number("decay_rate", &F::decay_rate, "factor over total_iters", greater_than(0))
           .required()
@@ -39,7 +33,7 @@ InverseExponentialTimeDecayFormula::table() {
   using F = InverseExponentialTimeDecayFormula;
   static const auto made =
       ScheduleTable<F>("InverseExponentialTimeDecayLR", "Divided by a number that grows with time.")
-          .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
           .required()
           .number("decay_rate", &F::decay_rate, "growth of the divisor", at_least(0))
           .required()
@@ -71,7 +65,7 @@ const ScheduleTable<MultiplicativeFormula>& MultiplicativeFormula::table() {
   using F = MultiplicativeFormula;
   static const auto made =
       ScheduleTable<F>("MultiplicativeLR", "Multiplied by a coefficient with every update.")
-          .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
           .required()
           .number("coefficient", &F::coefficient, "factor of an update", greater_than(0))
           .required();

@@ -6,6 +6,8 @@
 
 namespace rondo {
 
+constexpr const char* kInitialRate = "the first value";  ///< what many of them begin with
+
 /// A schedule that is one formula. `Formula` is a struct of its options, the last of which is
 /// `SchedulerTarget target`, with
 ///     double value(double t) const   its value where `t` is done, at most `length()`

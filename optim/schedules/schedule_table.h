@@ -139,9 +139,7 @@ class ScheduleTable {
   template <class T>
   void add_to(Registry<Scheduler>& registry) const {
     KeyTable<Options>& keys = registry.add<T>(name_, doc_);
-    for (const OptionKey& key : keys_.keys()) {
-      keys.add(key);
-    }
+    keys.add_all(keys_);
     add_target_keys(keys);
   }
 

@@ -9,8 +9,6 @@ namespace rondo {
 
 namespace {
 
-constexpr const char* kFirst = "the first value";
-
 /// How many milestones are reached; their order does not matter.
 size_t reached(const std::vector<Duration>& milestones, double t) {
   return static_cast<size_t>(std::count_if(
@@ -25,16 +23,17 @@ double StepFormula::value(double t) const {
 
 const ScheduleTable<StepFormula>& StepFormula::table() {
   using F = StepFormula;
-  static const auto made = ScheduleTable<F>("StepLR", "Multiplied by gamma every step_size.")
-                               .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
-                               .required()
-                               .duration("step_size", &F::step_size, 1, "how long a value stays")
-                               .required()
-                               .number("gamma", &F::gamma, "factor from one value to the next")
-                               .duration("total_iters",
-                                         &F::total_iters,
-                                         0,
-                                         "how long it lasts in a sequence; absent: forever");
+  static const auto made =
+      ScheduleTable<F>("StepLR", "Multiplied by gamma every step_size.")
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
+          .required()
+          .duration("step_size", &F::step_size, 1, "how long a value stays")
+          .required()
+          .number("gamma", &F::gamma, "factor from one value to the next")
+          .duration("total_iters",
+                    &F::total_iters,
+                    0,
+                    "how long it lasts in a sequence; absent: forever");
   return made;
 }
 
@@ -44,12 +43,13 @@ double MultiStepFormula::value(double t) const {
 
 const ScheduleTable<MultiStepFormula>& MultiStepFormula::table() {
   using F = MultiStepFormula;
-  static const auto made = ScheduleTable<F>("MultiStepLR", "Multiplied by gamma at each milestone.")
-                               .number("initial_learning_rate", &F::initial_learning_rate, kFirst)
-                               .required()
-                               .duration("milestones", &F::milestones, 0, "when it is multiplied")
-                               .required()
-                               .number("gamma", &F::gamma, "factor from one value to the next");
+  static const auto made =
+      ScheduleTable<F>("MultiStepLR", "Multiplied by gamma at each milestone.")
+          .number("initial_learning_rate", &F::initial_learning_rate, kInitialRate)
+          .required()
+          .duration("milestones", &F::milestones, 0, "when it is multiplied")
+          .required()
+          .number("gamma", &F::gamma, "factor from one value to the next");
   return made;
 }
 

@@ -23,4 +23,17 @@ const KeyTable<SchedulerTarget>& target_keys() {
   return made;
 }
 
+void add_target_keys(KeyList& keys, size_t offset) {
+  for (OptionKey key : target_keys().keys()) {
+    key.read = [read = key.read, offset](
+                   const ConfigValue& value, void* options, FaultSink& faults) {
+      read(value, &detail::field_at<SchedulerTarget>(options, offset), faults);
+    };
+    key.write = [write = key.write, offset](const void* options) {
+      return write(&detail::field_at<SchedulerTarget>(options, offset));
+    };
+    keys.add(std::move(key));
+  }
+}
+
 }  // namespace rondo

@@ -8,18 +8,13 @@ namespace rondo {
 /// The keys of SchedulerTarget.
 const KeyTable<SchedulerTarget>& target_keys();
 
+/// \param offset  of the SchedulerTarget in the options
+void add_target_keys(KeyList& keys, size_t offset);
+
 /// Gives a scheduler, whose options have a field `target`, the keys of it.
 template <class Options>
 void add_target_keys(KeyTable<Options>& keys) {
-  for (OptionKey key : target_keys().keys()) {
-    key.read = [read = key.read](const ConfigValue& value, void* options, FaultSink& faults) {
-      read(value, &static_cast<Options*>(options)->target, faults);
-    };
-    key.write = [write = key.write](const void* options) {
-      return write(&static_cast<const Options*>(options)->target);
-    };
-    keys.add(std::move(key));
-  }
+  add_target_keys(keys, detail::offset_of(&Options::target));
 }
 
 }  // namespace rondo

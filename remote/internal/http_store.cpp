@@ -11,8 +11,6 @@ namespace rondo::detail {
 
 namespace {
 
-constexpr int kNotFound = 404;
-
 class HttpStore final : public RemoteStore {
  public:
   HttpStore(const RemoteAddress& address, RemoteSettings settings)

@@ -16,7 +16,6 @@ namespace rondo::detail {
 
 namespace {
 
-constexpr int kNotFound = 404;
 constexpr int kPart = 206;
 
 std::optional<int64_t> number_in(const std::string& text) {

@@ -11,6 +11,8 @@
 
 namespace rondo::detail {
 
+constexpr int kNotFound = 404;  ///< the status of what is not there
+
 /// What a request for a part of an object asks.
 struct RangeRequest {
   int64_t begin = 0;  ///< the first byte wanted
@@ -20,7 +22,7 @@ struct RangeRequest {
   std::map<std::string, std::string> headers() const;
 };
 
-/// Sends one; answers of another status than 200, 206 and 404 it throws.
+/// Sends one; answers of another status than 200, 206 and kNotFound it throws.
 using GetRange = std::function<HttpResponse(const RangeRequest& range, const BodySink& sink)>;
 
 /// Writes an object into a file. Goes on where the connection broke. The file is there when all

@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kNotFound = 404;
 constexpr int64_t kMostParts = 10'000;  // of one object, S3's limit
 constexpr const char kHashHeader[] = "x-amz-meta-rondo-sha256";
 

@@ -7,7 +7,6 @@
 #include <httplib.h>
 #include <sys/file.h>
 
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "board/made_runs.h"
 #include "board/page.h"
+#include "board/polled_often.h"
 #include "core/error.h"
 #include "core/file_descriptor.h"
 #include "support/temp_dir.h"
@@ -28,18 +28,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-RunIndexOptions options_at(const fs::path& root) {
-  RunIndexOptions options;
-  options.root = root;
-  options.poll = std::chrono::milliseconds(5);
-  return options;
-}
-
 /// A server at a free port.
 class Served {
  public:
   explicit Served(const fs::path& root, const std::string& host = "127.0.0.1")
-      : index_(options_at(root)),
+      : index_(polled_often(root)),
         server_(index_, {host, 0}),
         thread_([this] { server_.serve(); }) {}
 
@@ -225,7 +218,7 @@ TEST_CASE("Prometheus gets the last values of runs that are running") {
   const fs::path record = dir / "a\"b/record.jsonl";
   write_text(record, session_line("a") + numbers_line(7, "\"val/loss\":0.5,\"x\":\"nan\""));
   write_run(dir / "done", 0.1, 1);
-  const detail::FileDescriptor writer(::open(record.c_str(), O_RDONLY));
+  const rondo::detail::FileDescriptor writer(::open(record.c_str(), O_RDONLY));
   REQUIRE(::flock(writer.get(), LOCK_EX) == 0);
   const Served board(dir.path());
   const auto answer = board.client().Get("/metrics");
@@ -239,7 +232,7 @@ TEST_CASE("Prometheus gets the last values of runs that are running") {
 
 TEST_CASE("a port that is taken and a host elsewhere are usage errors") {
   const TempDir dir;
-  RunIndex index(options_at(dir.path()));
+  RunIndex index(polled_often(dir.path()));
   const Served board(dir.path());
   CHECK_THROWS_WITH_AS(BoardServer(index, {"127.0.0.1", board.port()}),
                        doctest::Contains(std::to_string(board.port()).c_str()),
@@ -249,7 +242,7 @@ TEST_CASE("a port that is taken and a host elsewhere are usage errors") {
 
 TEST_CASE("a server that is stopped before it serves returns at once") {
   const TempDir dir;
-  RunIndex index(options_at(dir.path()));
+  RunIndex index(polled_often(dir.path()));
   BoardServer server(index, {"127.0.0.1", 0});
   server.stop();
   server.serve();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "board/made_runs.h"
+#include "board/polled_often.h"
 #include "core/error.h"
 #include "support/temp_dir.h"
 
@@ -20,13 +21,6 @@ using namespace rondo::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-RunIndexOptions options_at(const fs::path& root) {
-  RunIndexOptions options;
-  options.root = root;
-  options.poll = std::chrono::milliseconds(5);
-  return options;
-}
 
 std::vector<std::string> ids_of(const RunIndex& index) {
   std::vector<std::string> ids;
@@ -62,18 +56,18 @@ TEST_CASE("runs are found by their directories, those that fit a glob") {
   const TempDir dir;
   write_run(dir / "b", 0.1, 1);
   write_run(dir / "group/a", 0.1, 1);
-  CHECK(ids_of(RunIndex(options_at(dir.path()))) == std::vector<std::string>{"b", "group/a"});
-  RunIndexOptions options = options_at(dir.path());
+  CHECK(ids_of(RunIndex(polled_often(dir.path()))) == std::vector<std::string>{"b", "group/a"});
+  RunIndexOptions options = polled_often(dir.path());
   options.globs = {"group/*", "c"};
   CHECK(ids_of(RunIndex(options)) == std::vector<std::string>{"group/a"});
-  CHECK(ids_of(RunIndex(options_at(dir / "b"))) == std::vector<std::string>{"."});
-  CHECK_THROWS_AS(RunIndex(options_at(dir / "missing")), UsageError);
+  CHECK(ids_of(RunIndex(polled_often(dir / "b"))) == std::vector<std::string>{"."});
+  CHECK_THROWS_AS(RunIndex(polled_often(dir / "missing")), UsageError);
 }
 
 TEST_CASE("what a run writes is seen, and so are new runs and those that go") {
   const TempDir dir;
   write_text(dir / "a/record.jsonl", session_line("a"));
-  RunIndex index(options_at(dir.path()));
+  RunIndex index(polled_often(dir.path()));
   const uint64_t before = index.newest_change();
   append_text(dir / "a/record.jsonl", numbers_line(3, "\"loss\":4"));
   CHECK(comes_true(index, [&] { return index.summary("a")->newest.count("loss") == 1; }));
@@ -95,7 +89,7 @@ TEST_CASE("a long record is listed at once by its ends, and whole later") {
   const TempDir dir;
   write_text(dir / "a/record.jsonl",
              session_line("a") + config_line("lr = 1") + many_numbers(1000) + done_line(1000));
-  RunIndexOptions options = options_at(dir.path());
+  RunIndexOptions options = polled_often(dir.path());
   options.glance_bytes = 2000;
   RunIndex index(options);
   CHECK(comes_true(index, [&] { return !index.summary("a")->is_partial; }));
@@ -114,7 +108,7 @@ TEST_CASE("a long record is listed at once by its ends, and whole later") {
 
 TEST_CASE("records beyond the memory are read again when somebody asks") {
   const TempDir dir;
-  RunIndexOptions options = options_at(dir.path());
+  RunIndexOptions options = polled_often(dir.path());
   options.memory_bytes = 1;
   for (const char* name : {"a", "b", "c"}) {
     write_text(dir / name / "record.jsonl", session_line(name) + many_numbers(50));
@@ -131,7 +125,7 @@ TEST_CASE("records beyond the memory are read again when somebody asks") {
 TEST_CASE("waits end when the index is closed, and numbers of an earlier server mean everything") {
   const TempDir dir;
   write_run(dir / "a", 0.1, 1);
-  RunIndex index(options_at(dir.path()));
+  RunIndex index(polled_often(dir.path()));
   CHECK(index.wait_for_change(1U << 30, std::chrono::milliseconds(0)).ids ==
         std::vector<std::string>{"a"});
   index.close();
@@ -143,7 +137,7 @@ TEST_CASE("a record that cannot be read hides no other run") {
   write_run(dir / "a", 0.1, 1);
   write_text(dir / "b/record.jsonl", std::string(100000, '\0'));
   write_text(dir / "c/record.jsonl", "");
-  RunIndex index(options_at(dir.path()));
+  RunIndex index(polled_often(dir.path()));
   CHECK(ids_of(index) == std::vector<std::string>{"a", "b", "c"});
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr int64_t kUpdates = 3;  // of an epoch
+constexpr int64_t kEpochUpdates = 3;
 
 struct ListenerOptions {
   Names* heard = nullptr;
@@ -86,7 +86,7 @@ TrainerOptions options_in(const TempDir& dir, Names* heard) {
 }
 
 DataLoader train_loader() {
-  return tiny_loader("train", 2 * kUpdates);
+  return tiny_loader("train", 2 * kEpochUpdates);
 }
 
 DataLoader val_loader() {
@@ -119,7 +119,7 @@ Names order_of_fit() {
   Names all = {"before_load", "after_load", "fit_start", "iteration_start"};
   for (int epoch = 0; epoch < 2; ++epoch) {
     append(all, {"epoch_start"});
-    for (int64_t update = 0; update < kUpdates; ++update) {
+    for (int64_t update = 0; update < kEpochUpdates; ++update) {
       append(all, {"before_dataloader", "after_dataloader", "batch_start", "before_train_batch"});
       append(all, kMicroBatch);
       append(all, {"after_train_batch", "batch_end", "batch_checkpoint"});
@@ -277,7 +277,7 @@ TEST_CASE("C28: a run that stops in mid-epoch emits the end of the epochs that i
   Names heard;
   TrainerOptions options = options_in(dir, &heard);
   options.loop.num_epochs.reset();
-  options.loop.max_steps = kUpdates + 1;
+  options.loop.max_steps = kEpochUpdates + 1;
   Trainer trainer(options, quiet_log());
   trainer.fit(train_loader(), {val_loader()});
   CHECK(count(heard, "epoch_start") == 2);
@@ -290,7 +290,7 @@ TEST_CASE("C29: a stop exactly at the loader's end emits the end of the epoch") 
   TrainerOptions options = options_in(dir, &heard);
   ProbeCallback::Options probe;
   probe.train_batch_end = [](Trainer& trainer) {
-    if (trainer.state().timestamp.update == kUpdates) {
+    if (trainer.state().timestamp.update == kEpochUpdates) {
       trainer.request_stop("enough");
     }
   };
@@ -302,7 +302,7 @@ TEST_CASE("C29: a stop exactly at the loader's end emits the end of the epoch") 
 }
 
 TEST_CASE("C60: a resume within an epoch starts it no second time, one at its end ends it once") {
-  for (const int64_t first : {kUpdates - 1, kUpdates}) {
+  for (const int64_t first : {kEpochUpdates - 1, kEpochUpdates}) {
     CAPTURE(first);
     const TempDir dir;
     Names heard;
@@ -310,12 +310,12 @@ TEST_CASE("C60: a resume within an epoch starts it no second time, one at its en
     options.loop.num_epochs.reset();
     options.loop.max_steps = first;
     Trainer(options, quiet_log()).fit(train_loader(), {val_loader()});
-    options.loop.max_steps = kUpdates + 1;
+    options.loop.max_steps = kEpochUpdates + 1;
     Trainer(options, quiet_log()).fit(train_loader(), {val_loader()});
     CHECK(count(heard, "epoch_start") == 2);
     CHECK(count(heard, "epoch_end") == 1);
     CHECK(count(heard, "iteration_start") == 1);
-    CHECK(count(heard, "batch_end") == kUpdates + 1);
+    CHECK(count(heard, "batch_end") == kEpochUpdates + 1);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/state_dict.h"
+#include "support/contains.h"
 
 namespace rondo::test {
 
@@ -49,10 +50,6 @@ inline std::string read_error(const std::filesystem::path& path) {
     return describe(std::current_exception());
   }
   return "";
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// Reads the file; when it reads, walks over every value as a user would.

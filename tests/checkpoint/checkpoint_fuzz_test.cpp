@@ -15,6 +15,8 @@
 #include "checkpoint/heap_meter.h"
 #include "checkpoint/internal/bytes.h"
 #include "checkpoint/internal/compression.h"
+#include "checkpoint/packed.h"
+#include "checkpoint/pickled_text.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -25,7 +27,7 @@ TEST_SUITE_BEGIN("checkpoint/checkpoint_fuzz");
 
 namespace {
 
-std::string sample_file(const TempDir& dir) {
+std::string sample_bytes(const TempDir& dir) {
   write_checkpoint(*real_file_system(), dir / "sample.pt", sample_state());
   const std::string bytes = bytes_of(dir / "sample.pt");
   std::filesystem::remove(dir / "sample.pt");
@@ -96,17 +98,11 @@ class Campaign {
   const TempDir& dir_;
 };
 
-std::string text(const std::string& value) {
-  std::string bytes = "X";
-  rondo::detail::put(bytes, static_cast<uint32_t>(value.size()));
-  return bytes + value;
-}
-
 /// Pieces of pickles, sound ones and others: what they say is up to chance.
 std::vector<std::string> fragments() {
   const auto storage = [](const char* type, const char* key, const char* size) {
-    return "("s + text("storage") + "ctorch\n" + type + "\n" + text(key) + text("cpu") + size +
-           "tQ";
+    return "("s + pickled("storage") + "ctorch\n" + type + "\n" + pickled(key) + pickled("cpu") +
+           size + "tQ";
   };
   const auto rebuild = [](const std::string& arguments) {
     return "ctorch._utils\n_rebuild_tensor_v2\n(" + arguments + "tR";
@@ -147,10 +143,10 @@ std::vector<std::string> fragments() {
           "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f",
           "\x8a\x09\x01\x02\x03\x04\x05\x06\x07\x08\x09",
           "G\x7f\xf0"s + std::string(6, '\0'),
-          text("a"),
-          text("b"),
-          text(""),
-          text(std::string(100, 'x')),
+          pickled("a"),
+          pickled("b"),
+          pickled(""),
+          pickled(std::string(100, 'x')),
           "X\xff\xff\xff\x7f",
           "cos\nsystem\n",
           "c__builtin__\neval\n",
@@ -159,11 +155,11 @@ std::vector<std::string> fragments() {
           "ctorch\nSize\n",
           "ccollections\nOrderedDict\n",
           "ctorch._utils\n_rebuild_parameter\n",
-          "(" + text("rm -rf /") + "tR",
+          "(" + pickled("rm -rf /") + "tR",
           "K\x01K\x02\x86",
           "(K\x01K\x02K\x03t",
           "]q\x03h\x03a",
-          "}q\x04(" + text("c") + "h\x04u",
+          "}q\x04(" + pickled("c") + "h\x04u",
           floats,
           storage("BoolStorage", "2", "K\x03"),
           storage("DoubleStorage", "3", "K\x01"),
@@ -230,23 +226,12 @@ void write_with_pickle(const TempDir& dir, const std::string& pickle) {
                  {"data/3", std::string(8, '\1')}});
 }
 
-std::string packed(rondo::detail::Compression compression, const std::string& bytes) {
-  std::string result;
-  const rondo::detail::Coder::Sink sink = [&result](const void* more, size_t size) {
-    result.append(static_cast<const char*>(more), size);
-  };
-  const auto encoder = rondo::detail::make_encoder(compression);
-  encoder->put(bytes.data(), bytes.size(), sink);
-  encoder->finish(sink);
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("mutated files") {
   const TempDir dir;
   std::mt19937 random(20240501);
-  const std::string corpus[] = {sample_file(dir),
+  const std::string corpus[] = {sample_bytes(dir),
                                 bytes_of(python_file("python_state_dict.pt")),
                                 bytes_of(python_file("python_values.pt"))};
   const Campaign campaign(dir);
@@ -265,7 +250,7 @@ TEST_CASE("mutated files") {
 TEST_CASE("mutated pickles behind correct checksums") {
   const TempDir dir;
   std::mt19937 random(20240502);
-  const std::string file = sample_file(dir);
+  const std::string file = sample_bytes(dir);
   const size_t begin = file.find(std::string("\x80\x02}", 3));
   const std::string pickle = file.substr(begin, file.find("PK", begin) - begin);
   REQUIRE(pickle.back() == '.');
@@ -290,7 +275,7 @@ TEST_CASE("pickles put together at random, of what torch.save writes and of what
     CAPTURE(i);
     std::string pickle = "\x80\x02}";
     for (int entry = static_cast<int>(random() % 4); entry >= 0; --entry) {
-      pickle += text(std::to_string(entry));
+      pickle += pickled(std::to_string(entry));
       for (int piece = static_cast<int>(random() % 3); piece >= 0; --piece) {
         pickle += any_of(pieces, random);
       }
@@ -305,7 +290,7 @@ TEST_CASE("pickles put together at random, of what torch.save writes and of what
 TEST_CASE("headers that lie, behind a correct seal") {
   const TempDir dir;
   std::mt19937 random(20240504);
-  const std::string file = sample_file(dir);
+  const std::string file = sample_bytes(dir);
   write_bytes(dir / "x.pt", sealed_anew(file));
   REQUIRE(read_error(dir / "x.pt") == "");
   const Campaign campaign(dir);
@@ -319,7 +304,7 @@ TEST_CASE("headers that lie, behind a correct seal") {
 TEST_CASE("mutated compressed files, and compressed mutated files") {
   const TempDir dir;
   std::mt19937 random(20240505);
-  const std::string file = sample_file(dir);
+  const std::string file = sample_bytes(dir);
   write_bytes(dir / "x.pt", file);
   const Campaign campaign(dir);
   for (int i = 0; i < 200 * campaign_scale(); ++i) {
@@ -337,16 +322,16 @@ TEST_CASE("bombs: records, references and streams that unfold without measure") 
   const TempDir dir;
   write_with_pickle(dir, "");
   const Campaign campaign(dir);
-  std::string references = "\x80\x02}" + text("v") + "]q\x00"s;
+  std::string references = "\x80\x02}" + pickled("v") + "]q\x00"s;
   for (int level = 1; level < 60; ++level) {  // each list holds the one before it four times
     const std::string before = "h"s + static_cast<char>(level - 1);
     references += "](" + before + before + before + before + "eq"s + static_cast<char>(level);
   }
   write_with_pickle(dir, references + "s.");
   CHECK(campaign.is_refused());
-  write_with_pickle(dir, "\x80\x02}" + text("v") + std::string(1'000'000, ']') + "s.");
+  write_with_pickle(dir, "\x80\x02}" + pickled("v") + std::string(1'000'000, ']') + "s.");
   CHECK(campaign.is_refused());
-  write_with_pickle(dir, "\x80\x02}" + text("v") + "(" + std::string(3'000'000, 'N') + "ts.");
+  write_with_pickle(dir, "\x80\x02}" + pickled("v") + "(" + std::string(3'000'000, 'N') + "ts.");
   campaign.is_refused();
   const std::string zeros(size_t{100} << 20, '\0');
   write_bytes(dir / "x.pt", packed(rondo::detail::Compression::Zstd, zeros));
@@ -360,8 +345,8 @@ TEST_CASE("names of records are names and no paths") {
   const TempDir dir;
   const std::string outside = (dir / "outside").string();
   const auto state_with = [](const std::string& key) {
-    return "\x80\x02}" + text("t") + "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") +
-           "ctorch\nFloatStorage\n" + text(key) + text("cpu") +
+    return "\x80\x02}" + pickled("t") + "ctorch._utils\n_rebuild_tensor_v2\n((" +
+           pickled("storage") + "ctorch\nFloatStorage\n" + pickled(key) + pickled("cpu") +
            "K\x01tQK\x00K\x01\x85K\x01\x85\x89"
            "ccollections\nOrderedDict\n)RtRs."s;
   };

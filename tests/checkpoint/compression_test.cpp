@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint_name.h"
 #include "checkpoint/checkpoint_tools.h"
 #include "checkpoint/internal/compressed_file.h"
+#include "checkpoint/packed.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -22,21 +23,6 @@ TEST_SUITE_BEGIN("checkpoint/compression");
 namespace {
 
 constexpr const char* kSuffixes[] = {".gz", ".zst"};
-
-FileSystem& files() {
-  return *real_file_system();
-}
-
-std::string packed(Compression compression, std::string_view bytes) {
-  std::string result;
-  const rondo::detail::Coder::Sink sink = [&result](const void* more, size_t size) {
-    result.append(static_cast<const char*>(more), size);
-  };
-  const auto encoder = rondo::detail::make_encoder(compression);
-  encoder->put(bytes.data(), bytes.size(), sink);
-  encoder->finish(sink);
-  return result;
-}
 
 /// A checkpoint of `size` bytes or more that shrinks.
 StateDict large_state(int64_t size) {
@@ -61,26 +47,26 @@ bool is_refused_or_equal(const std::filesystem::path& path, const StateDict& sav
 TEST_CASE("C53: a name that ends with .gz or .zst is written compressed, and read again") {
   const TempDir dir;
   const StateDict state = large_state(10'000'000);
-  write_checkpoint(files(), dir / "x.pt", state);
+  write_checkpoint(*real_file_system(), dir / "x.pt", state);
   for (const std::string suffix : kSuffixes) {
     CAPTURE(suffix);
-    write_checkpoint(files(), dir.path() / ("x.pt" + suffix), state);
+    write_checkpoint(*real_file_system(), dir.path() / ("x.pt" + suffix), state);
     CHECK(std::filesystem::file_size(dir.path() / ("x.pt" + suffix)) < 1'000'000);
     CHECK(first_difference(read_checkpoint(dir.path() / ("x.pt" + suffix)), state).empty());
     CHECK(read_manifest(dir.path() / ("x.pt" + suffix)) == read_manifest(dir / "x.pt"));
-    write_checkpoint(files(), dir.path() / ("y.pt" + suffix), state);
+    write_checkpoint(*real_file_system(), dir.path() / ("y.pt" + suffix), state);
     CHECK(bytes_of(dir.path() / ("x.pt" + suffix)) == bytes_of(dir.path() / ("y.pt" + suffix)));
     CheckpointSnapshot snapshot;
     snapshot.take({[&] { return dir.path() / ("z.pt" + suffix); }, {}}, state);
-    snapshot.write(files());
+    snapshot.write(*real_file_system());
     CHECK(bytes_of(dir.path() / ("x.pt" + suffix)) == bytes_of(dir.path() / ("z.pt" + suffix)));
   }
 }
 
 TEST_CASE("C53: unpacked by the tools that everybody has it is the plain file") {
   const TempDir dir;
-  write_checkpoint(files(), dir / "plain.pt", sample_state());
-  write_checkpoint(files(), dir / "x.pt.gz", sample_state());
+  write_checkpoint(*real_file_system(), dir / "plain.pt", sample_state());
+  write_checkpoint(*real_file_system(), dir / "x.pt.gz", sample_state());
   REQUIRE(std::system(("gunzip '" + (dir / "x.pt.gz").string() + "'").c_str()) == 0);
   CHECK(bytes_of(dir / "x.pt") == bytes_of(dir / "plain.pt"));
 }
@@ -99,20 +85,21 @@ TEST_CASE("C53: compressions and archives that rondo does not write are refused 
                            "x_{step}.pt.zstd"}) {
     CAPTURE(name);
     try {
-      write_checkpoint(files(), dir / name, sample_state());
+      write_checkpoint(*real_file_system(), dir / name, sample_state());
       FAIL("did not throw");
     } catch (const CheckpointError&) {
       CHECK(contains(describe(std::current_exception()), ".pt.zst"));
     }
     CHECK_THROWS_AS(CheckpointName{name}, UsageError);
   }
-  CHECK_THROWS_AS(write_any(files(), dir / "x.safetensors.gz", sample_state()), CheckpointError);
-  CHECK(files().list(dir.path()).empty());
+  CHECK_THROWS_AS(write_any(*real_file_system(), dir / "x.safetensors.gz", sample_state()),
+                  CheckpointError);
+  CHECK(real_file_system()->list(dir.path()).empty());
 }
 
 TEST_CASE("what is compressed is known by its bytes, under whatever name") {
   const TempDir dir;
-  write_checkpoint(files(), dir / "x.pt", sample_state());
+  write_checkpoint(*real_file_system(), dir / "x.pt", sample_state());
   const std::string plain = bytes_of(dir / "x.pt");
   const StateDict saved = read_checkpoint(dir / "x.pt");
   for (const auto compression : {Compression::Gzip, Compression::Zstd}) {
@@ -132,7 +119,7 @@ TEST_CASE("a compressed file that was cut short is found, and a flipped bit chan
   const StateDict state{{"t", torch::arange(20)}};
   for (const std::string suffix : kSuffixes) {
     const std::filesystem::path path = dir.path() / ("x.pt" + suffix);
-    write_checkpoint(files(), path, state);
+    write_checkpoint(*real_file_system(), path, state);
     const std::string bytes = bytes_of(path);
     for (size_t size = 0; size < bytes.size(); ++size) {
       write_bytes(path, bytes.substr(0, size));
@@ -158,17 +145,18 @@ TEST_CASE("a small file that unpacks to a huge one is refused on the way") {
   REQUIRE(bytes.size() * 1000 < size_t{16} << 20);
   write_bytes(dir / "x.pt.zst", bytes);
   CHECK(contains(read_error(dir / "x.pt.zst"), "unpacks"));
-  CHECK(files().list(dir.path()) == std::vector<std::string>{"x.pt.zst"});
+  CHECK(real_file_system()->list(dir.path()) == std::vector<std::string>{"x.pt.zst"});
 }
 
 TEST_CASE("a copy keeps its compression, a conversion takes that of its name") {
   const TempDir dir;
-  write_checkpoint(files(), dir / "a.pt.zst", sample_state());
-  copy_checkpoint(files(), dir / "a.pt.zst", dir / "b.pt.zst");
+  write_checkpoint(*real_file_system(), dir / "a.pt.zst", sample_state());
+  copy_checkpoint(*real_file_system(), dir / "a.pt.zst", dir / "b.pt.zst");
   CHECK(bytes_of(dir / "a.pt.zst") == bytes_of(dir / "b.pt.zst"));
-  CHECK_THROWS_AS(copy_checkpoint(files(), dir / "a.pt.zst", dir / "c.pt"), CheckpointError);
-  write_any(files(), dir / "c.pt", read_checkpoint(dir / "a.pt.zst"));
-  write_checkpoint(files(), dir / "d.pt", sample_state());
+  CHECK_THROWS_AS(copy_checkpoint(*real_file_system(), dir / "a.pt.zst", dir / "c.pt"),
+                  CheckpointError);
+  write_any(*real_file_system(), dir / "c.pt", read_checkpoint(dir / "a.pt.zst"));
+  write_checkpoint(*real_file_system(), dir / "d.pt", sample_state());
   CHECK(bytes_of(dir / "c.pt") == bytes_of(dir / "d.pt"));
 }
 

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "checkpoint/internal/bytes.h"
+#include "checkpoint/pickled_text.h"
 #include "core/error.h"
+
+using rondo::test::pickled;
 
 using namespace rondo;
 using namespace std::string_literals;
@@ -40,19 +43,13 @@ bool is_refused(const std::string& body) {
   return !error_of(body).empty();
 }
 
-std::string text(const std::string& value) {
-  std::string bytes = "X";
-  rondo::detail::put(bytes, static_cast<uint32_t>(value.size()));
-  return bytes + value;
-}
-
 /// The dictionary {"v": value}.
 std::string holding(const std::string& value) {
-  return "}" + text("v") + value + "s.";
+  return "}" + pickled("v") + value + "s.";
 }
 
 const std::string kStorage =
-    "(" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + "K\x08tQ";
+    "(" + pickled("storage") + "ctorch\nFloatStorage\n" + pickled("0") + pickled("cpu") + "K\x08tQ";
 
 /// A tensor in that storage; the arguments are pickled.
 std::string tensor(const std::string& offset,
@@ -67,13 +64,14 @@ std::string tensor(const std::string& offset,
 
 TEST_CASE("values can be remembered and referred to") {
   const StateDict state =
-      read("}(" + text("a") + "]q\x05(K\x01K\x02" + "e" + text("b") + "h\x05u.");
+      read("}(" + pickled("a") + "]q\x05(K\x01K\x02" + "e" + pickled("b") + "h\x05u.");
   CHECK(state.at("a").as_list().size() == 2);
   CHECK(state.at("b").as_list().size() == 2);
 }
 
 TEST_CASE("a list that is filled after it was referred to has its values in both places") {
-  const StateDict state = read("}(" + text("a") + "]q\x01" + text("b") + "h\x01K\x07" + "au.");
+  const StateDict state =
+      read("}(" + pickled("a") + "]q\x01" + pickled("b") + "h\x01K\x07" + "au.");
   CHECK(state.at("a").as_list().at(0).as_int() == 7);
 }
 
@@ -166,14 +164,14 @@ TEST_CASE("names are texts or integers, each once") {
   CHECK(is_refused("}NK\x01s."));
   CHECK(is_refused("}\x88K\x01s."));
   CHECK(is_refused("})K\x01s."));
-  CHECK(is_refused("}(" + text("a") + "K\x01" + text("a") + "K\x02u."));
-  CHECK(is_refused("}(" + text("7") + "K\x01K\x07K\x02u."));
+  CHECK(is_refused("}(" + pickled("a") + "K\x01" + pickled("a") + "K\x02u."));
+  CHECK(is_refused("}(" + pickled("7") + "K\x01K\x07K\x02u."));
 }
 
 TEST_CASE("texts are UTF-8 and inside the pickle; integers have 64 bits") {
-  CHECK(is_refused(holding(text("\xc0\x80"))));
-  CHECK(is_refused(holding(text("\xed\xa0\x80"))));
-  CHECK(is_refused(holding(text("\xf4\x90\x80\x80"))));
+  CHECK(is_refused(holding(pickled("\xc0\x80"))));
+  CHECK(is_refused(holding(pickled("\xed\xa0\x80"))));
+  CHECK(is_refused(holding(pickled("\xf4\x90\x80\x80"))));
   CHECK(is_refused(holding("X\xff\xff\xff\xff")));
   CHECK(read(holding("\x8a\0"s)).at("v").as_int() == 0);
   CHECK(read(holding("\x8a\x01\xfe")).at("v").as_int() == -2);
@@ -181,8 +179,8 @@ TEST_CASE("texts are UTF-8 and inside the pickle; integers have 64 bits") {
 }
 
 TEST_CASE("a value inside itself is refused") {
-  CHECK(is_refused("}q\x01" + text("a") + "h\x01s."));
-  CHECK(is_refused("}" + text("a") + "]q\x01h\x01" + "as."));
+  CHECK(is_refused("}q\x01" + pickled("a") + "h\x01s."));
+  CHECK(is_refused("}" + pickled("a") + "]q\x01h\x01" + "as."));
 }
 
 TEST_CASE("references that would unfold to more than the memory holds are refused") {
@@ -195,11 +193,11 @@ TEST_CASE("references that would unfold to more than the memory holds are refuse
     bomb += "e";
   }
   CHECK(is_refused(holding(bomb)));
-  std::string copies = text(std::string(1 << 20, 'x')) + "q\x01" + "](";
+  std::string copies = pickled(std::string(1 << 20, 'x')) + "q\x01" + "](";
   for (int i = 0; i < 100000; ++i) {
     copies += "h\x01";
   }
-  CHECK(is_refused("}(" + text("a") + copies + "eu."));
+  CHECK(is_refused("}(" + pickled("a") + copies + "eu."));
 }
 
 TEST_CASE("very deep values are refused without deep recursion") {
@@ -258,9 +256,10 @@ TEST_CASE("of another program's file classes and functions are names, objects th
                                       rondo::detail::OtherClasses::Inert);
   };
   CHECK(read_inert(holding("ctorch\nfloat32\n")).at("v").as_string() == "torch.float32");
-  CHECK(read_inert(holding("cos\nsystem\n(" + text("touch x") + "tR")).at("v").as_dict().empty());
+  CHECK(
+      read_inert(holding("cos\nsystem\n(" + pickled("touch x") + "tR")).at("v").as_dict().empty());
   const std::string object = "cargparse\nNamespace\n)\x81";
-  CHECK(read_inert(holding(object + "}" + text("lr") + "K\x01sb")).at("v/lr").as_int() == 1);
+  CHECK(read_inert(holding(object + "}" + pickled("lr") + "K\x01sb")).at("v/lr").as_int() == 1);
   CHECK(read_inert(holding(object + ")b")).at("v").as_dict().empty());
   CHECK(read_inert(holding(object + "(K\x01" + "e")).at("v").as_dict().empty());
   CHECK(read_inert("}cmine\nCallback\nK\x01s.").at("mine.Callback").as_int() == 1);
@@ -272,7 +271,7 @@ TEST_CASE("of another program's file classes and functions are names, objects th
 TEST_CASE("attributes that many objects refer to do not fill the memory") {
   std::string many = "](}(";
   for (char name = 'a'; name <= 'z'; ++name) {
-    many += text(std::string(1, name)) + text(std::string(10000, name));
+    many += pickled(std::string(1, name)) + pickled(std::string(10000, name));
   }
   many += "uq\x01";
   for (int i = 0; i < 20000; ++i) {
@@ -288,12 +287,12 @@ TEST_CASE("attributes that many objects refer to do not fill the memory") {
 TEST_CASE("a module of Python is its tensors by dotted names") {
   const std::string kModule = "ctorch.nn\nLinear\n)\x81";
   const std::string weight = tensor("K\x01", "K\x02\x85", "K\x03\x85");
-  const std::string inner = kModule + "}(" + text("_parameters") + "}(" + text("weight") + weight +
-                            text("bias") + "Nu" + text("_buffers") + "}" + text("_modules") + "}" +
-                            text("in_features") + "K\x02" + "ub";
-  const std::string outer = kModule + "}(" + text("_parameters") + "}" + text("_buffers") + "}" +
-                            text("mean") + weight + "s" + text("_modules") + "}" + text("0") +
-                            inner + "s" + text("training") + "\x88" + "ub";
+  const std::string inner = kModule + "}(" + pickled("_parameters") + "}(" + pickled("weight") +
+                            weight + pickled("bias") + "Nu" + pickled("_buffers") + "}" +
+                            pickled("_modules") + "}" + pickled("in_features") + "K\x02" + "ub";
+  const std::string outer = kModule + "}(" + pickled("_parameters") + "}" + pickled("_buffers") +
+                            "}" + pickled("mean") + weight + "s" + pickled("_modules") + "}" +
+                            pickled("0") + inner + "s" + pickled("training") + "\x88" + "ub";
   const StateDict state = rondo::detail::read_pickle("\x80\x02"s + holding(outer),
                                                      {"x.pt", "data.pkl", 0},
                                                      eight_elements,

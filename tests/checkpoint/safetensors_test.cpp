@@ -50,7 +50,7 @@ std::string file_of(const std::string& header, const std::string& data) {
 }
 
 /// What reading these bytes throws, as text; "" when they are read.
-std::string error_of(const std::string& bytes) {
+std::string safetensors_error(const std::string& bytes) {
   const TempDir dir;
   write_bytes(dir / "x.safetensors", bytes);
   try {
@@ -99,8 +99,9 @@ TEST_CASE("what is no plain tensor is refused by name") {
 
 TEST_CASE("headers that are not what they must be are refused") {
   const std::string four(4, '\0');
-  CHECK(error_of(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", four)) == "");
-  CHECK(error_of(file_of("{ }", "")) == "");
+  CHECK(safetensors_error(
+            file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", four)) == "");
+  CHECK(safetensors_error(file_of("{ }", "")) == "");
   for (
       const char* header :
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})",
@@ -121,11 +122,11 @@ TEST_CASE("headers that are not what they must be are refused") {
        R"({)",
        R"()"}) {
     CAPTURE(header);
-    CHECK(error_of(file_of(header, four)) != "");
+    CHECK(safetensors_error(file_of(header, four)) != "");
   }
-  CHECK(error_of("") != "");
-  CHECK(error_of(std::string(7, '\xff')) != "");
-  CHECK(error_of(std::string(64, '\xff')) != "");
+  CHECK(safetensors_error("") != "");
+  CHECK(safetensors_error(std::string(7, '\xff')) != "");
+  CHECK(safetensors_error(std::string(64, '\xff')) != "");
 }
 
 TEST_CASE("mutated files give tensors or a CheckpointError") {
@@ -142,7 +143,7 @@ TEST_CASE("mutated files give tensors or a CheckpointError") {
     if (random.below(4) == 0) {
       bytes.resize(static_cast<size_t>(random.below(bytes.size())));
     }
-    error_of(bytes);  // anything else that it throws fails the test
+    safetensors_error(bytes);  // anything else that it throws fails the test
   }
 }
 

@@ -11,6 +11,7 @@
 #include "checkpoint/safetensors_file.h"
 #include "cli/run_here.h"
 #include "core/file_system.h"
+#include "support/contains.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -46,10 +47,6 @@ void damage(const fs::path& path) {
 Answer checkpoint(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "checkpoint");
   return run_here(std::move(arguments));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -14,15 +14,17 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "support/contains.h"
 #include "support/temp_dir.h"
 
+using rondo::test::contains;
 using rondo::test::TempDir;
 
 namespace {
 
 using Words = std::vector<std::string>;
 
-std::string answer(const Words& arguments) {
+std::string answered_text(const Words& arguments) {
   std::vector<const char*> pointers{"rondo"};
   for (const std::string& argument : arguments) {
     pointers.push_back(argument.c_str());
@@ -60,26 +62,23 @@ struct Listed {
 /// All that help lists.
 std::vector<Listed> everything() {
   std::vector<Listed> found;
-  for (const std::string& command : listed(answer({"--help"}), "Subcommands:")) {
-    const std::string help = answer({command, "--help"});
+  for (const std::string& command : listed(answered_text({"--help"}), "Subcommands:")) {
+    const std::string help = answered_text({command, "--help"});
     found.push_back({{command}, listed(help, "Options:")});
     for (const std::string& action : listed(help, "Subcommands:")) {
-      found.push_back({{command, action}, listed(answer({command, action, "--help"}), "Options:")});
+      found.push_back(
+          {{command, action}, listed(answered_text({command, action, "--help"}), "Options:")});
     }
   }
   return found;
 }
 
-std::string joined(const Words& words) {
+std::string joined_by_spaces(const Words& words) {
   std::string text;
   for (const std::string& word : words) {
     text += (text.empty() ? "" : " ") + word;
   }
   return text;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// The lines that a shell command prints; fails where the command does.
@@ -101,7 +100,7 @@ bool has_program(const std::string& name) {
 /// What bash offers after these words, of which the last is being typed.
 Words bash_offers(const Words& words) {
   const TempDir dir;
-  std::ofstream(dir / "script") << answer({"completion", "bash"});
+  std::ofstream(dir / "script") << answered_text({"completion", "bash"});
   std::string typed = "rondo";
   for (const std::string& word : words) {
     typed += " '" + word + "'";
@@ -130,7 +129,7 @@ TEST_CASE("help lists commands, actions and options, which the tests below look 
   bool has_average = false;
   bool has_watch = false;
   for (const Listed& one : everything()) {
-    has_average = has_average || joined(one.path) == "checkpoint average";
+    has_average = has_average || joined_by_spaces(one.path) == "checkpoint average";
     for (const std::string& option : one.options) {
       has_watch = has_watch || option == "--watch";
     }
@@ -141,14 +140,14 @@ TEST_CASE("help lists commands, actions and options, which the tests below look 
 
 TEST_CASE("bash offers every command, every action, and every option of each") {
   for (const Listed& one : everything()) {
-    CAPTURE(joined(one.path));
+    CAPTURE(joined_by_spaces(one.path));
     Words begun = one.path;
     begun.back() = begun.back().substr(0, 1);
     CHECK(offers(begun, one.path.back()));
     Words options = one.path;
     options.push_back("-");
     const Words offered = bash_offers(options);
-    CHECK(joined(offered) == joined(one.options));
+    CHECK(joined_by_spaces(offered) == joined_by_spaces(one.options));
   }
 }
 
@@ -164,10 +163,10 @@ TEST_CASE("bash offers what a value can be: files, directories, and words such a
 TEST_CASE("the scripts of zsh and fish name every command, action and option") {
   for (const char* shell : {"zsh", "fish"}) {
     CAPTURE(shell);
-    const std::string script = answer({"completion", shell});
+    const std::string script = answered_text({"completion", shell});
     const std::string dashes = shell == std::string("zsh") ? "--" : "-l ";
     for (const Listed& one : everything()) {
-      CAPTURE(joined(one.path));
+      CAPTURE(joined_by_spaces(one.path));
       const std::string& name = one.path.back();
       CHECK(contains(script, shell == std::string("zsh") ? "'" + name + ":" : "-a " + name + " "));
       for (const std::string& option : one.options) {
@@ -185,7 +184,7 @@ TEST_CASE("each shell that is installed can read its script") {
     }
     CAPTURE(shell);
     const TempDir dir;
-    std::ofstream(dir / "script") << answer({"completion", shell});
+    std::ofstream(dir / "script") << answered_text({"completion", shell});
     CHECK(run(std::string(shell) + " -n '" + (dir / "script").string() + "'", dir).empty());
   }
 }
@@ -198,12 +197,12 @@ TEST_CASE("rondo(1) refers to the page of every command; pages name every action
     }
     return escaped;
   };
-  const std::string rondo = answer({"man"});
+  const std::string rondo = answered_text({"man"});
   for (const Listed& one : everything()) {
-    CAPTURE(joined(one.path));
-    const std::string page = answer({"man", one.path.front()});
+    CAPTURE(joined_by_spaces(one.path));
+    const std::string page = answered_text({"man", one.path.front()});
     CHECK(contains(rondo, ".BR rondo\\-" + in_troff(one.path.front()) + " (1)\n"));
-    CHECK(contains(page, "\\fBrondo " + in_troff(joined(one.path))));
+    CHECK(contains(page, "\\fBrondo " + in_troff(joined_by_spaces(one.path))));
     for (const std::string& option : one.options) {
       CHECK_MESSAGE(contains(page, "\\fB" + in_troff(option) + "\\fR"), option);
     }
@@ -217,7 +216,7 @@ TEST_CASE("man renders a page without a warning") {
     MESSAGE("skipped: no man of man-db, or no col");
     return;
   }
-  std::ofstream(dir / "page.1") << answer({"man", "checkpoint"});
+  std::ofstream(dir / "page.1") << answered_text({"man", "checkpoint"});
   const Words lines = run(
       "LC_ALL=C MANWIDTH=80 man --warnings=w -l '" + (dir / "page.1").string() + "' 2>&1 | col -b",
       dir);

@@ -49,7 +49,7 @@ train_dataloader = {{ dataset = "Glyphs", size = 40, batch_size = 20 }}
   return line;
 }
 
-std::vector<std::string> endless_fit(const TempDir& dir) {
+std::vector<std::string> endless_logging_fit(const TempDir& dir) {
   return fit(dir, {"trainer.init.loop.max_steps=1000000"});
 }
 
@@ -113,7 +113,7 @@ class SmallFiles {
 TEST_CASE("`| tee log`, Ctrl-C: the reader is gone, and the run saves and exits with 130") {
   const TempDir dir;
   const fs::path pipe = pipe_in(dir);
-  Process process(endless_fit(dir), pipe);
+  Process process(endless_logging_fit(dir), pipe);
   read_a_little(pipe);
   process.send(SIGINT);
   CHECK(process.wait() == 128 + SIGINT);
@@ -170,7 +170,7 @@ TEST_CASE("a terminal that is closed: the run finishes its update, saves, and ex
     shown = " updates  epoch ";
   }
   const TempDir dir;
-  std::vector<std::string> line = endless_fit(dir);
+  std::vector<std::string> line = endless_logging_fit(dir);
   std::vector<char*> arguments;
   for (std::string& argument : line) {
     arguments.push_back(argument.data());

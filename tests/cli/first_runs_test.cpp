@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "cli/lines_of.h"
+#include "cli/metric_of.h"
 #include "cli/run_here.h"
 #include "support/python.h"
 #include "support/temp_dir.h"
@@ -33,15 +34,6 @@ std::vector<fs::path> every_run() {
   return files;
 }
 
-std::vector<std::string> lines_of(const fs::path& file) {
-  std::ifstream stream(file);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
 /// `# expected: val/accuracy > 0.9`
 struct Expected {
   std::string metric;
@@ -54,12 +46,6 @@ Expected expected_of(const fs::path& file) {
   Expected expected;
   line >> word >> word >> expected.metric >> word >> expected.least;
   return expected;
-}
-
-double metric(const Answer& answer, const std::string& name) {
-  const size_t at = answer.out.find("\"" + name + "\": ");
-  REQUIRE(at != std::string::npos);
-  return std::atof(answer.out.c_str() + at + name.size() + 4);
 }
 
 }  // namespace
@@ -102,7 +88,7 @@ TEST_CASE("those over made files train to what they say") {
                                     fmt::format("trainer.fit.val_dataloader.data_dir={}", data)});
     REQUIRE(answer.code == 0);
     const Expected expected = expected_of(file);
-    CHECK(metric(answer, expected.metric) > expected.least);
+    CHECK(metric_of(answer, expected.metric) > expected.least);
   }
 }
 

@@ -21,7 +21,7 @@ TEST_SUITE_BEGIN("cli/json_line");
 namespace {
 
 /// Standard output alone of a fit of 20 updates of the quickstart, run in `dir`.
-std::string fit(const TempDir& dir) {
+std::string quickstart_output(const TempDir& dir) {
   const std::string config = std::string(RONDO_SOURCE_DIR) + "/configs/recipes/quickstart.toml";
   Process process({"/bin/sh",
                    "-c",
@@ -53,7 +53,7 @@ std::string text(const ConfigTable& table, const char* key) {
 
 TEST_CASE("fit --json writes one line to standard output, its result, and nothing else") {
   const TempDir dir;
-  const std::string out = fit(dir);
+  const std::string out = quickstart_output(dir);
   REQUIRE_FALSE(out.empty());
   CHECK(out.find('\n') == out.size() - 1);
   const ConfigTable result = table_of(out);
@@ -70,8 +70,8 @@ TEST_CASE("fit --json writes one line to standard output, its result, and nothin
 
 TEST_CASE("a run that was done already answers --json in the same way") {
   const TempDir dir;
-  fit(dir);
-  const std::string out = fit(dir);
+  quickstart_output(dir);
+  const std::string out = quickstart_output(dir);
   REQUIRE_FALSE(out.empty());
   CHECK(out.find('\n') == out.size() - 1);
   const ConfigTable result = table_of(out);

@@ -11,12 +11,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "support/campaign.h"
+#include "support/file_content.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
@@ -48,11 +48,6 @@ val_dataloader   = [{{ label = "val", dataset = "Glyphs", size = 40, split = "va
                                                  dir.path().string(),
                                                  extra);
   return dir / "run.toml";
-}
-
-std::string content(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 bool has_file(const fs::path& run, const std::function<bool(const fs::path&)>& is_meant) {

@@ -8,33 +8,30 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
+#include "cli/count_of.h"
+#include "support/file_content.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
 namespace fs = std::filesystem;
 
+using rondo::test::content;
+using rondo::test::count_of;
 using rondo::test::Process;
 using rondo::test::TempDir;
 
 namespace {
 
-std::string content(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-struct Result {
+struct Launched {
   int code = -1;
   std::string text;
 };
 
 /// Runs `rondo launch OPTIONS sh -c SCRIPT`, with the ranks' logs in `dir`.
-Result launch(const TempDir& dir, const std::string& options, const std::string& script) {
+Launched launch(const TempDir& dir, const std::string& options, const std::string& script) {
   const std::string command = std::string("'") + RONDO_LAUNCHER + "' launch --log-dir '" +
                               dir.path().string() + "' " + options + " sh -c '" + script + "' >'" +
                               (dir / "text").string() + "' 2>&1";
@@ -42,21 +39,12 @@ Result launch(const TempDir& dir, const std::string& options, const std::string&
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(dir / "text")};
 }
 
-Result launch_words(const std::string& words) {
+Launched launch_words(const std::string& words) {
   const TempDir dir;
   const std::string command = std::string("'") + RONDO_LAUNCHER + "' launch " + words + " >'" +
                               (dir / "text").string() + "' 2>&1";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(dir / "text")};
-}
-
-/// Lines that hold `text`.
-int64_t count(const std::string& all, const std::string& text) {
-  int64_t found = 0;
-  for (size_t at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) {
-    ++found;
-  }
-  return found;
 }
 
 }  // namespace
@@ -68,12 +56,12 @@ TEST_CASE("C87: ranks find their place in the environment; rank 0 has the termin
   const std::string script =
       "echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE on $NODE_RANK, $MASTER_ADDR, "
       "$PYTHONUNBUFFERED, $TORCH_NCCL_ASYNC_ERROR_HANDLING; test $MASTER_PORT -gt 0";
-  const Result one_host = launch(dir, "-n 2", script);
+  const Launched one_host = launch(dir, "-n 2", script);
   CHECK(one_host.code == 0);
   CHECK(one_host.text == "0 of 2, 0 of 2 on 0, 127.0.0.1, 1, 1\n");
   CHECK(content(dir / "rank1.log") == "1 of 2, 1 of 2 on 0, 127.0.0.1, 1, 1\n");
 
-  const Result second_host =
+  const Launched second_host =
       launch(dir, "-n 2 --nodes 2 --node-rank 1 --master-addr alpha --master-port 29511", script);
   CHECK(second_host.code == 0);
   CHECK(content(dir / "rank2.log") == "2 of 4, 0 of 2 on 1, alpha, 1, 1\n");
@@ -83,7 +71,7 @@ TEST_CASE("C87: ranks find their place in the environment; rank 0 has the termin
 TEST_CASE("C86: the code of the rank that failed first is returned, and the others are ended") {
   const TempDir dir;
   const auto began = std::chrono::steady_clock::now();
-  const Result result =
+  const Launched result =
       launch(dir, "-n 3", "if [ $RANK = 2 ]; then echo the cause; exit 7; fi; exec sleep 100");
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
   CHECK(result.code == 7);
@@ -91,7 +79,7 @@ TEST_CASE("C86: the code of the rank that failed first is returned, and the othe
   CHECK(result.text.find("rank2.log") != std::string::npos);
   CHECK(result.text.find("the cause") != std::string::npos);
 
-  const Result killed = launch(dir, "-n 2", "[ $RANK = 1 ] || exec sleep 100; kill -9 $$");
+  const Launched killed = launch(dir, "-n 2", "[ $RANK = 1 ] || exec sleep 100; kill -9 $$");
   CHECK(killed.code == 128 + SIGKILL);
   CHECK(killed.text.find("rank 1 died of signal 9") != std::string::npos);
 }
@@ -117,7 +105,7 @@ TEST_CASE("C85: numbers of ranks and hosts that do not fit are refused, and so a
   };
   for (const Row& row : rows) {
     CAPTURE(row.words);
-    const Result result = launch_words(row.words);
+    const Launched result = launch_words(row.words);
     CAPTURE(result.text);
     CHECK(result.code == 2);
     CHECK(result.text.find(row.named) != std::string::npos);
@@ -128,17 +116,17 @@ TEST_CASE("C85: numbers of ranks and hosts that do not fit are refused, and so a
 TEST_CASE("ranks that fail are started again, at last with half as many") {
   const TempDir dir;
   const std::string script = "[ $RANK = 0 ] || exit 0; echo with $WORLD_SIZE; [ $WORLD_SIZE = 2 ]";
-  const Result result = launch(dir, "-n 4 --max-restarts 3 --min-ranks 1", script);
+  const Launched result = launch(dir, "-n 4 --max-restarts 3 --min-ranks 1", script);
   CHECK(result.code == 0);
-  CHECK(count(result.text, "with 4") == 2);
-  CHECK(count(result.text, "with 2") == 1);
+  CHECK(count_of(result.text, "with 4") == 2);
+  CHECK(count_of(result.text, "with 2") == 1);
 
-  const Result vain = launch(dir, "-n 2 --max-restarts 1", "exit 1");
+  const Launched vain = launch(dir, "-n 2 --max-restarts 1", "exit 1");
   CHECK(vain.code == 1);
-  CHECK(count(vain.text, "starting 2 ranks again") == 1);
-  const Result refused = launch(dir, "-n 2 --max-restarts 1", "exit 2");
+  CHECK(count_of(vain.text, "starting 2 ranks again") == 1);
+  const Launched refused = launch(dir, "-n 2 --max-restarts 1", "exit 2");
   CHECK(refused.code == 2);  // bad usage does not get better
-  CHECK(count(refused.text, "again") == 0);
+  CHECK(count_of(refused.text, "again") == 0);
 }
 
 TEST_CASE("signals reach all ranks, which end as they like") {

@@ -4,14 +4,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include "core/version.h"
+#include "support/file_content.h"
 #include "support/temp_dir.h"
 
 namespace fs = std::filesystem;
 
+using rondo::test::content;
 using rondo::test::TempDir;
 
 namespace {
@@ -21,11 +22,6 @@ struct Result {
   std::string out;
   std::string err;
 };
-
-std::string content(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 /// Runs a shell command.
 Result run(const std::string& command) {

@@ -5,9 +5,11 @@
 #include <fstream>
 #include <string>
 
+#include "cli/count_of.h"
 #include "cli/run_here.h"
 #include "cli/schedule_chart.h"
 #include "core/file_system.h"
+#include "support/contains.h"
 #include "support/glyphs_run.h"
 #include "support/temp_dir.h"
 
@@ -15,6 +17,8 @@ TEST_SUITE_BEGIN("cli/plot_schedule");
 
 using namespace rondo;
 using rondo::test::Answer;
+using rondo::test::contains;
+using rondo::test::count_of;
 using rondo::test::glyphs_toml;
 using rondo::test::run_here;
 using rondo::test::TempDir;
@@ -27,18 +31,6 @@ std::string write_run(const TempDir& dir, const std::string& schedulers) {
   return path.string();
 }
 
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-int64_t count_of(const std::string& text, const std::string& part) {
-  int64_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++count;
-  }
-  return count;
-}
-
 }  // namespace
 
 TEST_CASE("a line falls from the first row to the last one") {
@@ -48,17 +40,17 @@ TEST_CASE("a line falls from the first row to the last one") {
   }
   const std::string text = text_chart(curve);
   CHECK(text.rfind("lr: LinearLR, from 1 to 0 over 100ba\n", 0) == 0);
-  CHECK(holds(text, "         1 |***"));
-  CHECK(holds(text, "         0 |                  "));
-  CHECK(holds(text, "100ba\n"));
+  CHECK(contains(text, "         1 |***"));
+  CHECK(contains(text, "         0 |                  "));
+  CHECK(contains(text, "100ba\n"));
   CHECK(std::count(text.begin(), text.end(), '\n') == 15);
 }
 
 TEST_CASE("a jump goes from one row to another, and a level curve is drawn in the middle") {
   const ScheduleCurve jump{"lr", "StepLR", TimeUnit::Update, 3.0, {1.0, 1.0, 0.0, 0.0}, ""};
   const std::string text = text_chart(jump);
-  CHECK(holds(text, "         1 |*****"));
-  CHECK(holds(text, "*****\n"));
+  CHECK(contains(text, "         1 |*****"));
+  CHECK(contains(text, "*****\n"));
   const ScheduleCurve level{"lr", "ConstantLR", TimeUnit::Sample, 8.0, {0.5, 0.5}, ""};
   CHECK(count_of(text_chart(level), "*") == 64);
 }
@@ -69,7 +61,7 @@ TEST_CASE("an SVG has a picture for each curve, and its text is escaped") {
   CHECK(svg.rfind("<svg ", 0) == 0);
   CHECK(count_of(svg, "<polyline points=\"80,40 600,200\"/>") == 1);
   CHECK(count_of(svg, "<polyline ") == 2);
-  CHECK(holds(svg, "lr of a&lt;b&amp;c"));
+  CHECK(contains(svg, "lr of a&lt;b&amp;c"));
   CHECK(svg.substr(svg.size() - 7) == "</svg>\n");
 }
 
@@ -85,9 +77,9 @@ ReduceLROnPlateau = { initial_learning_rate = 0.9, metric = "val/loss", param_gr
   const Answer answer =
       run_here({"plot-schedule", config, "trainer.init.loop.max_steps=20", "--svg", svg});
   CHECK(answer.code == 0);
-  CHECK(holds(answer.out, "lr: CosineDecayLR, from 0.5 to 0.1 over 20ba"));
-  CHECK(holds(answer.out, "weight_decay: ReduceLROnPlateau"));
-  CHECK(holds(answer.out, "val/loss"));
+  CHECK(contains(answer.out, "lr: CosineDecayLR, from 0.5 to 0.1 over 20ba"));
+  CHECK(contains(answer.out, "weight_decay: ReduceLROnPlateau"));
+  CHECK(contains(answer.out, "val/loss"));
   CHECK(count_of(real_file_system()->read(svg), "<polyline ") == 2);
   CHECK_FALSE(std::filesystem::exists(dir / "run"));
 }
@@ -103,8 +95,8 @@ LinearLR = { initial_learning_rate = 1.0, relative = true }
                                   "trainer.init.loop.max_steps=20",
                                   "trainer.init.loop.scale_schedule_ratio=0.5"});
   CHECK(answer.code == 0);
-  CHECK(holds(answer.out, "over 10ba"));
-  CHECK(holds(answer.out, "lr of group 0: LinearLR"));
+  CHECK(contains(answer.out, "over 10ba"));
+  CHECK(contains(answer.out, "lr of group 0: LinearLR"));
 }
 
 TEST_CASE("a run without schedules has nothing to draw") {

@@ -16,17 +16,19 @@
 #include "checkpoint/checkpoint_tools.h"
 #include "core/state_dict.h"
 #include "distributed/heartbeat.h"
+#include "support/file_content.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
 namespace fs = std::filesystem;
 
+using rondo::test::content;
 using rondo::test::Process;
 using rondo::test::TempDir;
 
 namespace {
 
-fs::path config(const TempDir& dir) {
+fs::path ranks_config(const TempDir& dir) {
   std::ofstream(dir / "run.toml") << fmt::format(R"([trainer.init]
 model_dir  = "{0}/run"
 seed       = 1
@@ -44,11 +46,6 @@ val_dataloader   = [{{ label = "val", dataset = "Glyphs", size = 39, split = "va
 )",
                                                  dir.path().string());
   return dir / "run.toml";
-}
-
-std::string content(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 std::vector<std::string> fit(const fs::path& config, const std::string& model_dir) {
@@ -89,7 +86,7 @@ TEST_SUITE_BEGIN("cli/ranks");
 
 TEST_CASE("two processes give the bytes of one with two virtual ranks, and rank 0 alone writes") {
   const TempDir dir;
-  const fs::path run = config(dir);
+  const fs::path run = ranks_config(dir);
   const fs::path two = dir / "two";
   const fs::path one = dir / "one";
   Process ranks(launch(dir, fit(run, two.string())), dir / "ranks");
@@ -141,7 +138,7 @@ TEST_CASE(
   const std::string script = "exec \"$@\" trainer.init.optimizer.AdamW.lr=0.00$((RANK+1))";
   Process ranks(launch(dir,
                        after({"sh", "-c", script, "sh", RONDO_LAUNCHER},
-                             fit(config(dir), (dir / "run").string()))),
+                             fit(ranks_config(dir), (dir / "run").string()))),
                 dir / "ranks");
   CHECK(ranks.wait() == 1);
   for (const char* log : {"ranks", "rank1.log"}) {

@@ -15,10 +15,12 @@
 #include "cli/load_run.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "support/contains.h"
 #include "support/temp_dir.h"
 #include "trainer/trainer.h"
 
 using namespace rondo;
+using rondo::test::contains;
 using rondo::test::TempDir;
 
 namespace {
@@ -106,10 +108,6 @@ std::string output_of(const std::vector<std::string>& arguments, int code) {
   std::cerr.rdbuf(cerr_before);
   CHECK(got == code);
   return out.str();
-}
-
-bool tells(const std::string& text, const std::string& fact) {
-  return text.find(fact) != std::string::npos;
 }
 
 /// The numbers that a bad operator got, as an explanation tells them.
@@ -254,8 +252,8 @@ TEST_CASE("weights that nobody trained are not evaluated, unless that is asked f
   for (const char* command : {"validate", "validate_all", "predict"}) {
     CAPTURE(command);
     const std::string text = output_of({command, file}, 2);
-    CHECK(tells(text, (dir / "run").string()));
-    CHECK(tells(text, "--untrained"));
+    CHECK(contains(text, (dir / "run").string()));
+    CHECK(contains(text, "--untrained"));
     CHECK(run({command, file, "--untrained"}) == 0);
   }
   CHECK(run({"validate", file, "--checkpoint=none"}) == 0);
@@ -320,7 +318,7 @@ TEST_CASE("debug --nan says which operator a run went bad in, from its newest so
   CHECK(run({"fit", file, "trainer.init.loop.max_steps=12", kExplodes}) == 1);  // saves at 2, 4, 6
   const std::string run_dir = (dir / "run").string();
   const std::string text = output_of({"debug", run_dir, "--nan"}, 0);
-  CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+  CHECK_MESSAGE(contains(text, "first bad operator: rondo::sgd_"), text);
   CHECK(std::filesystem::exists(dir / "run" / "debug"));
   output_of({"debug", run_dir, "--nan", "trainer.init.schedulers.0.StepLR.gamma=1.0"}, 1);
   CHECK(run({"debug", (dir / "nothing").string(), "--nan"}) == 1);
@@ -331,9 +329,9 @@ TEST_CASE("debug --nan says from where to where nothing went bad") {
   const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
   CHECK(run({"fit", file, "trainer.init.loop.max_steps=6"}) == 0);  // saves at 2, 4, 6
   const std::string run_dir = (dir / "run").string();
-  CHECK(tells(output_of({"debug", run_dir, "--nan"}, 1), "ends at update 6"));
-  CHECK(tells(output_of({"debug", run_dir, "--nan", "trainer.init.loop.max_steps=9"}, 1),
-              "from update 6 to 9"));
+  CHECK(contains(output_of({"debug", run_dir, "--nan"}, 1), "ends at update 6"));
+  CHECK(contains(output_of({"debug", run_dir, "--nan", "trainer.init.loop.max_steps=9"}, 1),
+                 "from update 6 to 9"));
 }
 
 TEST_CASE("debug --nan tells nobody but who asked") {
@@ -353,9 +351,9 @@ TEST_CASE("debug --nan finds what the last update of a run spoiled, which passed
   const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
   CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes, kSavesAnything}) == 0);
   const std::string text = output_of({"debug", (dir / "run").string(), "--nan"}, 0);
-  CHECK_MESSAGE(tells(text, "checkpoint_7.pt holds NaN"), text);
-  CHECK_MESSAGE(tells(text, "from " + (dir / "run/checkpoint_6.pt").string()), text);
-  CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
+  CHECK_MESSAGE(contains(text, "checkpoint_7.pt holds NaN"), text);
+  CHECK_MESSAGE(contains(text, "from " + (dir / "run/checkpoint_6.pt").string()), text);
+  CHECK_MESSAGE(contains(text, "first bad operator: rondo::sgd_"), text);
 }
 
 TEST_CASE("debug --nan passes over checkpoints that cannot be read, and names them") {
@@ -365,11 +363,11 @@ TEST_CASE("debug --nan passes over checkpoints that cannot be read, and names th
   std::ofstream(dir / "run/checkpoint_6.pt") << "damaged";
   std::filesystem::remove(dir / "run/checkpoint_4.pt");
   const std::string text = output_of({"debug", (dir / "run").string(), "--nan"}, 0);
-  CHECK_MESSAGE(tells(text, "checkpoint_6.pt"), text);
-  CHECK_MESSAGE(tells(text, "checkpoint_4.pt"), text);
-  CHECK_MESSAGE(tells(text, "from " + (dir / "run/checkpoint_2.pt").string()), text);
-  CHECK_MESSAGE(tells(text, "first bad operator: rondo::sgd_"), text);
-  CHECK_FALSE(tells(text, "warning"));
+  CHECK_MESSAGE(contains(text, "checkpoint_6.pt"), text);
+  CHECK_MESSAGE(contains(text, "checkpoint_4.pt"), text);
+  CHECK_MESSAGE(contains(text, "from " + (dir / "run/checkpoint_2.pt").string()), text);
+  CHECK_MESSAGE(contains(text, "first bad operator: rondo::sgd_"), text);
+  CHECK_FALSE(contains(text, "warning"));
 }
 
 TEST_CASE("debug --nan begins before infinity where it can") {
@@ -386,13 +384,13 @@ TEST_CASE("debug --nan begins before infinity where it can") {
       "debug", (dir / "run").string(), "--nan", "trainer.init.loop.max_steps=9"};
   spoil("checkpoint_6.pt");
   const std::string before = output_of(debug, 1);
-  CHECK_MESSAGE(tells(before, "checkpoint_6.pt holds infinity"), before);
-  CHECK_MESSAGE(tells(before, "from " + (dir / "run/checkpoint_4.pt").string()), before);
-  CHECK_MESSAGE(tells(before, "from update 4 to 9"), before);
+  CHECK_MESSAGE(contains(before, "checkpoint_6.pt holds infinity"), before);
+  CHECK_MESSAGE(contains(before, "from " + (dir / "run/checkpoint_4.pt").string()), before);
+  CHECK_MESSAGE(contains(before, "from update 4 to 9"), before);
   spoil("checkpoint_4.pt");
   spoil("checkpoint_2.pt");
   const std::string all = output_of(debug, 0);
-  CHECK_MESSAGE(tells(all, "from " + (dir / "run/checkpoint_6.pt").string()), all);
+  CHECK_MESSAGE(contains(all, "from " + (dir / "run/checkpoint_6.pt").string()), all);
 }
 
 TEST_CASE("debug --nan begins where the run began, which may be a checkpoint of another one") {
@@ -429,7 +427,7 @@ TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or w
   CHECK_FALSE(inputs_in(went_bad).empty());
   const std::string text = output_of({"debug", run_dir, "--nan"}, 0);
   CHECK(inputs_in(text) == inputs_in(went_bad));
-  CHECK_FALSE(tells(text, "warning"));
+  CHECK_FALSE(contains(text, "warning"));
 
   const auto forget_seed = [&] {
     const std::filesystem::path config = latest(dir, "run") / "trainer_params.toml";
@@ -437,9 +435,10 @@ TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or w
     std::ofstream(config) << unseeded;
   };
   forget_seed();
-  CHECK(tells(output_of({"debug", run_dir, "--nan"}, 0), "warning"));
+  CHECK(contains(output_of({"debug", run_dir, "--nan"}, 0), "warning"));
   SUBCASE("the seed may be typed") {
-    CHECK_FALSE(tells(output_of({"debug", run_dir, "--nan", "trainer.init.seed=5"}, 0), "warning"));
+    CHECK_FALSE(
+        contains(output_of({"debug", run_dir, "--nan", "trainer.init.seed=5"}, 0), "warning"));
   }
   SUBCASE("a checkpoint knows it, even one that holds NaN already") {
     CHECK(run({"fit", file, "trainer.init.loop.max_steps=7", kExplodes, kSavesAnything}) == 0);
@@ -449,8 +448,8 @@ TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or w
       std::filesystem::remove(dir / sound);
     }
     const std::string told = output_of({"debug", run_dir, "--nan"}, 0);
-    CHECK_MESSAGE(tells(told, "from the beginning"), told);
-    CHECK_FALSE(tells(told, "warning"));
+    CHECK_MESSAGE(contains(told, "from the beginning"), told);
+    CHECK_FALSE(contains(told, "warning"));
   }
 }
 
@@ -472,7 +471,7 @@ TEST_CASE("export-step passes over a checkpoint that it cannot read, and names t
   CHECK(run({"fit", file}) == 0);  // saves at 2, 4
   std::ofstream(dir / "run/checkpoint_4.pt") << "damaged";
   const std::string text = output_of({"export-step", file, (dir / "out.step").string()}, 0);
-  CHECK_MESSAGE(tells(text, "from update 2 of " + (dir / "run/checkpoint_2.pt").string()), text);
+  CHECK_MESSAGE(contains(text, "from update 2 of " + (dir / "run/checkpoint_2.pt").string()), text);
 }
 
 TEST_CASE("P35: an unknown logger or backend is a wrong config") {

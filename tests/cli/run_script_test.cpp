@@ -5,21 +5,17 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <string>
 
+#include "support/file_content.h"
 #include "support/temp_dir.h"
 
 namespace fs = std::filesystem;
 
+using rondo::test::content;
 using rondo::test::TempDir;
 
 namespace {
-
-std::string content(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 /// A clone's scripts on a machine without the packages, whose only programs are a few real ones and
 /// others that note how they were called.

@@ -10,12 +10,16 @@
 
 #include "callbacks/callback.h"
 #include "cli/cli_main.h"
+#include "cli/count_of.h"
 #include "core/file_system.h"
+#include "support/contains.h"
 #include "support/temp_dir.h"
 #include "trainer/registries.h"
 #include "trainer/trainer.h"
 
 using namespace rondo;
+using rondo::test::contains;
+using rondo::test::count_of;
 using rondo::test::TempDir;
 
 namespace {
@@ -58,8 +62,8 @@ std::string output_of(std::vector<std::string> arguments) {
 }
 
 /// A run of 8 updates with one callback.
-struct Run {
-  explicit Run(const std::string& callback) {
+struct ModesRun {
+  explicit ModesRun(const std::string& callback) {
     std::ofstream(dir / "run.toml")
         << "[trainer.init]\nmodel_dir = \"" << (dir / "run").string()
         << "\"\nseed = 1\n"
@@ -84,18 +88,6 @@ struct Run {
   std::string inspected;
 };
 
-int count(const std::string& text, const std::string& word) {
-  int found = 0;
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    ++found;
-  }
-  return found;
-}
-
-bool tells(const std::string& text, const std::string& fact) {
-  return text.find(fact) != std::string::npos;
-}
-
 /// The line of a step in what `rondo inspect` prints.
 std::string line_of(const std::string& text, const std::string& step) {
   const size_t begin = text.find(step + ": ");
@@ -108,12 +100,12 @@ std::string line_of(const std::string& text, const std::string& step) {
 TEST_SUITE_BEGIN("cli/step_modes");
 
 TEST_CASE("a fit whose step cannot be recorded warns once, and its summary says what ran eagerly") {
-  const Run run("ReadsLoss");
-  CHECK(count(run.log, "ReadsLoss.on_after_backward") == 1);
-  CHECK(tells(run.log, "log_metrics"));  // what to write instead
+  const ModesRun run("ReadsLoss");
+  CHECK(count_of(run.log, "ReadsLoss.on_after_backward") == 1);
+  CHECK(contains(run.log, "log_metrics"));  // what to write instead
 
-  CHECK(tells(run.summary, "step train/update ran as it is written 7 times, in "));
-  CHECK(tells(run.summary, " % of the time: ReadsLoss.on_after_backward"));
+  CHECK(contains(run.summary, "step train/update ran as it is written 7 times, in "));
+  CHECK(contains(run.summary, " % of the time: ReadsLoss.on_after_backward"));
 
   const std::string step = line_of(run.inspected, "train_update.0");
   for (const char* fact : {"\"mode\": \"eager\"",
@@ -121,14 +113,14 @@ TEST_CASE("a fit whose step cannot be recorded warns once, and its summary says 
                            "\"eager_runs\": 7",
                            "\"share_of_time\": 0.",
                            "\"replays\": 0"}) {
-    CHECK_MESSAGE(tells(step, fact), fact << " is not in: " << step);
+    CHECK_MESSAGE(contains(step, fact), fact << " is not in: " << step);
   }
 }
 
 TEST_CASE("a fit whose step reads a flag is replayed, and inspect lists the guard") {
-  const Run run("AsksForSign");
-  CHECK_FALSE(tells(run.log, "AsksForSign"));
-  CHECK_FALSE(tells(run.summary, "as it is written"));
+  const ModesRun run("AsksForSign");
+  CHECK_FALSE(contains(run.log, "AsksForSign"));
+  CHECK_FALSE(contains(run.summary, "as it is written"));
 
   const std::string step = line_of(run.inspected, "train_update.0");
   for (const char* fact : {"\"mode\": \"guarded\"",
@@ -137,7 +129,7 @@ TEST_CASE("a fit whose step reads a flag is replayed, and inspect lists the guar
                            "\"answer\": \"true\"",
                            "\"eager_runs\": 0",
                            "\"replays\": 6"}) {
-    CHECK_MESSAGE(tells(step, fact), fact << " is not in: " << step);
+    CHECK_MESSAGE(contains(step, fact), fact << " is not in: " << step);
   }
 }
 

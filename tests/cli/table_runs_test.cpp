@@ -12,11 +12,14 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_file.h"
+#include "cli/lines_of.h"
+#include "cli/metric_of.h"
 #include "cli/run_here.h"
 #include "core/file_system.h"
 #include "data/csv_table.h"
 #include "models/table_mlp.h"
 #include "optim/adam.h"
+#include "support/contains.h"
 #include "support/python.h"
 #include "support/temp_dir.h"
 #include "trainer/trainer.h"
@@ -29,10 +32,6 @@ namespace fs = std::filesystem;
 TEST_SUITE_BEGIN("cli/table_runs");
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// The tables that tests/data/make_tables.py makes, in the folder `tables` of a directory.
 bool makes_tables(const TempDir& dir) {
@@ -54,21 +53,6 @@ std::vector<std::string> recipe(const char* command, const char* name, const Tem
           "trainer.init.loggers=[{ ProgressLogger = false }]",
           fmt::format("trainer.fit.train_dataloader.data_dir={}", data),
           fmt::format("trainer.fit.val_dataloader[0].data_dir={}", data)};
-}
-
-double metric(const Answer& answer, const std::string& name) {
-  const size_t at = answer.out.find("\"" + name + "\": ");
-  REQUIRE(at != std::string::npos);
-  return std::atof(answer.out.c_str() + at + name.size() + 4);
-}
-
-std::vector<std::string> lines_of(const fs::path& file) {
-  std::ifstream stream(file);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(line);
-  }
-  return lines;
 }
 
 std::string write_file(const fs::path& path, const std::string& text) {
@@ -110,7 +94,7 @@ TEST_CASE("a table with words, missing cells and class names trains, validates a
   const char* const name = "table_classification.toml";
   const Answer fit = run_here(recipe("fit", name, dir));
   REQUIRE(fit.code == 0);
-  CHECK(metric(fit, "val/accuracy") > 0.75);
+  CHECK(metric_of(fit, "val/accuracy") > 0.75);
 
   const StateDict saved = read_checkpoint(dir / "run/checkpoint_400.pt");
   const StateDict& fitted = saved.at("dataloader/train/fitted").as_dict();
@@ -126,7 +110,7 @@ TEST_CASE("a table with words, missing cells and class names trains, validates a
 
   const Answer validated = run_here(recipe("validate", name, dir));
   CHECK(validated.code == 0);
-  CHECK(metric(validated, "val/accuracy") == doctest::Approx(metric(fit, "val/accuracy")));
+  CHECK(metric_of(validated, "val/accuracy") == doctest::Approx(metric_of(fit, "val/accuracy")));
   CHECK(run_here(recipe("predict", name, dir)).code == 0);
   const auto lines = lines_of(dir / "run/logs/latest/predictions.csv");
   REQUIRE(lines.size() == 81);
@@ -143,7 +127,7 @@ TEST_CASE("values are predicted in the units of the data") {
   const char* const name = "table_regression.toml";
   const Answer fit = run_here(recipe("fit", name, dir));
   REQUIRE(fit.code == 0);
-  CHECK(metric(fit, "val/mean_squared_error") < 0.1);  // of the variance
+  CHECK(metric_of(fit, "val/mean_squared_error") < 0.1);  // of the variance
   CHECK(run_here(recipe("predict", name, dir)).code == 0);
   const auto lines = lines_of(dir / "run/logs/latest/predictions.csv");
   REQUIRE(lines.size() == 81);
@@ -232,7 +216,7 @@ TEST_CASE("a checkpoint's words, means and classes hold for other files of the r
       fmt::format("file = \"{}\"", write_file(dir / "val.csv", val)));
   const Answer fit = run_here({"fit", file, "--json"});
   REQUIRE(fit.code == 0);
-  CHECK(metric(fit, "val/accuracy") > 0.9);
+  CHECK(metric_of(fit, "val/accuracy") > 0.9);
   // the training data is not looked at by predictions
   write_file(dir / "train.csv", "other,columns\n1,2\n3,4\n");
   write_file(dir / "val.csv", "b,a\nleft,12\nleft,0\n");
@@ -331,8 +315,8 @@ TEST_CASE("the tables of scikit-learn train, where that is installed") {
     };
     const Answer fit = run_here({"fit", run_file(dir, keys("train"), keys("val")), "--json"});
     REQUIRE(fit.code == 0);
-    CHECK(metric(fit, table.metric) >= table.least);
-    CHECK(metric(fit, table.metric) <= table.most);
+    CHECK(metric_of(fit, table.metric) >= table.least);
+    CHECK(metric_of(fit, table.metric) <= table.most);
   }
 }
 

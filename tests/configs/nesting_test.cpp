@@ -4,19 +4,10 @@
 
 #include <string>
 
+#include "configs/repeated.h"
+
 using rondo::detail::find_too_deep;
-
-namespace {
-
-std::string repeated(const std::string& part, int times) {
-  std::string text;
-  for (int i = 0; i < times; ++i) {
-    text += part;
-  }
-  return text;
-}
-
-}  // namespace
+using rondo::test::repeated;
 
 TEST_SUITE_BEGIN("configs/nesting");
 

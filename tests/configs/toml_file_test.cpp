@@ -5,10 +5,12 @@
 #include <fstream>
 
 #include "configs/config_values.h"
+#include "configs/repeated.h"
 #include "core/error.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
+using rondo::test::repeated;
 using rondo::test::value_at;
 
 namespace {
@@ -30,14 +32,6 @@ std::string place_of_fault(const std::string& text) {
     return "";
   }
   return std::to_string(faults[0].position.line) + ":" + std::to_string(faults[0].position.column);
-}
-
-std::string repeated(const std::string& part, int times) {
-  std::string text;
-  for (int i = 0; i < times; ++i) {
-    text += part;
-  }
-  return text;
 }
 
 }  // namespace

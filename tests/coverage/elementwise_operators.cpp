@@ -11,8 +11,6 @@ namespace {
 
 using at::Tensor;
 
-const Sizes kMatrix{8, 6};
-
 using OfOne = Tensor (*)(const Tensor&);
 using OfTwo = Tensor (*)(const Tensor&, const Tensor&);
 

@@ -17,7 +17,6 @@ namespace F = torch::nn::functional;
 
 using at::Tensor;
 
-const Sizes kMatrix{8, 6};
 const Sizes kLine{2, 3, 8};
 const Sizes kImage{2, 3, 8, 8};
 const Sizes kVolume{2, 3, 6, 6, 6};

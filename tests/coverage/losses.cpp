@@ -12,8 +12,6 @@ namespace {
 
 namespace nn = torch::nn;
 
-const Sizes kMatrix{8, 6};
-
 at::Tensor signs_of(const at::Tensor& y) {
   return at::where(y > 0, at::ones_like(y), -at::ones_like(y));
 }
@@ -115,7 +113,7 @@ void add_classifications(Rows& rows) {
       [](auto& m, const Inputs& in) { return m->forward(in.x, (in.y > 0).to(at::kFloat)); });
 }
 
-void add_distances(Rows& rows) {
+void add_distance_losses(Rows& rows) {
   rows.module(
       "nn::MarginRankingLoss",
       kMatrix,
@@ -140,7 +138,7 @@ void add_distances(Rows& rows) {
       of_three);
 }
 
-void add_others(Rows& rows) {
+void add_other_losses(Rows& rows) {
   const auto of_sequences = [](auto& m, const Inputs& in) {
     const at::Tensor targets = (in.index.slice(0, 0, 3).slice(2, 0, 2) % 4 + 1).select(2, 0);
     return m->forward(in.x.log_softmax(2),
@@ -166,8 +164,8 @@ std::vector<Row> losses() {
   Rows rows("loss");
   add_regressions(rows);
   add_classifications(rows);
-  add_distances(rows);
-  add_others(rows);
+  add_distance_losses(rows);
+  add_other_losses(rows);
   return rows.take();
 }
 

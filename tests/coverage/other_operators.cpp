@@ -15,7 +15,6 @@ namespace {
 
 using at::Tensor;
 
-const Sizes kMatrix{8, 6};
 const Sizes kSquare{5, 5};
 const Sizes kBatch{3, 4, 4};
 

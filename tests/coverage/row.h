@@ -13,6 +13,9 @@ namespace rondo::test {
 
 using Sizes = std::vector<int64_t>;
 
+/// The sizes of most rows.
+inline const Sizes kMatrix{8, 6};
+
 /// What a row's step computes with. Other numbers in each step; `x` is multiplied by a trained
 /// weight, so that gradients flow through whatever is tried.
 struct Inputs {

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/registry.h"
+#include "data/batch_values.h"
 #include "data/data_files.h"
 #include "data/data_loader.h"
 #include "data/register.h"
@@ -20,11 +21,6 @@ namespace {
 /// `count` samples whose x is `first`, `first` + 1, …
 Factory<DataSource> numbers(int64_t first, int64_t count) {
   return from_tensors({{"x", torch::arange(first, first + count)}});
-}
-
-std::vector<int64_t> values(const Batch& batch) {
-  const at::Tensor& x = batch["x"];
-  return {x.data_ptr<int64_t>(), x.data_ptr<int64_t>() + x.numel()};
 }
 
 std::vector<int64_t> all_of(const Dataset& data) {

@@ -13,7 +13,7 @@ using namespace rondo::test;
 
 namespace {
 
-CsvTable::Options over(const TempDir& dir, std::string_view text) {
+CsvTable::Options table_over(const TempDir& dir, std::string_view text) {
   write_file(dir / "t.csv", text);
   CsvTable::Options options{"t.csv"};
   options.data_dir = dir.path();
@@ -26,7 +26,7 @@ TEST_SUITE_BEGIN("data/csv_table");
 
 TEST_CASE("the label column is a class, the others are features in their order") {
   const TempDir dir;
-  const CsvTable data(over(dir, "a,label,b\n1,0,2.5\n-3e2,4,+0.125\n0,1,1e-60\n"));
+  const CsvTable data(table_over(dir, "a,label,b\n1,0,2.5\n-3e2,4,+0.125\n0,1,1e-60\n"));
   CHECK(data.size() == 3);
   CHECK(data.get(2)["features"][1].item<float>() == 0.0F);
   CHECK(data.feature_names() == std::vector<std::string>{"a", "b"});
@@ -38,7 +38,7 @@ TEST_CASE("the label column is a class, the others are features in their order")
 
 TEST_CASE("columns can be chosen, and a label can be any number") {
   const TempDir dir;
-  auto options = over(dir, "a,b,price\n1,2,-0.5\n");
+  auto options = table_over(dir, "a,b,price\n1,2,-0.5\n");
   options.label_column = "price";
   options.label_type = "value";
   options.feature_columns = {"b"};
@@ -50,22 +50,22 @@ TEST_CASE("columns can be chosen, and a label can be any number") {
 TEST_CASE(
     "quotes, blanks, carriage returns, empty lines, a byte order mark and gzip are understood") {
   const TempDir dir;
-  auto options = over(dir, "");
+  auto options = table_over(dir, "");
   write_gzip(dir / "t.csv", "\xef\xbb\xbf\"a, b\" ; \"label\"\r\n\r\n 1.5 ; \"2\"\r\n   \r\n7;8");
   options.delimiter = ";";
   const CsvTable data(options);
   CHECK(data.feature_names() == std::vector<std::string>{"a, b"});
   CHECK(equal_bytes(data.get_batch({0, 1})["features"], torch::tensor({{1.5F}, {7.0F}})));
-  options = over(dir, "\"x,y\",label\n1,2\n");
+  options = table_over(dir, "\"x,y\",label\n1,2\n");
   CHECK(CsvTable(options).feature_names().front() == "x,y");
-  options = over(dir, "a\tlabel\n1\t2\n");
+  options = table_over(dir, "a\tlabel\n1\t2\n");
   options.delimiter = "\t";
   CHECK(CsvTable(options).get(0)["label"].item<int64_t>() == 2);
 }
 
 TEST_CASE("a range of the rows is taken") {
   const TempDir dir;
-  auto options = over(dir, "a,label\n1,0\n2,1\n3,2\n");
+  auto options = table_over(dir, "a,label\n1,0\n2,1\n3,2\n");
   options.first = 1;
   CHECK(CsvTable(options).get(0)["label"].item<int64_t>() == 1);
   options.count = 1;
@@ -100,7 +100,7 @@ TEST_CASE("what is wrong with a table is told with file, line and column") {
       {"a,label\n", "t.csv:1:", "no rows"},
   };
   for (const Case& wrong : cases) {
-    const auto options = over(dir, wrong.text);
+    const auto options = table_over(dir, wrong.text);
     CAPTURE(std::string(wrong.text));
     CHECK_THROWS_AS(CsvTable{options}, DataError);
     const std::string message = message_of([&] { CsvTable{options}; });
@@ -113,7 +113,7 @@ TEST_CASE("what is wrong with a table is told with file, line and column") {
 
 TEST_CASE("a class that is none of so many is told with its place") {
   const TempDir dir;
-  auto options = over(dir, "a,label\n1,2\n1,3\n");
+  auto options = table_over(dir, "a,label\n1,2\n1,3\n");
   CHECK_NOTHROW(CsvTable{options});
   options.classes = 3;
   const std::string message = message_of([&] { CsvTable{options}; });
@@ -124,7 +124,7 @@ TEST_CASE("a class that is none of so many is told with its place") {
 TEST_CASE("options out of range are refused") {
   const TempDir dir;
   const auto refused = [&](auto change) {
-    auto options = over(dir, "a,label\n1,2\n");
+    auto options = table_over(dir, "a,label\n1,2\n");
     change(options);
     CHECK_THROWS_AS(CsvTable{options}, UsageError);
   };

@@ -42,10 +42,6 @@ std::string message_of(const std::function<void()>& call) {
   return "";
 }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 ScopedEnvironment::ScopedEnvironment(std::string name, const char* value) : name_(std::move(name)) {
   if (const char* old = std::getenv(name_.c_str())) {
     old_ = old;

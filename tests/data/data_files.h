@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/contains.h"
+
 namespace rondo::test {
 
 void write_file(const std::filesystem::path& path, std::string_view bytes);
@@ -18,8 +20,6 @@ std::string idx_bytes(const std::vector<uint32_t>& shape, std::string_view value
 
 /// The messages of what `call` throws, outermost first; "" when it throws nothing.
 std::string message_of(const std::function<void()>& call);
-
-bool contains(std::string_view text, std::string_view part);
 
 /// Sets an environment variable, or removes it, and puts the old value back.
 class ScopedEnvironment {

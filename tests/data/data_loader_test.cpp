@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "data/batch_values.h"
 #include "data/data_files.h"
 #include "data/tensor_dataset.h"
 
@@ -115,11 +116,6 @@ LoaderOptions batches_of(int64_t batch_size, int64_t prefetch) {
   options.batch_size = batch_size;
   options.prefetch = prefetch;
   return options;
-}
-
-std::vector<int64_t> values(const Batch& batch) {
-  const at::Tensor& x = batch["x"];
-  return {x.data_ptr<int64_t>(), x.data_ptr<int64_t>() + x.numel()};
 }
 
 std::vector<std::vector<int64_t>> rest_of(BatchStream& stream) {

@@ -20,11 +20,11 @@ using namespace rondo::test;
 namespace {
 
 /// Gives the numbers 0, 1, … and knows no size.
-class Counter final : public IterableDataset {
+class UnsizedCounter final : public IterableDataset {
  public:
   using Options = NoOptions;
 
-  explicit Counter(const Options&) {}
+  explicit UnsizedCounter(const Options&) {}
 
   void start(int64_t) override { next_ = 0; }
 
@@ -83,7 +83,7 @@ TEST_CASE("few samples of many are spread over the data; of a stream they are th
   CHECK(spread.visited == 4);
   LoaderOptions options;
   options.batch_size = 3;
-  const DataSummary first = summarise(DataLoader(use<Counter>(), options), 4, 9);
+  const DataSummary first = summarise(DataLoader(use<UnsizedCounter>(), options), 4, 9);
   CHECK(!first.samples);
   CHECK(first.visited == 4);
   CHECK(first.tensors[0].numbers.most() == 3.0);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kMost = 1 << 20;
 
-std::string error(const std::string& text) {
+std::string line_error(const std::string& text) {
   return message_of([&] { read_json_lines("a.jsonl", text, kMost); });
 }
 
@@ -39,12 +39,12 @@ TEST_CASE("objects become rows in their lines, and keys the columns") {
 }
 
 TEST_CASE("what is no such object is an error with file and line") {
-  CHECK(contains(error("{\"a\": 1}\n[1]"), "a.jsonl:2:1: expected \"{\""));
-  CHECK(contains(error("{\"a\": [1]}"), "a.jsonl:1:7: expected a text, a number"));
-  CHECK(contains(error("{\"a\": 1, \"a\": 2}"), "the key \"a\" once"));
-  CHECK(contains(error("{\"a\": 1"), "expected \"}\""));
-  CHECK(contains(error("{\"a\": 1} 2"), "nothing after the object"));
-  CHECK(contains(error("{\"a\": \"b}"), "a text that ends"));
+  CHECK(contains(line_error("{\"a\": 1}\n[1]"), "a.jsonl:2:1: expected \"{\""));
+  CHECK(contains(line_error("{\"a\": [1]}"), "a.jsonl:1:7: expected a text, a number"));
+  CHECK(contains(line_error("{\"a\": 1, \"a\": 2}"), "the key \"a\" once"));
+  CHECK(contains(line_error("{\"a\": 1"), "expected \"}\""));
+  CHECK(contains(line_error("{\"a\": 1} 2"), "nothing after the object"));
+  CHECK(contains(line_error("{\"a\": \"b}"), "a text that ends"));
   CHECK(contains(message_of([] { read_json_lines("a", "{\"a\": 12345678}\n", 4); }),
                  "max_unpacked_bytes"));
 }

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "data/data_files.h"
 #include "data/data_loader.h"
+#include "data/sorted.h"
 #include "data/tensor_dataset.h"
 
 using namespace rondo;
@@ -66,11 +67,6 @@ std::vector<int64_t> flat(const Batches& batches) {
     all.insert(all.end(), batch.begin(), batch.end());
   }
   return all;
-}
-
-std::vector<int64_t> sorted(std::vector<int64_t> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
 }
 
 std::vector<int64_t> up_to(int64_t end) {

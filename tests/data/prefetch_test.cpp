@@ -48,9 +48,9 @@ class Watched final : public BatchStream {
 };
 
 /// Twenty batches of a number, then batches of 1 MiB.
-class Growing final : public BatchStream {
+class GrowingBatches final : public BatchStream {
  public:
-  explicit Growing(std::atomic<int>& large) : large_(large) {}
+  explicit GrowingBatches(std::atomic<int>& large) : large_(large) {}
 
   std::optional<Batch> next() override {
     const bool is_large = made_++ >= 20;
@@ -69,7 +69,8 @@ class Growing final : public BatchStream {
 
 TEST_CASE("batches that grow while they are made ahead are not more than large ones may be") {
   std::atomic<int> made{0};
-  const auto stream = prefetched(std::make_unique<Growing>(made), std::nullopt, PassEnd::GoOn);
+  const auto stream =
+      prefetched(std::make_unique<GrowingBatches>(made), std::nullopt, PassEnd::GoOn);
   int taken = 0;
   for (int i = 0; i < 80; ++i) {
     taken += (*stream->next())["x"].numel() > 1 ? 1 : 0;

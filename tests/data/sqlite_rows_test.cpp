@@ -18,7 +18,7 @@ using namespace rondo::test;
 
 namespace {
 
-constexpr uint64_t kMost = 1 << 20;
+constexpr uint64_t kMostBytes = 1 << 20;
 
 void make(const std::filesystem::path& path, const std::string& statements) {
   sqlite3* database = nullptr;
@@ -39,8 +39,8 @@ TEST_SUITE_BEGIN("data/sqlite_rows");
 TEST_CASE("rows of a query become a table") {
   const TempDir dir;
   make(dir / "a.sqlite", kFlowers);
-  const TextRows rows =
-      read_sqlite(dir / "a.sqlite", "select size, kind, label from flowers order by label;", kMost);
+  const TextRows rows = read_sqlite(
+      dir / "a.sqlite", "select size, kind, label from flowers order by label;", kMostBytes);
   CHECK(rows.names == std::vector<std::string>{"size", "kind", "label"});
   CHECK(rows.rows == "1.5,\"red\",0\n2.5,\"blue \"\"x\"\"\",1\n,\"red\",1\n");
   CsvTable::Options options;
@@ -57,7 +57,7 @@ TEST_CASE("a statement that is wrong, or does anything but read, is refused") {
   const TempDir dir;
   make(dir / "a.sqlite", kFlowers);
   const auto error = [&](const std::string& query) {
-    return message_of([&] { read_sqlite(dir / "a.sqlite", query, kMost); });
+    return message_of([&] { read_sqlite(dir / "a.sqlite", query, kMostBytes); });
   };
   CHECK(contains(error("select * from trees"), "a.sqlite: query: no such table: trees"));
   CHECK(contains(error("drop table flowers"), "select statement"));
@@ -83,7 +83,7 @@ TEST_CASE("a database that is cut anywhere, or has bytes changed, is read or ref
   const auto read_or_refuse = [&](const std::string& bytes) {
     write_file(dir / "b.sqlite", bytes);
     try {
-      read_sqlite(dir / "b.sqlite", "select size, kind, label from flowers", kMost);
+      read_sqlite(dir / "b.sqlite", "select size, kind, label from flowers", kMostBytes);
     } catch (const DataError&) {
     }
   };

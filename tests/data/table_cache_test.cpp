@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 const char* const kTable =
     "id,x,kind,label,w\na,1.5,red,cat,1\nb,2.5,blue,dog,2\nc,-1,red,dog,0.5\nd,4,green,cat,1\n";
 
-CsvTable::Options options_in(const TempDir& dir) {
+CsvTable::Options cached_table_in(const TempDir& dir) {
   CsvTable::Options options;
   options.file = (dir / "a.csv").string();
   options.cache = (dir / "cache").string();
@@ -69,14 +69,14 @@ TEST_SUITE_BEGIN("data/table_cache");
 TEST_CASE("a table from the cache is the table that was read") {
   const TempDir dir;
   write_file(dir / "a.csv", kTable);
-  CsvTable::Options plain = options_in(dir);
+  CsvTable::Options plain = cached_table_in(dir);
   plain.cache.clear();
   const CsvTable without(plain);
-  const CsvTable read(options_in(dir));
+  const CsvTable read(cached_table_in(dir));
   require_same(read, without);
   CHECK(files_in(dir / "cache").size() == 5);
   const auto before = fs::last_write_time(files_in(dir / "cache").front());
-  const CsvTable cached(options_in(dir));
+  const CsvTable cached(cached_table_in(dir));
   require_same(cached, without);
   CHECK(fs::last_write_time(files_in(dir / "cache").front()) == before);
 }
@@ -84,7 +84,7 @@ TEST_CASE("a table from the cache is the table that was read") {
 TEST_CASE("other options and a changed file have a table of their own") {
   const TempDir dir;
   write_file(dir / "a.csv", kTable);
-  CsvTable::Options options = options_in(dir);
+  CsvTable::Options options = cached_table_in(dir);
   const CsvTable first(options);
   options.scale = "none";
   CHECK(CsvTable(options).get(0)["features"][0].item<float>() == 1.5F);
@@ -97,10 +97,10 @@ TEST_CASE("other options and a changed file have a table of their own") {
 TEST_CASE("a cache that is cut or changed anywhere counts as none") {
   const TempDir dir;
   write_file(dir / "a.csv", kTable);
-  CsvTable::Options plain = options_in(dir);
+  CsvTable::Options plain = cached_table_in(dir);
   plain.cache.clear();
   const CsvTable without(plain);
-  const CsvTable written(options_in(dir));
+  const CsvTable written(cached_table_in(dir));
   for (const fs::path& file : files_in(dir / "cache")) {
     CAPTURE(file.string());
     std::ifstream in(file, std::ios::binary);
@@ -108,7 +108,7 @@ TEST_CASE("a cache that is cut or changed anywhere counts as none") {
     for (const size_t size : {size_t{0}, size_t{9}, good.size() / 2, good.size() - 1}) {
       CAPTURE(size);
       write_file(file, good.substr(0, size));
-      require_same(CsvTable(options_in(dir)), without);
+      require_same(CsvTable(cached_table_in(dir)), without);
     }
   }
 }

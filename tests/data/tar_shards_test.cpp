@@ -14,6 +14,7 @@
 #include "core/state_dict.h"
 #include "data/data_files.h"
 #include "data/data_loader.h"
+#include "data/sorted.h"
 #include "data/tar_files.h"
 #include "support/temp_dir.h"
 
@@ -25,7 +26,7 @@ namespace {
 constexpr int kSamples = 23;
 
 /// Three archives of 23 samples, whose number is their label.
-TarShards::Options options_in(const TempDir& dir) {
+TarShards::Options shards_in(const TempDir& dir) {
   int number = 0;
   for (const int count : {10, 1, 12}) {
     std::vector<std::pair<std::string, std::string>> files;
@@ -55,18 +56,13 @@ std::vector<int64_t> epoch_of(TarShards& data, int64_t epoch) {
   return labels(data);
 }
 
-std::vector<int64_t> sorted(std::vector<int64_t> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("data/tar_shards");
 
 TEST_CASE("every sample comes once, in the order of the archives") {
   const TempDir dir;
-  TarShards data(options_in(dir));
+  TarShards data(shards_in(dir));
   std::vector<int64_t> all(kSamples);
   std::iota(all.begin(), all.end(), 0);
   CHECK(epoch_of(data, 0) == all);
@@ -78,7 +74,7 @@ TEST_CASE("every sample comes once, in the order of the archives") {
 
 TEST_CASE("a buffer shuffles, each epoch otherwise, whatever is decoded ahead") {
   const TempDir dir;
-  TarShards::Options options = options_in(dir);
+  TarShards::Options options = shards_in(dir);
   options.shuffle_buffer = 7;
   TarShards data(options);
   const std::vector<int64_t> first = epoch_of(data, 0);
@@ -93,7 +89,7 @@ TEST_CASE("a buffer shuffles, each epoch otherwise, whatever is decoded ahead") 
 
 TEST_CASE("its state is the place behind the last sample that was given") {
   const TempDir dir;
-  TarShards::Options options = options_in(dir);
+  TarShards::Options options = shards_in(dir);
   options.shuffle_buffer = 5;
   TarShards data(options);
   const std::vector<int64_t> whole = epoch_of(data, 3);
@@ -110,7 +106,7 @@ TEST_CASE("its state is the place behind the last sample that was given") {
 
 TEST_CASE("a state of other archives, or of none, is refused") {
   const TempDir dir;
-  const TarShards::Options options = options_in(dir);
+  const TarShards::Options options = shards_in(dir);
   TarShards data(options);
   data.start(0);
   StateDict state = data.save_state();

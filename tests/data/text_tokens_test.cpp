@@ -14,7 +14,7 @@ using namespace rondo::test;
 
 namespace {
 
-TextTokens::Options over(const TempDir& dir, const std::string& text) {
+TextTokens::Options tokens_over(const TempDir& dir, const std::string& text) {
   write_file(dir / "input.txt", text);
   TextTokens::Options options;
   options.data_dir = dir.path();
@@ -33,7 +33,7 @@ TEST_SUITE_BEGIN("data/text_tokens");
 
 TEST_CASE("windows of the text stand side by side, or as far apart as stride says") {
   const TempDir dir;
-  auto options = over(dir, "the cat sat");
+  auto options = tokens_over(dir, "the cat sat");
   options.val_fraction = 0.0;
   const TextTokens data(options);
   CHECK(data.size() == 2);
@@ -49,7 +49,7 @@ TEST_CASE("windows of the text stand side by side, or as far apart as stride say
 
 TEST_CASE("the validation split is the end of the text and has the same vocabulary") {
   const TempDir dir;
-  auto options = over(dir, std::string(90, 'a') + "bcdefghijk");
+  auto options = tokens_over(dir, std::string(90, 'a') + "bcdefghijk");
   const TextTokens train(options);
   options.split = "val";
   const TextTokens val(options);
@@ -60,13 +60,13 @@ TEST_CASE("the validation split is the end of the text and has the same vocabula
 
 TEST_CASE("a split too short for one window, and options out of range, are refused") {
   const TempDir dir;
-  auto options = over(dir, "abcd");
+  auto options = tokens_over(dir, "abcd");
   const std::string message = message_of([&] { TextTokens{options}; });
   CHECK(contains(message, (dir / "input.txt").string()));
   CHECK(contains(message, "need 5"));
-  CHECK_THROWS_AS(TextTokens{over(dir, "")}, DataError);
+  CHECK_THROWS_AS(TextTokens{tokens_over(dir, "")}, DataError);
   const auto refused = [&](auto change) {
-    auto changed = over(dir, "abcdefghijklm");
+    auto changed = tokens_over(dir, "abcdefghijklm");
     change(changed);
     CHECK_THROWS_AS(TextTokens{changed}, UsageError);
   };

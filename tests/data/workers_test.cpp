@@ -30,7 +30,7 @@ struct Meeting {
 };
 
 /// Its samples are their numbers. The first ones wait for each other, when they are to meet.
-struct Numbers final : Dataset {
+struct MeetingNumbers final : Dataset {
   struct Options {
     int64_t size = 20;
     int64_t fails_at = -1;
@@ -38,7 +38,7 @@ struct Numbers final : Dataset {
     int meet = 0;
   };
 
-  explicit Numbers(const Options& options) : o(options) {}
+  explicit MeetingNumbers(const Options& options) : o(options) {}
 
   int64_t size() const override { return o.size; }
 
@@ -76,10 +76,10 @@ std::vector<int64_t> values(BatchStream& stream, int64_t batches) {
 TEST_SUITE_BEGIN("data/workers");
 
 TEST_CASE("several workers give the batches of one, over epochs and from any position") {
-  const DataLoader one(use<Numbers>(), by(1));
+  const DataLoader one(use<MeetingNumbers>(), by(1));
   for (const int64_t workers : {2, 3, 8}) {
     CAPTURE(workers);
-    const DataLoader several(use<Numbers>(), by(workers));
+    const DataLoader several(use<MeetingNumbers>(), by(workers));
     for (const LoaderPosition from : {LoaderPosition{0, 0}, LoaderPosition{3, 13}}) {
       const auto a = one.epochs(from, 5);
       const auto b = several.epochs(from, 5);
@@ -93,19 +93,19 @@ TEST_CASE("several workers give the batches of one, over epochs and from any pos
 
 TEST_CASE("batches are made at once") {
   const auto meeting = std::make_shared<Meeting>();
-  const DataLoader loader(use<Numbers>({20, -1, meeting, 3}), by(3, false));
+  const DataLoader loader(use<MeetingNumbers>({20, -1, meeting, 3}), by(3, false));
   CHECK(values(*loader.stream({}, 1), 4) == std::vector<int64_t>{0, 1, 2, 3});
 }
 
 TEST_CASE("a stream that nobody reads ends at once") {
-  const DataLoader loader(use<Numbers>(), by(4));
+  const DataLoader loader(use<MeetingNumbers>(), by(4));
   loader.epochs({}, 1);
   const auto stream = loader.stream({}, 1);
   values(*stream, 2);
 }
 
 TEST_CASE("an error comes in its place, names the samples, and stays") {
-  const DataLoader loader(use<Numbers>({20, 6, nullptr, 0}), by(3, false));
+  const DataLoader loader(use<MeetingNumbers>({20, 6, nullptr, 0}), by(3, false));
   const auto stream = loader.stream({}, 1);
   CHECK(values(*stream, 6) == std::vector<int64_t>{0, 1, 2, 3, 4, 5});
   const std::string message = message_of([&] { stream->next(); });

@@ -73,7 +73,7 @@ std::string npy(const std::string& type, const std::string& shape, const std::st
   return std::string("\x93NUMPY\1\0", 8) + number(header.size(), 2) + header + data;
 }
 
-TensorMap read(const std::string& bytes) {
+TensorMap read_entries(const std::string& bytes) {
   const TempDir dir;
   write_file(dir / "a.npz", bytes);
   TensorMap copies;
@@ -95,7 +95,7 @@ TEST_SUITE_BEGIN("data/zip_entries");
 
 TEST_CASE("the arrays of an .npz file have their names, stored or compressed") {
   for (const bool is_packed : {false, true}) {
-    const TensorMap arrays = read(two_arrays(is_packed));
+    const TensorMap arrays = read_entries(two_arrays(is_packed));
     CHECK(arrays.items().size() == 2);
     CHECK(equal_bytes(arrays["x"], torch::tensor({7, 8}, torch::kInt)));
     CHECK(equal_bytes(arrays["dir/y"], torch::tensor({97, 98, 99}, torch::kByte)));
@@ -103,7 +103,9 @@ TEST_CASE("the arrays of an .npz file have their names, stored or compressed") {
 }
 
 TEST_CASE("what is no array, and damage, are errors with file and offset") {
-  const auto error = [](const std::string& bytes) { return message_of([&] { read(bytes); }); };
+  const auto error = [](const std::string& bytes) {
+    return message_of([&] { read_entries(bytes); });
+  };
   CHECK(contains(error("PK"), "a.npz: offset 0: this is not a zip archive"));
   CHECK(contains(error(archive({{"a.txt", "hello"}}, false)), "\"a.txt\" is not a .npy file"));
   for (const bool is_packed : {false, true}) {
@@ -117,7 +119,7 @@ TEST_CASE("a size beyond what the bytes can unpack to is refused before it is al
   std::string bytes = two_arrays(true);
   const size_t entry = bytes.find("PK\1\2");
   bytes.replace(entry + 24, 4, number(0xFFFFFFF0, 4));
-  CHECK(contains(message_of([&] { read(bytes); }), "does not match its bytes"));
+  CHECK(contains(message_of([&] { read_entries(bytes); }), "does not match its bytes"));
 }
 
 TEST_CASE("an archive that is cut anywhere, or has any byte changed, is read or refused") {
@@ -125,7 +127,7 @@ TEST_CASE("an archive that is cut anywhere, or has any byte changed, is read or 
     const std::string good = two_arrays(is_packed);
     const auto read_or_refuse = [](const std::string& bytes) {
       try {
-        read(bytes);
+        read_entries(bytes);
       } catch (const DataError&) {
       }
     };

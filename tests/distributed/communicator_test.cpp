@@ -13,12 +13,14 @@
 #include "distributed/connect.h"
 #include "distributed/handshake.h"
 #include "distributed/internal/gloo_link.h"
+#include "distributed/same_bytes.h"
 #include "ranks.h"
 
 using rondo::Communicator;
 using rondo::DistributedOptions;
 using rondo::test::Ends;
 using rondo::test::run_ranks;
+using rondo::test::same_bytes;
 
 namespace {
 
@@ -48,11 +50,6 @@ bool all_well(const Ends& ends) {
     CHECK(end == "");
   }
   return ends == Ends(ends.size());
-}
-
-bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
-  return a.nbytes() == b.nbytes() &&
-         (a.numel() == 0 || std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0);
 }
 
 /// What each rank has, before it is summed.

@@ -13,20 +13,20 @@ using rondo::connect_ranks;
 
 namespace {
 
-/// Environment variables of this process, while it lives.
-class Environment {
+/// ScopedEnvironment variables of this process, while it lives.
+class ScopedEnvironment {
  public:
-  explicit Environment(std::vector<std::pair<const char*, const char*>> variables)
+  explicit ScopedEnvironment(std::vector<std::pair<const char*, const char*>> variables)
       : variables_(std::move(variables)) {
     for (const auto& [name, value] : variables_) {
       ::setenv(name, value, 1);
     }
   }
 
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
+  ScopedEnvironment(const ScopedEnvironment&) = delete;
+  ScopedEnvironment& operator=(const ScopedEnvironment&) = delete;
 
-  ~Environment() {
+  ~ScopedEnvironment() {
     for (const auto& variable : variables_) {
       ::unsetenv(variable.first);
     }
@@ -44,12 +44,12 @@ TEST_CASE("a process that nobody launched is rank 0 of 1") {
   const auto ranks = connect_ranks(std::nullopt, rondo::TextLog());
   CHECK(ranks->rank() == 0);
   CHECK(ranks->world_size() == 1);
-  const Environment one({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  const ScopedEnvironment one({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   CHECK(connect_ranks(std::nullopt, rondo::TextLog())->world_size() == 1);
 }
 
 TEST_CASE("C84, P18: ranks that the run does not ask for are refused, naming both ways to ask") {
-  const Environment launched({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "9"}});
+  const ScopedEnvironment launched({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "9"}});
   try {
     connect_ranks(std::nullopt, rondo::TextLog());
     FAIL("they are not refused");
@@ -63,7 +63,7 @@ TEST_CASE("C84, P18: ranks that the run does not ask for are refused, naming bot
 }
 
 TEST_CASE("ranks that cannot share the virtual ranks are refused before they connect") {
-  const Environment launched({{"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_PORT", "9"}});
+  const ScopedEnvironment launched({{"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_PORT", "9"}});
   rondo::DistributedOptions options;
   options.virtual_ranks = 4;
   CHECK_THROWS_AS(connect_ranks(std::optional(options), rondo::TextLog()), rondo::UsageError);

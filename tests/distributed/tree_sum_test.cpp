@@ -1,20 +1,17 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
-#include <cstring>
 #include <vector>
 
 #include "core/error.h"
 #include "distributed/communicator.h"
+#include "distributed/same_bytes.h"
 #include "distributed/single_process.h"
 
 using rondo::tree_sum;
+using rondo::test::same_bytes;
 
 namespace {
-
-bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
-  return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
-}
 
 std::vector<at::Tensor> random_parts(int64_t count, at::ScalarType dtype) {
   torch::manual_seed(1);

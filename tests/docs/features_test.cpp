@@ -13,15 +13,15 @@ TEST_SUITE_BEGIN("docs/features");
 
 namespace {
 
-struct Row {
+struct FeatureRow {
   std::string number;
   std::string state;
   std::string where;
 };
 
-std::vector<Row> rows() {
+std::vector<FeatureRow> rows() {
   static const std::regex row(R"(^\| (F\d+) \| [^|]+ \| ([^|]+) \| ([^|]*)\|$)");
-  std::vector<Row> found;
+  std::vector<FeatureRow> found;
   for (const std::string& line : lines_of(read_page("docs/features.md"))) {
     std::smatch match;
     if (std::regex_match(line, match, row)) {
@@ -36,7 +36,7 @@ std::vector<Row> rows() {
 }  // namespace
 
 TEST_CASE("the rows are numbered from F1, without a gap") {
-  const std::vector<Row> all = rows();
+  const std::vector<FeatureRow> all = rows();
   CHECK(all.size() >= 271);
   for (size_t i = 0; i < all.size(); ++i) {
     CHECK(all[i].number == "F" + std::to_string(i + 1));
@@ -45,7 +45,7 @@ TEST_CASE("the rows are numbered from F1, without a gap") {
 
 TEST_CASE("each state is known, and says what is missing or different") {
   const std::regex known("works|not yet|partly: .+|differs: .+");
-  for (const Row& row : rows()) {
+  for (const FeatureRow& row : rows()) {
     CAPTURE(row.number);
     CHECK(std::regex_match(row.state, known));
   }
@@ -53,7 +53,7 @@ TEST_CASE("each state is known, and says what is missing or different") {
 
 TEST_CASE("what is there has a place, and the files that are named exist") {
   const std::regex file("`([a-z_]+/[A-Za-z0-9_./-]+)`");
-  for (const Row& row : rows()) {
+  for (const FeatureRow& row : rows()) {
     CAPTURE(row.number);
     CHECK((row.state == "not yet" || row.where.find('`') != std::string::npos));
     for (std::sregex_iterator at(row.where.begin(), row.where.end(), file), end; at != end; ++at) {

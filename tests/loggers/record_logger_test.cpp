@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/file_system.h"
+#include "loggers/tiny_fit.h"
 #include "record/run_record.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
@@ -25,7 +26,7 @@ TEST_SUITE_BEGIN("loggers/record_logger");
 namespace {
 
 /// 12 updates that validate after each third and save after each sixth.
-TrainerOptions run_options(const std::filesystem::path& run) {
+TrainerOptions recorded_options(const std::filesystem::path& run) {
   TrainerOptions options = tiny_options(run);
   options.loop.max_steps = 12;
   options.loop.eval_frequency = 3;
@@ -33,10 +34,6 @@ TrainerOptions run_options(const std::filesystem::path& run) {
   options.loggers = {use<RecordLogger>()};
   options.config_text = "[trainer.init]\nseed = 7\n";
   return options;
-}
-
-void fit(const TrainerOptions& options, const LoadFrom& from = {}) {
-  Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")}, from);
 }
 
 /// Calls `act` before the first batch after `update`.
@@ -70,7 +67,7 @@ std::vector<std::pair<int64_t, double>> values_of(const RunRecord& run, const st
 
 TEST_CASE("alerts, finished validations and the process of a fit are recorded") {
   const TempDir dir;
-  fit(with_act_at(run_options(dir / "run"), 4, [](Trainer& trainer) {
+  fit(with_act_at(recorded_options(dir / "run"), 4, [](Trainer& trainer) {
     trainer.alert(AlertLevel::Error, "say \"it\"");
   }));
   const RunRecord run = read_record(dir / "run");
@@ -87,7 +84,7 @@ TEST_CASE("alerts, finished validations and the process of a fit are recorded") 
 
 TEST_CASE("a fit records its config, values, directions, saves and end") {
   const TempDir dir;
-  fit(run_options(dir / "run"));
+  fit(recorded_options(dir / "run"));
   const RunRecord run = read_record(dir / "run");
   CHECK(run.name == "run");
   CHECK(run.status == RunStatus::Done);
@@ -107,7 +104,7 @@ TEST_CASE("a fit records its config, values, directions, saves and end") {
 
 TEST_CASE("each log step says how much of the data the run has seen") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = recorded_options(dir / "run");
   std::vector<std::pair<int64_t, int64_t>> samples;  // by update
   ProbeCallback::Options probe;
   probe.train_batch_end = [&](Trainer& trainer) {
@@ -127,7 +124,7 @@ TEST_CASE("each log step says how much of the data the run has seen") {
 
 TEST_CASE("a fit ends with a summary and its curves") {
   const TempDir dir;
-  fit(run_options(dir / "run"));
+  fit(recorded_options(dir / "run"));
   const std::string summary = real_file_system()->read(dir.path() / "run/logs/latest/summary.md");
   CHECK(summary.find("| status | done |") != std::string::npos);
   CHECK(summary.find("| updates | 12 of 12 |") != std::string::npos);
@@ -138,14 +135,14 @@ TEST_CASE("a fit ends with a summary and its curves") {
 
 TEST_CASE("a run that died and went on reads as one that was not interrupted") {
   const TempDir dir;
-  fit(run_options(dir / "whole"));
-  CHECK_THROWS(fit(with_act_at(run_options(dir / "run"), 10, die)));
+  fit(recorded_options(dir / "whole"));
+  CHECK_THROWS(fit(with_act_at(recorded_options(dir / "run"), 10, die)));
   const RunRecord failed = read_record(dir / "run");
   CHECK(failed.status == RunStatus::Failed);
   CHECK(failed.reason.find("dies of \"quotes\"") != std::string::npos);
   CHECK(failed.step == 10);
 
-  fit(run_options(dir / "run"));
+  fit(recorded_options(dir / "run"));
   const RunRecord run = read_record(dir / "run");
   const RunRecord whole = read_record(dir / "whole");
   CHECK(run.status == RunStatus::Done);
@@ -160,8 +157,8 @@ TEST_CASE("a run that died and went on reads as one that was not interrupted") {
 
 TEST_CASE("a fit that begins anew in the same directory replaces the record of the one before") {
   const TempDir dir;
-  fit(run_options(dir / "run"));
-  TrainerOptions shorter = run_options(dir / "run");
+  fit(recorded_options(dir / "run"));
+  TrainerOptions shorter = recorded_options(dir / "run");
   shorter.loop.max_steps = 3;
   fit(shorter, LoadFrom::nothing());
   const RunRecord run = read_record(dir / "run");
@@ -173,7 +170,7 @@ TEST_CASE("a fit that begins anew in the same directory replaces the record of t
 TEST_CASE("a run that is stopped says by whom, and while it goes on it is running") {
   const TempDir dir;
   RunStatus seen = RunStatus::Crashed;
-  fit(with_act_at(run_options(dir / "run"), 4, [&](Trainer& trainer) {
+  fit(with_act_at(recorded_options(dir / "run"), 4, [&](Trainer& trainer) {
     seen = read_record(dir / "run").status;
     trainer.request_stop("a test");
   }));
@@ -185,7 +182,7 @@ TEST_CASE("a run that is stopped says by whom, and while it goes on it is runnin
 
 TEST_CASE("a save at the very end of a fit is recorded") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = recorded_options(dir / "run");
   ProbeCallback::Options probe;
   probe.validate_start = [](Trainer& trainer) { trainer.request_stop("a test"); };
   options.callbacks.push_back(use<ProbeCallback>(probe));
@@ -198,7 +195,7 @@ TEST_CASE("a save at the very end of a fit is recorded") {
 
 TEST_CASE("a save in the background is recorded at the update that it holds") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = recorded_options(dir / "run");
   options.checkpoint.async = true;
   fit(options);
   const RunRecord run = read_record(dir / "run");
@@ -209,7 +206,7 @@ TEST_CASE("a save in the background is recorded at the update that it holds") {
 
 TEST_CASE("a further fit of one Trainer is a session, a validation alone is none") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = recorded_options(dir / "run");
   options.loop.max_steps = 3;
   Trainer trainer(options, quiet_log());
   trainer.fit(tiny_loader("train"), {});
@@ -227,7 +224,7 @@ TEST_CASE("a further fit of one Trainer is a session, a validation alone is none
 TEST_CASE("a value that is not finite is recorded as it is") {
   const TempDir dir;
   const double infinite = std::numeric_limits<double>::infinity();
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = recorded_options(dir / "run");
   ProbeCallback::Options probe;
   probe.train_batch_end = [&](Trainer& trainer) {
     trainer.log_metrics({{"a", -infinite}, {"b", std::nan("")}, {"c", int64_t{3}}, {"d", "text"}});

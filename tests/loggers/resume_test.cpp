@@ -14,9 +14,10 @@
 #include <tuple>
 #include <vector>
 
-#include "core/file_system.h"
 #include "loggers/event_file.h"
 #include "loggers/loggers.h"
+#include "loggers/tiny_fit.h"
+#include "loggers/written_text.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -32,17 +33,13 @@ TEST_SUITE_BEGIN("loggers/resume");
 namespace {
 
 /// A run of 12 updates that validates after each third and saves after each `save_every`th.
-TrainerOptions run_options(const fs::path& run, int64_t save_every = 6) {
+TrainerOptions resumed_options(const fs::path& run, int64_t save_every = 6) {
   TrainerOptions options = tiny_options(run);
   options.loop.max_steps = 12;
   options.loop.eval_frequency = 3;
   options.checkpoint.steps = save_every;
   options.loggers = {use<JsonlLogger>(), use<CsvLogger>(), use<TensorBoardLogger>()};
   return options;
-}
-
-void fit(const TrainerOptions& options, const LoadFrom& from = {}) {
-  Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")}, from);
 }
 
 /// The same, ended by an exception in the first batch after `update`; nothing is cleaned up that a
@@ -56,10 +53,6 @@ void fit_and_die(TrainerOptions options, int64_t update) {
   };
   options.callbacks.push_back(use<ProbeCallback>(probe));
   CHECK_THROWS(fit(options));
-}
-
-std::string content(const fs::path& path) {
-  return real_file_system()->read(path);
 }
 
 /// An event, as far as these tests need it.
@@ -131,7 +124,7 @@ void add_values(std::string_view summary, FileEvent event, std::vector<FileEvent
 
 std::vector<FileEvent> events_in(const fs::path& file) {
   std::vector<FileEvent> events;
-  const std::string bytes = content(file);
+  const std::string bytes = written_text(file);
   for (size_t at = 0; at < bytes.size();) {
     uint64_t length = 0;
     std::memcpy(&length, bytes.data() + at, sizeof length);
@@ -180,8 +173,8 @@ std::string text_of(const std::vector<FileEvent>& events) {
 }
 
 void check_same(const fs::path& run, const fs::path& whole) {
-  CHECK(content(run / "metrics.jsonl") == content(whole / "metrics.jsonl"));
-  CHECK(content(run / "metrics.csv") == content(whole / "metrics.csv"));
+  CHECK(written_text(run / "metrics.jsonl") == written_text(whole / "metrics.jsonl"));
+  CHECK(written_text(run / "metrics.csv") == written_text(whole / "metrics.csv"));
   CHECK(text_of(shown(run / "events")) == text_of(shown(whole / "events")));
 }
 
@@ -189,31 +182,31 @@ void check_same(const fs::path& run, const fs::path& whole) {
 
 TEST_CASE("rows between a save and a crash stand once after the resume, also those of the save") {
   const TempDir dir;
-  fit(run_options(dir / "whole"));
+  fit(resumed_options(dir / "whole"));
   REQUIRE_FALSE(shown(dir / "whole/events").empty());
   for (const int64_t update : {6, 7, 8, 10}) {  // after 6: the validation of the save is done
     CAPTURE(update);
     const fs::path run = dir.path() / ("run" + std::to_string(update));
-    fit_and_die(run_options(run), update);
-    fit(run_options(run));
+    fit_and_die(resumed_options(run), update);
+    fit(resumed_options(run));
     check_same(run, dir / "whole");
   }
 }
 
 TEST_CASE("a run that dies twice, the second time earlier") {
   const TempDir dir;
-  fit(run_options(dir / "whole"));
-  fit_and_die(run_options(dir / "run"), 10);
-  fit_and_die(run_options(dir / "run"), 8);
-  fit(run_options(dir / "run"));
+  fit(resumed_options(dir / "whole"));
+  fit_and_die(resumed_options(dir / "run"), 10);
+  fit_and_die(resumed_options(dir / "run"), 8);
+  fit(resumed_options(dir / "run"));
   check_same(dir / "run", dir / "whole");
 }
 
 TEST_CASE(
     "TensorBoard is told of the checkpoint's update, in a file that is read after the others") {
   const TempDir dir;
-  fit_and_die(run_options(dir / "run"), 8);
-  fit(run_options(dir / "run"));
+  fit_and_die(resumed_options(dir / "run"), 8);
+  fit(resumed_options(dir / "run"));
   const std::vector<fs::path> files = event_files(dir / "run/events");
   REQUIRE(files.size() == 2);
   const std::vector<FileEvent> resumed = events_in(files[1]);
@@ -227,26 +220,26 @@ TEST_CASE(
 
 TEST_CASE("a last row that a crash cut short is dropped") {
   const TempDir dir;
-  fit(run_options(dir / "whole"));
-  fit_and_die(run_options(dir / "run"), 8);
+  fit(resumed_options(dir / "whole"));
+  fit_and_die(resumed_options(dir / "run"), 8);
   std::ofstream(dir / "run/metrics.jsonl", std::ios::app) << "{\"step\":3,\"na";
   std::ofstream(dir / "run/metrics.csv", std::ios::app) << "3,los";
-  fit(run_options(dir / "run"));
+  fit(resumed_options(dir / "run"));
   check_same(dir / "run", dir / "whole");
 }
 
 TEST_CASE("lines that no logger of rondo wrote stay") {
   const TempDir dir;
-  fit_and_die(run_options(dir / "run"), 8);
+  fit_and_die(resumed_options(dir / "run"), 8);
   std::ofstream(dir / "run/metrics.jsonl", std::ios::app) << "# a note\n{\"step\":\"x\"}\n";
-  fit(run_options(dir / "run"));
-  const std::string text = content(dir / "run/metrics.jsonl");
+  fit(resumed_options(dir / "run"));
+  const std::string text = written_text(dir / "run/metrics.jsonl");
   CHECK(text.find("# a note\n{\"step\":\"x\"}\n") != std::string::npos);
 }
 
 TEST_CASE("names and texts that CSV quotes, over several lines too, are dropped whole") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = resumed_options(dir / "run");
   options.loggers = {use<CsvLogger>()};
   ProbeCallback::Options probe;
   probe.train_batch_end = [](Trainer& trainer) {
@@ -258,35 +251,35 @@ TEST_CASE("names and texts that CSV quotes, over several lines too, are dropped 
   TrainerOptions dying = options;
   dying.callbacks = {use<ProbeCallback>(probe)};
   CHECK_THROWS(fit(dying));
-  REQUIRE(content(dir / "run/metrics.csv").find("\"two\nlines") != std::string::npos);
+  REQUIRE(written_text(dir / "run/metrics.csv").find("\"two\nlines") != std::string::npos);
   fit(options);
-  TrainerOptions whole = run_options(dir / "whole");
+  TrainerOptions whole = resumed_options(dir / "whole");
   whole.loggers = {use<CsvLogger>()};
   fit(whole);
-  CHECK(content(dir / "run/metrics.csv") == content(dir / "whole/metrics.csv"));
+  CHECK(written_text(dir / "run/metrics.csv") == written_text(dir / "whole/metrics.csv"));
 }
 
 TEST_CASE("a run that died before its first save begins again, and the old rows are kept aside") {
   const TempDir dir;
-  fit(run_options(dir / "whole"));
-  fit_and_die(run_options(dir / "run"), 4);
-  const std::string before = content(dir / "run/metrics.jsonl");
-  fit(run_options(dir / "run"));
+  fit(resumed_options(dir / "whole"));
+  fit_and_die(resumed_options(dir / "run"), 4);
+  const std::string before = written_text(dir / "run/metrics.jsonl");
+  fit(resumed_options(dir / "run"));
   check_same(dir / "run", dir / "whole");
-  CHECK(content(dir / "run/metrics.1.jsonl") == before);
+  CHECK(written_text(dir / "run/metrics.1.jsonl") == before);
   CHECK(fs::exists(dir / "run/metrics.1.csv"));
 }
 
 TEST_CASE("what was logged before a fit stays, in a new file and beside an older one") {
   const TempDir dir;
   for (int i = 0; i < 2; ++i) {
-    Trainer trainer(run_options(dir / "run"), quiet_log());
+    Trainer trainer(resumed_options(dir / "run"), quiet_log());
     trainer.log_metrics({{"set_up", 1.0}});
     trainer.fit(tiny_loader("train"), {}, LoadFrom::nothing());
-    const std::string csv = content(dir / "run/metrics.csv");
+    const std::string csv = written_text(dir / "run/metrics.csv");
     CHECK(csv.rfind("step,name,value\n0,set_up,1", 0) == 0);
     CHECK(csv.find("step,name,value", 1) == std::string::npos);
-    CHECK(content(dir / "run/metrics.jsonl").rfind("{\"step\":0,\"name\":\"set_up\"", 0) == 0);
+    CHECK(written_text(dir / "run/metrics.jsonl").rfind("{\"step\":0,\"name\":\"set_up\"", 0) == 0);
     const std::vector<FileEvent> events = shown(dir / "run/events");
     REQUIRE_FALSE(events.empty());
     CHECK(events[0].tag == "set_up");
@@ -296,7 +289,7 @@ TEST_CASE("what was logged before a fit stays, in a new file and beside an older
 
 TEST_CASE("fits of one Trainer that follow each other drop nothing; one that goes back does") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run", /*save_every=*/2);
+  TrainerOptions options = resumed_options(dir / "run", /*save_every=*/2);
   options.loop.max_steps = {};
   options.loop.num_steps = 4;
   options.loggers = {use<JsonlLogger>()};
@@ -304,11 +297,11 @@ TEST_CASE("fits of one Trainer that follow each other drop nothing; one that goe
   trainer.fit(tiny_loader("train"));
   trainer.log_metrics({{"between", 1.0}});
   trainer.fit(tiny_loader("train"));
-  const std::string both = content(dir / "run/metrics.jsonl");
+  const std::string both = written_text(dir / "run/metrics.jsonl");
   CHECK(both.find("\"between\"") != std::string::npos);
   CHECK(both.find("{\"step\":8,\"name\":\"loss\"") != std::string::npos);
   trainer.fit(tiny_loader("train"), {}, (dir / "run/checkpoint_2.pt").string());
-  const std::string back = content(dir / "run/metrics.jsonl");
+  const std::string back = written_text(dir / "run/metrics.jsonl");
   CHECK(back.find("\"between\"") == std::string::npos);
   CHECK(back.find("{\"step\":6,\"name\":\"loss\"") != std::string::npos);
   CHECK(back.find("{\"step\":8,\"name\":\"loss\"") == std::string::npos);
@@ -331,7 +324,7 @@ TEST_CASE("a logger of a user's own is told where a fit begins, before its first
 
   const TempDir dir;
   std::vector<LogPosition> positions;
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = resumed_options(dir / "run");
   options.loggers = {use<Told>({&positions})};
   fit_and_die(options, 8);
   fit(options);
@@ -355,14 +348,14 @@ TEST_CASE("loggers are flushed at each save: a crash right after it loses no row
     explicit AtSave(const Options& options) : options_(options) {}
 
     void on_after_save_checkpoint(Trainer& trainer, const fs::path&) override {
-      *options_.seen = content(trainer.options().model_dir / "metrics.jsonl");
+      *options_.seen = written_text(trainer.options().model_dir / "metrics.jsonl");
     }
 
     Options options_;
   };
 
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run");
+  TrainerOptions options = resumed_options(dir / "run");
   std::string at_save;
   options.callbacks = {use<AtSave>({&at_save})};
   fit_and_die(options, 7);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/file_system.h"
+#include "loggers/written_text.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -19,10 +19,6 @@ namespace fs = std::filesystem;
 TEST_SUITE_BEGIN("loggers/text_file");
 
 namespace {
-
-std::string content(const fs::path& path) {
-  return real_file_system()->read(path);
-}
 
 bool has_no_c(std::string_view line) {
   return line.find('c') == std::string_view::npos;
@@ -38,7 +34,7 @@ TEST_CASE("a line that a crash cut short stays alone") {
   file.set_path(path);
   file.append("{\"step\":2}");
   file.flush();
-  CHECK(content(path) == "{\"step\":1}\n{\"st\n{\"step\":2}\n");
+  CHECK(written_text(path) == "{\"step\":1}\n{\"st\n{\"step\":2}\n");
 }
 
 TEST_CASE("a file in folders that are not there is made with them, at its first lines") {
@@ -51,7 +47,7 @@ TEST_CASE("a file in folders that are not there is made with them, at its first 
   file.append("line");
   CHECK_FALSE(file.is_empty());
   file.flush();
-  CHECK(content(path) == "line\n");
+  CHECK(written_text(path) == "line\n");
 }
 
 TEST_CASE("what is left is written when the file goes") {
@@ -61,7 +57,7 @@ TEST_CASE("what is left is written when the file goes") {
     file.set_path(dir / "metrics.jsonl");
     file.append("line");
   }
-  CHECK(content(dir / "metrics.jsonl") == "line\n");
+  CHECK(written_text(dir / "metrics.jsonl") == "line\n");
 }
 
 TEST_CASE("a full disk is told once, however much is appended and flushed") {
@@ -83,10 +79,10 @@ TEST_CASE("lines are dropped, a cut one always, and the file goes on") {
   file.set_path(path);
   file.append("g c");
   file.keep_lines(has_no_c);
-  CHECK(content(path) == "a\nd\ne\n");
+  CHECK(written_text(path) == "a\nd\ne\n");
   file.append("h");
   file.flush();
-  CHECK(content(path) == "a\nd\ne\nh\n");
+  CHECK(written_text(path) == "a\nd\ne\nh\n");
 }
 
 TEST_CASE("a file of which nothing is dropped is not written again; a link stays a link") {
@@ -102,7 +98,7 @@ TEST_CASE("a file of which nothing is dropped is not written again; a link stays
   file.append("c");
   file.keep_lines(has_no_c);
   CHECK(fs::is_symlink(dir / "link"));
-  CHECK(content(dir / "metrics") == "a\nb\n");
+  CHECK(written_text(dir / "metrics") == "a\nb\n");
 }
 
 TEST_CASE("no lines are dropped from what is no regular file, or is not there") {
@@ -128,17 +124,17 @@ TEST_CASE("starting over moves what was there aside, under the first free number
     file.start_over();
     file.append("second");
   }
-  CHECK(content(dir / "metrics.1.csv") == "first\n");
-  CHECK(content(dir / "metrics.csv") == "second\n");
+  CHECK(written_text(dir / "metrics.1.csv") == "first\n");
+  CHECK(written_text(dir / "metrics.csv") == "second\n");
   TextFile file;
   file.set_path(dir / "metrics.csv");
   file.append("third");
   file.start_over("heading\n");  // what this process appended stays
   file.append("fourth");
   file.flush();
-  CHECK(content(dir / "metrics.1.csv") == "first\n");
-  CHECK(content(dir / "metrics.2.csv") == "second\n");
-  CHECK(content(dir / "metrics.csv") == "heading\nthird\nfourth\n");
+  CHECK(written_text(dir / "metrics.1.csv") == "first\n");
+  CHECK(written_text(dir / "metrics.2.csv") == "second\n");
+  CHECK(written_text(dir / "metrics.csv") == "heading\nthird\nfourth\n");
   file.start_over();  // nothing older any more
   CHECK_FALSE(fs::exists(dir / "metrics.3.csv"));
 }

@@ -16,6 +16,7 @@
 
 #include "core/error.h"
 #include "data/tensor_dataset.h"
+#include "loops/backend_modes.h"
 #include "models/from_module.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -110,8 +111,6 @@ void check_facts(const std::string& text, const std::vector<std::string>& facts)
     CHECK_MESSAGE(text.find(fact) != std::string::npos, fact << " is not in: " << text);
   }
 }
-
-const char* const kModes[] = {"eager", "traced"};
 
 }  // namespace
 

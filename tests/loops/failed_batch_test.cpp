@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "data/tensor_dataset.h"
+#include "loops/backend_modes.h"
 #include "models/forward_error.h"
 #include "models/from_module.h"
 #include "models/gpt.h"
@@ -24,8 +25,6 @@ using namespace rondo;
 using namespace rondo::test;
 
 namespace {
-
-const char* const kModes[] = {"eager", "traced"};
 
 /// 100 rows as a CsvTable of 4 columns and 3 classes has them.
 TensorMap rows() {

@@ -3,16 +3,17 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "data/tensor_dataset.h"
+#include "loops/message_of_setup.h"
 #include "models/model_state.h"
 #include "optim/adam.h"
 #include "optim/sgd.h"
+#include "support/contains.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -66,19 +67,6 @@ StateDict bits_after(const std::filesystem::path& model_dir,
   Trainer trainer(options, quiet_log());
   trainer.fit(loader);
   return bits_of(trainer);
-}
-
-std::string message_of_setup(const TrainerOptions& options) {
-  try {
-    const Trainer trainer(options, quiet_log());
-  } catch (const std::exception&) {
-    return describe(std::current_exception());
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& fact) {
-  return text.find(fact) != std::string::npos;
 }
 
 /// 8 samples, of whose labels 1, 0, 2 and 0 in each batch of 2 do not count.

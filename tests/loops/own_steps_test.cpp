@@ -14,9 +14,11 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "data/tensor_dataset.h"
+#include "loops/message_of_setup.h"
 #include "models/from_module.h"
 #include "models/mlp.h"
 #include "models/model_state.h"
+#include "support/contains.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -112,19 +114,6 @@ class TwoParts final : public ModuleModel {
  private:
   at::Tensor weight_;
 };
-
-std::string message_of_setup(const TrainerOptions& options) {
-  try {
-    const Trainer trainer(options, quiet_log());
-  } catch (const std::exception&) {
-    return describe(std::current_exception());
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& fact) {
-  return text.find(fact) != std::string::npos;
-}
 
 double lr_of(Trainer& trainer, const char* optimizer) {
   return trainer.state().optimizer_named(optimizer).groups()[0]["lr"].item<double>();
@@ -265,24 +254,24 @@ TEST_CASE("what does not fit in a run of several optimizers is an error that say
   const TrainerOptions good = gan_options(dir / "run", {});
   TrainerOptions both = good;
   both.optimizer = use<Sgd>({0.1});
-  CHECK(has(message_of_setup(both), "optimizer and optimizers"));
+  CHECK(contains(message_of_setup(both), "optimizer and optimizers"));
   TrainerOptions shared = good;
   shared.optimizers[1].params = {"generator_*", "critic_look*"};
-  CHECK(has(message_of_setup(shared), "critic_look.weight"));
+  CHECK(contains(message_of_setup(shared), "critic_look.weight"));
   TrainerOptions none = good;
   none.optimizers[1].params = {"drawer*"};
-  CHECK(has(message_of_setup(none), "optimizers.generator.params"));
-  CHECK(has(message_of_setup(none), "generator_draw.weight"));
+  CHECK(contains(message_of_setup(none), "optimizers.generator.params"));
+  CHECK(contains(message_of_setup(none), "generator_draw.weight"));
   TrainerOptions twice = good;
   twice.optimizers[1].name = "critic";
-  CHECK(has(message_of_setup(twice), "two have the name \"critic\""));
+  CHECK(contains(message_of_setup(twice), "two have the name \"critic\""));
   TrainerOptions unnamed = good;
   unnamed.schedulers = {use<LinearLR>(linear("", 1.0, 0.5, 3))};
-  CHECK(has(message_of_setup(unnamed), "schedulers[0] (LinearLR).optimizer"));
-  CHECK(has(message_of_setup(unnamed), "critic, generator"));
+  CHECK(contains(message_of_setup(unnamed), "schedulers[0] (LinearLR).optimizer"));
+  CHECK(contains(message_of_setup(unnamed), "critic, generator"));
   TrainerOptions misnamed = good;
   misnamed.schedulers = {use<LinearLR>(linear("critics", 1.0, 0.5, 3))};
-  CHECK(has(message_of_setup(misnamed), "did you mean \"critic\"?"));
+  CHECK(contains(message_of_setup(misnamed), "did you mean \"critic\"?"));
 }
 
 TEST_CASE("a parameter that no optimizer picks is warned of") {
@@ -293,7 +282,7 @@ TEST_CASE("a parameter that no optimizer picks is warned of") {
   options.loop.max_steps = 1;
   Trainer(options, quiet_log(&warnings)).fit(pictures());
   CHECK(std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
-    return has(warning, "generator_draw.weight, generator_draw.bias");
+    return contains(warning, "generator_draw.weight, generator_draw.bias");
   }));
 }
 
@@ -308,7 +297,7 @@ TEST_CASE("a step for another model says which one it needs") {
   } catch (const std::exception& error) {
     text = describe(std::current_exception());
   }
-  CHECK(has(text, "Dcgan"));
+  CHECK(contains(text, "Dcgan"));
 }
 
 TEST_CASE("C40, S27: parts of a loss are summed, and logged over all batches of an update") {

@@ -127,13 +127,13 @@ std::vector<Seen> expected(const Data& data, Seen at, std::optional<int64_t> unt
 }
 
 /// What two processes saw, one after the other.
-struct Run {
+struct SeenRun {
   std::vector<Seen> seen;
   int validations = 0;
   std::optional<Time> total;  // of the plan of the last process
 };
 
-void go_on(Run& run,
+void go_on(SeenRun& run,
            const std::filesystem::path& directory,
            const Data& data,
            int64_t save_at,
@@ -179,7 +179,7 @@ TEST_CASE("a resume with larger batches ends the epoch whose rest makes no batch
   const TempDir dir;
   Data data;
   data.drops_last = true;
-  Run run;
+  SeenRun run;
   go_on(run, dir / "run", data, 9, true);
   CHECK(run.seen.back() == Seen{0, 90, 90, 9});
   data.batch = 32;
@@ -197,7 +197,7 @@ TEST_CASE("a resume with a data set that shrank goes on with the next epoch") {
     const TempDir dir;
     Data data;
     data.streams = streams;
-    Run run;
+    SeenRun run;
     go_on(run, dir / "run", data, 8, true);
     data.size = 50;
     go_on(run, dir / "run", data, 8, false);
@@ -211,7 +211,7 @@ TEST_CASE("a resume with a data set that shrank goes on with the next epoch") {
 TEST_CASE("a run that is over stays as it was, whatever its data is now") {
   const TempDir dir;
   Data data;
-  Run run;
+  SeenRun run;
   go_on(run, dir / "run", data, 30, false);
   CHECK(run.seen.size() == 30);
   data.size = 5;
@@ -238,7 +238,7 @@ TEST_CASE(
                   << after.text());
 
     const TempDir dir;
-    Run run;
+    SeenRun run;
     go_on(run, dir / "run", before, saved_at, true);
     std::vector<Seen> wanted = expected(before, {}, saved_at);
     REQUIRE(run.seen == wanted);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "loops/backend_modes.h"
 #include "models/from_module.h"
 #include "models/module_model.h"
 #include "optim/schedulers.h"
@@ -23,8 +24,6 @@ using namespace rondo;
 using namespace rondo::test;
 
 namespace {
-
-const char* const kModes[] = {"eager", "traced"};
 
 /// One weight with a gradient of 1 (the loss is the weight), or without a loss at all.
 class OneWeight final : public ModuleModel {

@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kContext = 6;
 constexpr int64_t kVocabulary = 7;
 
-Gpt::Options small() {
+Gpt::Options small_gpt() {
   Gpt::Options options;
   options.layers = 2;
   options.heads = 2;
@@ -38,7 +38,7 @@ Gpt::Options small() {
 }  // namespace
 
 TEST_CASE("learns from tokens, tied or not") {
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   for (const bool tied : {false, true}) {
     CAPTURE(tied);
     options.tied = tied;
@@ -49,7 +49,7 @@ TEST_CASE("learns from tokens, tied or not") {
 
 TEST_CASE("a token does not see what comes after it, and sees what came before") {
   torch::manual_seed(3);
-  Gpt gpt(small());
+  Gpt gpt(small_gpt());
   gpt.module().eval();
   const Batch batch = test::token_batch(1, kContext, kVocabulary);
   const auto logits = gpt.forward(batch)["logits"];
@@ -66,7 +66,7 @@ TEST_CASE("a token does not see what comes after it, and sees what came before")
 }
 
 Gpt::Options llama() {
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   options.heads = 4;
   options.kv_heads = 2;
   options.positions = "rotary";
@@ -82,14 +82,14 @@ TEST_CASE("learns with every choice of its parts") {
         use<Gpt>(options), test::token_batch(4, kContext, kVocabulary), "targets", 0.5);
   };
   learns(llama());
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   options.kv_heads = 1;
   options.tied = true;
   learns(options);
-  options = small();
+  options = small_gpt();
   options.positions = "alibi";
   learns(options);
-  options = small();
+  options = small_gpt();
   options.norm = "rms";
   options.loss = use<FocalLoss>({1.0});
   learns(options);
@@ -97,7 +97,7 @@ TEST_CASE("learns with every choice of its parts") {
 
 TEST_CASE("with linear biases there is no table of positions, and no look ahead") {
   torch::manual_seed(3);
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   options.positions = "alibi";
   Gpt gpt(options);
   gpt.module().eval();
@@ -123,7 +123,7 @@ TEST_CASE("the parameters of Llama's parts are as many as they should be") {
 }
 
 TEST_CASE("an RMS norm by hand: scaled alike, the tokens of the residual stream give the same") {
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   options.norm = "rms";
   options.layers = 1;
   Gpt gpt(options);
@@ -140,7 +140,7 @@ TEST_CASE("an RMS norm by hand: scaled alike, the tokens of the residual stream 
 }
 
 TEST_CASE("kept keys and values generate what whole windows give, and beyond the context too") {
-  for (const Gpt::Options& options : {small(), llama()}) {
+  for (const Gpt::Options& options : {small_gpt(), llama()}) {
     torch::manual_seed(3);
     Gpt gpt(options);
     gpt.module().to(torch::kDouble);
@@ -162,7 +162,7 @@ TEST_CASE("kept keys and values generate what whole windows give, and beyond the
 }
 
 TEST_CASE("of the largest logits alone a token is chosen") {
-  Gpt gpt(small());
+  Gpt gpt(small_gpt());
   KeyedRandom random(1);
   GenerateOptions options{40, 100.0};
   options.top_k = 1;
@@ -176,7 +176,7 @@ TEST_CASE("of the largest logits alone a token is chosen") {
 TEST_CASE("one block equals torch's encoder layer with norm first") {
   constexpr double kTolerance = 1e-5;  // float32, sums in another order
   torch::manual_seed(3);
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   options.layers = 1;
   Gpt gpt(options);
   const auto p = gpt.module().named_parameters();
@@ -204,7 +204,7 @@ TEST_CASE("one block equals torch's encoder layer with norm first") {
 }
 
 TEST_CASE("a tied head is one parameter with the embedding") {
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   Gpt untied(options);
   options.tied = true;
   Gpt tied(options);
@@ -238,7 +238,7 @@ TEST_CASE("begins as GPT-2 does, near the uniform guess") {
 }
 
 TEST_CASE("dropout works in train mode only") {
-  Gpt::Options options = small();
+  Gpt::Options options = small_gpt();
   options.dropout = 0.5;
   Gpt gpt(options);
   test::check_dropout(gpt, test::token_batch(2, kContext, kVocabulary));
@@ -246,7 +246,7 @@ TEST_CASE("dropout works in train mode only") {
 
 TEST_CASE("generates what it learned, and is left in the mode it was in") {
   torch::manual_seed(3);
-  Gpt gpt(small());
+  Gpt gpt(small_gpt());
   auto cycle = torch::arange(kContext + 1).remainder(3).unsqueeze(0);
   const Batch batch = {{"tokens", cycle.narrow(1, 0, kContext)},
                        {"targets", cycle.narrow(1, 1, kContext)}};
@@ -266,7 +266,7 @@ TEST_CASE("generates what it learned, and is left in the mode it was in") {
 }
 
 TEST_CASE("generates beyond the context, the same from the same key, within the vocabulary") {
-  Gpt gpt(small());
+  Gpt gpt(small_gpt());
   KeyedRandom a(1);
   KeyedRandom b(1);
   const auto first = gpt.generate({2, 3}, {30, 1.0}, a);
@@ -284,7 +284,7 @@ TEST_CASE("generates beyond the context, the same from the same key, within the 
 }
 
 TEST_CASE("only tokens below a bound are chosen where there is one") {
-  Gpt gpt(small());
+  Gpt gpt(small_gpt());
   CHECK(gpt.vocabulary() == kVocabulary);
   KeyedRandom random(1);
   for (const double temperature : {0.0, 100.0}) {  // the hotter, the more even
@@ -297,7 +297,7 @@ TEST_CASE("only tokens below a bound are chosen where there is one") {
 }
 
 TEST_CASE("shorter sequences are welcome, longer ones refused") {
-  Gpt gpt(small());
+  Gpt gpt(small_gpt());
   CHECK((gpt.forward(test::token_batch(2, 3, kVocabulary))["logits"].sizes() ==
          at::IntArrayRef({2, 3, kVocabulary})));
   CHECK_THROWS_AS(gpt.forward(test::token_batch(2, kContext + 1, kVocabulary)), ShapeError);
@@ -308,7 +308,7 @@ TEST_CASE("shorter sequences are welcome, longer ones refused") {
 
 TEST_CASE("options out of range are refused") {
   const auto refuses = [](auto change) {
-    Gpt::Options options = small();
+    Gpt::Options options = small_gpt();
     change(options);
     CHECK_THROWS_AS(Gpt{options}, UsageError);
   };

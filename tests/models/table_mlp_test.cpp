@@ -43,7 +43,7 @@ Batch rows(int64_t classes) {
           {"label", torch::arange(8).remainder(classes)}};
 }
 
-TableMlp::Options small() {
+TableMlp::Options small_table_mlp() {
   TableMlp::Options options;
   options.hidden = {8, 8};
   return options;
@@ -70,7 +70,7 @@ TEST_CASE("learns two classes and several, with each activation") {
     for (const char* activation : {"relu", "gelu", "tanh"}) {
       CAPTURE(classes);
       CAPTURE(std::string(activation));
-      TableMlp::Options options = small();
+      TableMlp::Options options = small_table_mlp();
       options.activation = activation;
       test::check_model(
           use<TableMlp>(facts_of_classes(classes), options), rows(classes), "label", 0.5);
@@ -114,7 +114,7 @@ TEST_CASE("a fact that is not known is an error that names it and the option") {
 
 TEST_CASE("the losses are LibTorch's") {
   Batch batch = rows(2);
-  const auto two = use<TableMlp>(facts_of_classes(2), small()).make();
+  const auto two = use<TableMlp>(facts_of_classes(2), small_table_mlp()).make();
   two->module().eval();
   Outputs outputs = two->forward(batch);
   const at::Tensor expected =
@@ -129,7 +129,7 @@ TEST_CASE("the losses are LibTorch's") {
                   {use<HuberLoss>({1.0}),
                    [](const at::Tensor& a, const at::Tensor& b) { return at::huber_loss(a, b); }}};
   for (const auto& [loss, by_hand] : losses) {
-    TableMlp::Options options = small();
+    TableMlp::Options options = small_table_mlp();
     options.loss = loss;
     const auto model = use<TableMlp>(facts_of_values(1), options).make();
     model->module().eval();
@@ -141,7 +141,7 @@ TEST_CASE("the losses are LibTorch's") {
 }
 
 TEST_CASE("a loss of quantiles makes the network predict each of them") {
-  TableMlp::Options options = small();
+  TableMlp::Options options = small_table_mlp();
   options.loss = use<QuantileLoss>();
   const auto one = use<TableMlp>(facts_of_values(1), options).make();
   const Batch batch = {{"features", torch::randn({8, 3})}, {"label", torch::randn({8})}};
@@ -157,7 +157,7 @@ TEST_CASE("weights of samples and classes weigh the loss") {
   Batch batch = rows(3);
   const at::Tensor weight = torch::arange(8).to(at::kFloat);
   batch.set("weight", weight);
-  TableMlp::Options options = small();
+  TableMlp::Options options = small_table_mlp();
   options.class_weights = std::vector<double>{1.0, 2.0, 0.5};
   const auto model = use<TableMlp>(facts_of_classes(3), options).make();
   model->module().eval();
@@ -171,7 +171,7 @@ TEST_CASE("weights of samples and classes weigh the loss") {
 
 TEST_CASE("values are predicted for each target, and their error is the metric") {
   const Batch batch = {{"features", torch::randn({4, 3})}, {"label", torch::randn({4, 2})}};
-  const auto model = use<TableMlp>(facts_of_values(2), small()).make();
+  const auto model = use<TableMlp>(facts_of_values(2), small_table_mlp()).make();
   const Outputs outputs = model->forward(batch);
   CHECK(outputs["prediction"].sizes() == at::IntArrayRef({4, 2}));
   const auto metrics = model->metrics();
@@ -188,7 +188,7 @@ TEST_CASE("values are predicted for each target, and their error is the metric")
 TEST_CASE("dropout works in train mode only, and a table without numbers is enough") {
   DatasetFacts facts = facts_of_classes(3);
   facts.features = 0;
-  TableMlp::Options options = small();
+  TableMlp::Options options = small_table_mlp();
   options.dropout = 0.5;
   options.batch_norm = false;
   const auto model = use<TableMlp>(facts, options).make();
@@ -196,7 +196,7 @@ TEST_CASE("dropout works in train mode only, and a table without numbers is enou
 }
 
 TEST_CASE("a last batch of one row trains") {
-  const auto model = use<TableMlp>(facts_of_classes(3), small()).make();
+  const auto model = use<TableMlp>(facts_of_classes(3), small_table_mlp()).make();
   const Batch batch = rows(3);
   const Batch one = {{"features", batch["features"].slice(0, 0, 1)},
                      {"categories", batch["categories"].slice(0, 0, 1)},
@@ -207,7 +207,7 @@ TEST_CASE("a last batch of one row trains") {
 
 TEST_CASE("options out of range are refused") {
   const auto refused = [](auto change) {
-    TableMlp::Options options = small();
+    TableMlp::Options options = small_table_mlp();
     TableMlp::resolve(options, facts_of_classes(3));
     change(options);
     CHECK_THROWS_AS(TableMlp{options}, UsageError);

@@ -1,6 +1,5 @@
 #include "optim/adam.h"
 
-#include <ATen/Context.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/types.h>
@@ -8,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.h"
+#include "optim/different_from_torch.h"
 #include "optim/internal/update_parts.h"
 #include "parameters.h"
 #include "support/with_threads.h"
@@ -24,23 +24,6 @@ TorchOptions torch_options(const Options& o) {
       .eps(o.eps)
       .weight_decay(o.weight_decay)
       .amsgrad(o.amsgrad);
-}
-
-// A rounding of each of 50 updates of at most 0.1 each.
-constexpr double kRounding = 1e-6;
-
-/// The name of a parameter that differs. An MKL inside of LibTorch rounds square roots in a way of
-/// its own: beside it they are the same as far as rounding goes.
-std::string different_from_torch(const NamedTensors& ours, const NamedTensors& theirs) {
-  if (!at::hasMKL()) {
-    return first_different(ours, theirs);
-  }
-  for (size_t i = 0; i < ours.size(); ++i) {
-    if (!at::allclose(ours[i].second, theirs[i].second, /*rtol=*/1e-5, /*atol=*/kRounding)) {
-      return ours[i].first;
-    }
-  }
-  return "";
 }
 
 /// Both optimizers over 50 updates, each parameter at times without a gradient; the name of what

@@ -20,8 +20,8 @@ using namespace rondo::test;
 
 namespace {
 
-constexpr int kSteps = 50;
-constexpr double kRounding = 1e-10;
+constexpr int kPythonSteps = 50;
+constexpr double kPythonRounding = 1e-10;
 const std::vector<std::vector<int64_t>> kSmall = {{17}, {3, 5}, {2, 3, 2, 2}};
 
 /// An optimizer with the arguments that Python's gets.
@@ -95,7 +95,7 @@ def run(name, make):
 }
 
 bool is_close(const at::Tensor& a, const at::Tensor& b) {
-  return at::allclose(a.detach(), b, kRounding, kRounding * 1e-2);
+  return at::allclose(a.detach(), b, kPythonRounding, kPythonRounding * 1e-2);
 }
 
 /// One more update, by `ours` and by an optimizer that has Python's state.
@@ -109,7 +109,7 @@ void check_next_update(const StateDict& python,
   }
   loaded.attach(same);
   loaded.load(python.at("optimizer").as_dict());
-  give_gradients(params, same, kSteps);
+  give_gradients(params, same, kPythonSteps);
   ours.step();
   loaded.step();
   for (size_t i = 0; i < params.size(); ++i) {
@@ -156,7 +156,7 @@ TEST_CASE(
     one.ours->attach(params.back());
   }
   given.set("params", deep_copy({{"all", list_of(params[0], false)}}).at("all"));
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kPythonSteps; ++step) {
     give_gradients(params[0], params[0], step);
     all_grads.emplace_back(deep_copy({{"all", list_of(params[0], true)}}).at("all"));
     for (size_t c = 0; c < all.size(); ++c) {

@@ -61,7 +61,7 @@ void for_each_rule(
 }
 
 template <class T>
-std::vector<T> values(uint64_t seed, bool is_positive) {
+std::vector<T> random_values(uint64_t seed, bool is_positive) {
   KeyedRandom random(seed);
   std::vector<T> made(kCount);
   for (T& value : made) {
@@ -75,9 +75,9 @@ std::vector<T> values(uint64_t seed, bool is_positive) {
 /// smaller than a root of the first, as means beside means of squares are.
 template <class T>
 std::vector<std::vector<T>> arrays_of(const CompiledRule& rule) {
-  std::vector<std::vector<T>> all = {values<T>(1, false), values<T>(2, false)};
+  std::vector<std::vector<T>> all = {random_values<T>(1, false), random_values<T>(2, false)};
   for (size_t s = 0; s < rule.states.size(); ++s) {
-    all.push_back(values<T>(3, true));
+    all.push_back(random_values<T>(3, true));
     for (T& value : all.back()) {
       value = s == 0 ? value : std::sqrt(value) / static_cast<T>(10 * s);
     }
@@ -130,7 +130,7 @@ std::vector<at::Tensor> tensors_of(const std::vector<std::vector<T>>& arrays) {
   return tensors;
 }
 
-at::Tensor number(double value) {
+at::Tensor number_tensor(double value) {
   return at::scalar_tensor(value, at::kDouble);
 }
 
@@ -167,11 +167,11 @@ TEST_CASE("loops and tensors, and numbers on the device, do the same") {
         rule.update_tensors(derived_of(rule, numbers).data(), before);
     std::vector<at::Tensor> given;
     for (const double value : numbers) {
-      given.push_back(number(value));
+      given.push_back(number_tensor(value));
     }
     std::vector<at::Tensor> counters(rule.counters.size());
     for (at::Tensor& counter : counters) {
-      counter = number(0);
+      counter = number_tensor(0);
     }
     rule.update_on_device(given, counters, before);
     const std::vector<at::Tensor> on_device = rule.update_on_device(given, counters, before);

@@ -15,7 +15,7 @@ using namespace rondo;
 
 namespace {
 
-constexpr double kRounding = 2e-15;  // a few operations on numbers near 1
+constexpr double kScheduleRounding = 2e-15;  // a few operations on numbers near 1
 
 /// The values at `at` of a schedule in a run of 100 updates, 10 an epoch.
 template <class T>
@@ -33,7 +33,8 @@ void check_near(const std::vector<double>& found, const std::vector<double>& exp
   REQUIRE(found.size() == expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
     CAPTURE(i);
-    CHECK(std::abs(found[i] - expected[i]) <= kRounding * std::max(1.0, std::abs(expected[i])));
+    CHECK(std::abs(found[i] - expected[i]) <=
+          kScheduleRounding * std::max(1.0, std::abs(expected[i])));
   }
 }
 

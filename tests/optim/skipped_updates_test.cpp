@@ -15,10 +15,11 @@ using namespace rondo::test;
 
 namespace {
 
-const std::vector<std::vector<int64_t>> kMatrices = {{4, 3}, {3}, {3, 5}, {}, {2, 3, 2, 2}};
+const std::vector<std::vector<int64_t>> kMatricesAndNumber = {
+    {4, 3}, {3}, {3, 5}, {}, {2, 3, 2, 2}};
 
 NamedTensors some_parameters(at::ScalarType dtype = at::kFloat) {
-  return parameters(1, dtype, kMatrices);
+  return parameters(1, dtype, kMatricesAndNumber);
 }
 
 void give(const NamedTensors& to, uint64_t seed) {

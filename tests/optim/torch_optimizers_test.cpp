@@ -1,7 +1,5 @@
 // Adagrad and RMSprop against those of C++'s torch::optim.
 
-#include <ATen/Context.h>
-#include <ATen/ops/allclose.h>
 #include <doctest/doctest.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/rmsprop.h>
@@ -9,6 +7,7 @@
 
 #include "core/error.h"
 #include "optim/adagrad.h"
+#include "optim/different_from_torch.h"
 #include "optim/rmsprop.h"
 #include "parameters.h"
 
@@ -32,19 +31,6 @@ torch::optim::RMSpropOptions torch_options(const RMSprop::Options& o) {
       .weight_decay(o.weight_decay)
       .momentum(o.momentum)
       .centered(o.centered);
-}
-
-/// An MKL inside of LibTorch rounds square roots in a way of its own.
-std::string different_from_torch(const NamedTensors& ours, const NamedTensors& theirs) {
-  if (!at::hasMKL()) {
-    return first_different(ours, theirs);
-  }
-  for (size_t i = 0; i < ours.size(); ++i) {
-    if (!at::allclose(ours[i].second, theirs[i].second, /*rtol=*/1e-5, /*atol=*/1e-6)) {
-      return ours[i].first;
-    }
-  }
-  return "";
 }
 
 /// Both optimizers over 50 updates, each parameter at times without a gradient; the name of what

@@ -17,7 +17,7 @@ TEST_SUITE_BEGIN("record/run_database");
 
 namespace {
 
-RunRecord a_run() {
+RunRecord done_run() {
   RunRecord run;
   run.name = "a";
   run.directory = "runs/a";
@@ -45,11 +45,11 @@ bool has_sqlite() {
 }
 
 std::string first_text(const std::string& sql) {
-  return std::get<std::string>(query_runs({a_run()}, sql).rows.at(0).at(0));
+  return std::get<std::string>(query_runs({done_run()}, sql).rows.at(0).at(0));
 }
 
 double first_number(const std::string& sql) {
-  return std::get<double>(query_runs({a_run()}, sql).rows.at(0).at(0));
+  return std::get<double>(query_runs({done_run()}, sql).rows.at(0).at(0));
 }
 
 }  // namespace
@@ -65,10 +65,10 @@ TEST_CASE("every table can be queried") {
   CHECK(first_number("select value from validations where label = 'val' and step = 20") == 0.25);
   CHECK(first_text("select text from alerts") == "it's high");
   const QueryAnswer answer =
-      query_runs({a_run(), a_run()}, "select step, value from metrics order by 1");
+      query_runs({done_run(), done_run()}, "select step, value from metrics order by 1");
   CHECK(answer.names == std::vector<std::string>{"step", "value"});
   CHECK(answer.rows.size() == 8);
-  const QueryAnswer nan = query_runs({a_run()}, "select value from metrics where step = 20");
+  const QueryAnswer nan = query_runs({done_run()}, "select value from metrics where step = 20");
   CHECK(std::holds_alternative<std::monostate>(nan.rows.at(0).at(0)));
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("only one select statement is answered") {
                                  std::string("select * from nothing"),
                                  attach}) {
     CAPTURE(sql);
-    CHECK_THROWS_AS(query_runs({a_run()}, sql), UsageError);
+    CHECK_THROWS_AS(query_runs({done_run()}, sql), UsageError);
   }
   CHECK_FALSE(std::filesystem::exists(dir / "x.db"));
 }
@@ -97,13 +97,13 @@ TEST_CASE("the tables are saved as an SQLite file, in the place of an older one"
   const TempDir dir;
   const std::filesystem::path file = dir / "runs.db";
   std::ofstream(file) << "no database";
-  save_runs({a_run()}, file);
+  save_runs({done_run()}, file);
   std::ifstream saved(file, std::ios::binary);
   std::string magic(15, ' ');
   saved.read(magic.data(), 15);
   CHECK(magic == "SQLite format 3");
   CHECK_FALSE(std::filesystem::exists(dir / "runs.db.tmp"));
-  CHECK_THROWS_AS(save_runs({a_run()}, dir / "missing" / "runs.db"), DataError);
+  CHECK_THROWS_AS(save_runs({done_run()}, dir / "missing" / "runs.db"), DataError);
 }
 
 TEST_SUITE_END();

@@ -220,7 +220,7 @@ TEST_CASE("a follower sees a run begin again, and another file in the place of t
   RecordFollower follower(file);
   CHECK(follower.run().status == RunStatus::Crashed);
   {
-    const detail::FileDescriptor writer(::open(file.c_str(), O_RDONLY));
+    const rondo::detail::FileDescriptor writer(::open(file.c_str(), O_RDONLY));
     REQUIRE(::flock(writer.get(), LOCK_EX) == 0);
     follower.read();
     CHECK(follower.run().status == RunStatus::Running);

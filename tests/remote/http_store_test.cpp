@@ -21,8 +21,8 @@ namespace {
 using test::ServerFault;
 
 /// A server whose objects anybody reads.
-struct Setup {
-  Setup() { server.is_public = true; }
+struct PublicSetup {
+  PublicSetup() { server.is_public = true; }
 
   std::unique_ptr<RemoteStore> open() {
     return open_remote_store(server.url() + "/bucket/models", server.settings());
@@ -35,7 +35,7 @@ struct Setup {
 }  // namespace
 
 TEST_CASE("files of a web server are read, also when the connection breaks") {
-  Setup setup;
+  PublicSetup setup;
   const std::string bytes(10000, 'w');
   setup.server.set_object("models/a.pt", bytes);
   const auto store = setup.open();
@@ -49,7 +49,7 @@ TEST_CASE("files of a web server are read, also when the connection breaks") {
 }
 
 TEST_CASE("a download tells how much of it has come, also when the connection breaks") {
-  Setup setup;
+  PublicSetup setup;
   const std::string bytes(10000, 'w');
   setup.server.set_object("models/a.pt", bytes);
   setup.server.add_fault({ServerFault::DropInAnswer, "GET", 1});
@@ -68,7 +68,7 @@ TEST_CASE("a download tells how much of it has come, also when the connection br
 }
 
 TEST_CASE("a web server is for reading only") {
-  Setup setup;
+  PublicSetup setup;
   const auto store = setup.open();
   CHECK_THROWS_AS(store->put("a", "x"), UsageError);
   CHECK_THROWS_AS(store->list(), UsageError);

@@ -5,11 +5,14 @@
 #include <string>
 
 #include "core/error.h"
+#include "support/contains.h"
 
 TEST_SUITE_BEGIN("remote/remote_address");
 
 namespace rondo {
 namespace {
+
+using test::contains;
 
 /// What refuses an address; "" when nothing does.
 std::string refusal_of(const std::string& text) {
@@ -19,10 +22,6 @@ std::string refusal_of(const std::string& text) {
     return error.what();
   }
   return "";
-}
-
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -47,24 +46,24 @@ TEST_CASE("paths of this machine are no addresses") {
   CHECK_FALSE(is_remote("runs/one/checkpoint_3.pt"));
   CHECK_FALSE(is_remote("/tmp/a"));
   CHECK_FALSE(is_remote("://a"));
-  CHECK(holds(refusal_of("runs/one"), "runs/one"));
+  CHECK(contains(refusal_of("runs/one"), "runs/one"));
 }
 
 TEST_CASE("what cannot be read is refused by name, with what to do") {
-  CHECK(holds(refusal_of("azure://container/x"), "azcopy"));
-  CHECK(holds(refusal_of("dbfs://x"), "dbfs"));
-  CHECK(holds(refusal_of("minio://bucket/x"), "AWS_ENDPOINT_URL"));
-  CHECK(holds(refusal_of("file://tmp/x"), "three slashes"));
-  CHECK(holds(refusal_of("s3:///x"), "bucket"));
+  CHECK(contains(refusal_of("azure://container/x"), "azcopy"));
+  CHECK(contains(refusal_of("dbfs://x"), "dbfs"));
+  CHECK(contains(refusal_of("minio://bucket/x"), "AWS_ENDPOINT_URL"));
+  CHECK(contains(refusal_of("file://tmp/x"), "three slashes"));
+  CHECK(contains(refusal_of("s3:///x"), "bucket"));
 }
 
 TEST_CASE("an address with a secret in it is refused without showing it") {
   const std::string of_user = refusal_of("https://me:hunter2@host/x");
-  CHECK(holds(of_user, "environment"));
-  CHECK_FALSE(holds(of_user, "hunter2"));
+  CHECK(contains(of_user, "environment"));
+  CHECK_FALSE(contains(of_user, "hunter2"));
   const std::string of_signed = refusal_of("https://host/x?a=b&X-Amz-Signature=abcdef");
-  CHECK(holds(of_signed, "signed"));
-  CHECK_FALSE(holds(of_signed, "abcdef"));
+  CHECK(contains(of_signed, "signed"));
+  CHECK_FALSE(contains(of_signed, "abcdef"));
   // That of a file to load is split first, and its name would be in every message.
   CHECK_THROWS_AS(split_address("https://host/x.pt?X-Amz-Signature=abcdef"), UsageError);
 }

@@ -70,7 +70,7 @@ class PickyStore final : public RemoteStore {
 };
 
 /// Runs of 6 updates that save every second one, and a folder as their store.
-struct Setup {
+struct CopiesSetup {
   std::string address() const { return "file://" + (dir / "store").string(); }
 
   TrainerOptions options(const char* run) const {
@@ -123,7 +123,7 @@ const Names kAll{"checkpoint_2.pt", "checkpoint_4.pt", "checkpoint_6.pt"};
 TEST_CASE("every checkpoint is there when a fit is over, with an index and a link") {
   for (const bool async : {false, true}) {
     CAPTURE(async);
-    Setup setup;
+    CopiesSetup setup;
     TrainerOptions options = setup.options("run");
     options.checkpoint.async = async;
     const FitResult result = setup.train(options);
@@ -141,7 +141,7 @@ TEST_CASE("every checkpoint is there when a fit is over, with an index and a lin
 }
 
 TEST_CASE("a run in an empty folder goes on from its store, with the same bits") {
-  Setup setup;
+  CopiesSetup setup;
   TrainerOptions straight = setup.options("straight");
   straight.checkpoint.remote = "";
   Trainer whole(straight, quiet_log());
@@ -161,7 +161,7 @@ TEST_CASE("a run in an empty folder goes on from its store, with the same bits")
 TEST_CASE("what is deleted here is deleted there, or stays with remote_keep = all") {
   for (const char* const keep : {"same", "all"}) {
     CAPTURE(keep);
-    Setup setup;
+    CopiesSetup setup;
     TrainerOptions options = setup.options("run");
     options.checkpoint.remote_keep = keep;
     options.callbacks = {use<KeepNCheckpoints>({1})};
@@ -173,7 +173,7 @@ TEST_CASE("what is deleted here is deleted there, or stays with remote_keep = al
 }
 
 TEST_CASE("an upload that fails for good is a warning, and the next start does it") {
-  Setup setup;
+  CopiesSetup setup;
   setup.refused->insert("checkpoint_4.pt");
   TrainerOptions options = setup.options("run");
   options.callbacks = {use<KeepNCheckpoints>({1})};
@@ -194,7 +194,7 @@ TEST_CASE("an upload that fails for good is a warning, and the next start does i
 }
 
 TEST_CASE("the older checkpoint stays there while the newer one is not") {
-  Setup setup;
+  CopiesSetup setup;
   setup.refused->insert("checkpoint_6.pt");
   TrainerOptions options = setup.options("run");
   options.callbacks = {use<KeepNCheckpoints>({1})};
@@ -204,7 +204,7 @@ TEST_CASE("the older checkpoint stays there while the newer one is not") {
 }
 
 TEST_CASE("uploads that take too long are given up at the end") {
-  Setup setup;
+  CopiesSetup setup;
   TrainerOptions options = setup.options("run");
   options.checkpoint.upload_timeout = 0;
   CheckpointCallback::Options slot;
@@ -257,7 +257,7 @@ TEST_CASE("uploads that take too long are given up at the end") {
 }
 
 TEST_CASE("a store that cannot be written to is an error before the first step") {
-  Setup setup;
+  CopiesSetup setup;
   std::ofstream(setup.dir / "store") << "a file";
   Trainer trainer(setup.options("run"), quiet_log());
   CHECK_THROWS_AS(trainer.fit(tiny_loader("train")), Error);
@@ -266,7 +266,7 @@ TEST_CASE("a store that cannot be written to is an error before the first step")
 }
 
 TEST_CASE("when the newest object does not come whole, the one before it is taken") {
-  Setup setup;
+  CopiesSetup setup;
   setup.train(setup.options("first"));
   fs::remove(setup.dir / "store/checkpoint_6.pt");
   const FitResult result = setup.train(setup.options("second"));
@@ -275,7 +275,7 @@ TEST_CASE("when the newest object does not come whole, the one before it is take
 }
 
 TEST_CASE("an index there cannot name files outside of the run") {
-  Setup setup;
+  CopiesSetup setup;
   fs::create_directories(setup.dir / "store");
   std::ofstream(setup.dir / "store/checkpoints_index.toml")
       << "checkpoints = [\n  \"../../checkpoint_9.pt\",\n]\n";
@@ -284,7 +284,7 @@ TEST_CASE("an index there cannot name files outside of the run") {
 }
 
 TEST_CASE("addresses name checkpoints to load and to validate") {
-  Setup setup;
+  CopiesSetup setup;
   setup.train(setup.options("first"));
   TrainerOptions options = setup.options("second");
   options.checkpoint.remote = "";
@@ -318,7 +318,7 @@ TEST_CASE("a question mark of a web address begins its query and is no wildcard"
 }
 
 TEST_CASE("C63: links that are kept as text are followed, here and there") {
-  Setup setup;
+  CopiesSetup setup;
   setup.train(setup.options("run"));
   const auto step_of = [&](const std::string& name) {
     return read_named_checkpoint(name, setup.dir.path()).at("global_step").as_int();
@@ -334,7 +334,7 @@ TEST_CASE("C63: links that are kept as text are followed, here and there") {
 }
 
 TEST_CASE("a checkpoint under a name of one's own is listed nowhere, here or there") {
-  Setup setup;
+  CopiesSetup setup;
   Trainer trainer(setup.options("run"), quiet_log());
   trainer.fit(tiny_loader("train"));
   const fs::path best = trainer.save_checkpoint("mine/best.pt");
@@ -347,7 +347,7 @@ TEST_CASE("a checkpoint under a name of one's own is listed nowhere, here or the
 }
 
 TEST_CASE("save_weights_only and save_ignore_keys leave entries out") {
-  Setup setup;
+  CopiesSetup setup;
   TrainerOptions options = setup.options("run");
   options.checkpoint.remote = "";
   options.checkpoint.save_ignore_keys = {"optimizer", "model/*bias"};

@@ -12,6 +12,7 @@
 #include "core/file_system.h"
 #include "remote/remote_error.h"
 #include "remote/remote_store.h"
+#include "support/contains.h"
 #include "support/object_server.h"
 #include "support/temp_dir.h"
 
@@ -20,6 +21,7 @@ TEST_SUITE_BEGIN("remote/s3_store");
 namespace rondo {
 namespace {
 
+using test::contains;
 using test::ObjectServer;
 using test::ServerFault;
 
@@ -61,14 +63,10 @@ std::string error_of(const std::function<void()>& work) {
   return "";
 }
 
-bool holds(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// Nothing secret is in a text.
 void check_discreet(const std::string& text, const ObjectServer& server) {
-  CHECK_FALSE(holds(text, server.environment().at("AWS_SECRET_ACCESS_KEY")));
-  CHECK_FALSE(holds(text, server.environment().at("AWS_SESSION_TOKEN")));
+  CHECK_FALSE(contains(text, server.environment().at("AWS_SECRET_ACCESS_KEY")));
+  CHECK_FALSE(contains(text, server.environment().at("AWS_SESSION_TOKEN")));
 }
 
 }  // namespace
@@ -146,7 +144,7 @@ TEST_CASE("a file is not there while its object cannot be read whole") {
   const auto store = setup.open();
   store->upload(setup.dir / "file", "file");
   setup.server.add_fault({ServerFault::WrongChecksum, "GET", 100});
-  CHECK(holds(error_of([&] { store->download("file", setup.dir / "back"); }), "checksum"));
+  CHECK(contains(error_of([&] { store->download("file", setup.dir / "back"); }), "checksum"));
   CHECK_FALSE(std::filesystem::exists(setup.dir / "back"));
 }
 
@@ -156,8 +154,8 @@ TEST_CASE("an upload that fails leaves no object and no parts") {
   setup.settings.retry.retries = 1;
   setup.server.add_fault({ServerFault::Error500, "PUT", 100});
   const std::string error = error_of([&] { setup.open()->upload(setup.dir / "file", "file"); });
-  CHECK(holds(error, "runs/one/file"));
-  CHECK(holds(error, "500"));
+  CHECK(contains(error, "runs/one/file"));
+  CHECK(contains(error, "500"));
   CHECK(setup.server.objects().empty());
   CHECK(setup.server.open_uploads() == 0);
 }
@@ -180,7 +178,7 @@ TEST_CASE("what is wrong with bucket and credentials is said at once, without se
   const auto check = [&](const std::string& address) {
     return error_of([&] { open_remote_store(address, setup.settings)->check_access(); });
   };
-  CHECK(holds(check("s3://other/x"), "NoSuchBucket"));
+  CHECK(contains(check("s3://other/x"), "NoSuchBucket"));
   const auto with = [&](const std::string& name, const std::string& value) {
     auto values = setup.server.environment();
     values[name] = value;
@@ -191,15 +189,15 @@ TEST_CASE("what is wrong with bucket and credentials is said at once, without se
   };
   with("AWS_SECRET_ACCESS_KEY", "wrong-secret");
   const std::string of_secret = check("s3://bucket/x");
-  CHECK(holds(of_secret, "AWS_SECRET_ACCESS_KEY"));
-  CHECK_FALSE(holds(of_secret, "wrong-secret"));
+  CHECK(contains(of_secret, "AWS_SECRET_ACCESS_KEY"));
+  CHECK_FALSE(contains(of_secret, "wrong-secret"));
   check_discreet(of_secret, setup.server);
   with("AWS_ACCESS_KEY_ID", "NOBODY");
-  CHECK(holds(check("s3://bucket/x"), "InvalidAccessKeyId"));
+  CHECK(contains(check("s3://bucket/x"), "InvalidAccessKeyId"));
   with("none", "");
   setup.server.add_fault({ServerFault::ExpiredToken, "GET", 1});
   const std::string of_token = check("s3://bucket/x");
-  CHECK(holds(of_token, "renew"));
+  CHECK(contains(of_token, "renew"));
   check_discreet(of_token, setup.server);
 }
 

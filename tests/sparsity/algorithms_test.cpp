@@ -12,18 +12,13 @@
 #include "core/error.h"
 #include "core/state_dict.h"
 #include "optim/adam.h"
+#include "sparsity/layers.h"
 #include "sparsity/masks.h"
 
 using namespace rondo;
+using rondo::test::layers;
 
 namespace {
-
-NamedTensors layers() {
-  torch::manual_seed(3);
-  return {{"in.weight", torch::randn({7, 9}).requires_grad_()},
-          {"in.bias", torch::randn({7}).requires_grad_()},
-          {"out.weight", torch::randn({3, 7}).requires_grad_()}};
-}
 
 /// True for the `count` largest scores among `candidates`, found one by one.
 at::Tensor largest_of(const at::Tensor& scores, const at::Tensor& candidates, int64_t count) {

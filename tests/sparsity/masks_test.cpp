@@ -9,17 +9,12 @@
 #include "core/error.h"
 #include "core/named_tensor.h"
 #include "optim/adam.h"
+#include "sparsity/layers.h"
 
 using namespace rondo;
+using rondo::test::layers;
 
 namespace {
-
-NamedTensors layers() {
-  torch::manual_seed(3);
-  return {{"in.weight", torch::randn({7, 9}).requires_grad_()},
-          {"in.bias", torch::randn({7}).requires_grad_()},
-          {"out.weight", torch::randn({3, 7}).requires_grad_()}};
-}
 
 int64_t zeros_in(const at::Tensor& tensor) {
   return (tensor == 0).sum().item<int64_t>();

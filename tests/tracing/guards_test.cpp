@@ -11,6 +11,7 @@
 
 #include "backends/generator_state.h"
 #include "core/error.h"
+#include "support/contains.h"
 #include "support/step_probe.h"
 #include "tracing/exported_step.h"
 #include "tracing/make_backend.h"
@@ -27,10 +28,6 @@ namespace F = torch::nn::functional;
 namespace {
 
 constexpr int kSteps = 30;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::unique_ptr<Backend> lenient_backend(std::vector<std::string>* warnings,
                                          const std::string& executor = "plan") {
@@ -94,7 +91,7 @@ EqualRun check_eager(const std::function<StepProbe()>& make,
   CHECK(run.reports[0].mode == "eager");
   REQUIRE(run.warnings.size() == 1);
   for (const std::string& fact : facts) {
-    CHECK_MESSAGE(has(run.warnings[0], fact), run.warnings[0]);
+    CHECK_MESSAGE(contains(run.warnings[0], fact), run.warnings[0]);
   }
   return run;
 }
@@ -184,7 +181,7 @@ TEST_CASE("a transformer is guarded by whether its query is its key, with masks 
   };
   const EqualRun run = check_guarded(make, 1);
   REQUIRE(run.reports.size() == 1);
-  CHECK(has(run.reports[0].guards[0].read, "aten::equal"));
+  CHECK(contains(run.reports[0].guards[0].read, "aten::equal"));
   CHECK(run.reports[0].guards[0].answer == "false");
   CHECK(run.undone == 0);
 }
@@ -249,7 +246,7 @@ TEST_CASE("what a mask leaves is guarded by its size, and runs as written when t
     };
   };
   const EqualRun constant = check_guarded(make([](int) { return 3; }), 1);
-  CHECK(has(constant.reports.at(0).guards.at(0).read, "rondo::index_by_mask"));
+  CHECK(contains(constant.reports.at(0).guards.at(0).read, "rondo::index_by_mask"));
   CHECK(constant.reports.at(0).guards.at(0).answer == "[3, 3]");
   check_guarded(make([](int step) { return step < 20 ? 3 : 5; }), 2);
   check_eager(make([](int step) { return step % 9; }),
@@ -288,7 +285,7 @@ TEST_CASE("an early exit by data has a variant for each way, and each is verifie
   };
   const EqualRun run = check_guarded(make, 2);
   REQUIRE(run.reports.size() == 2);
-  CHECK(has(run.reports[0].guards[0].read, "first_is_positive"));
+  CHECK(contains(run.reports[0].guards[0].read, "first_is_positive"));
   CHECK(run.reports[0].guards[0].answer == "false");
   CHECK(run.reports[1].guards[0].answer == "true");
   CHECK(run.reports[0].variant_of == "");
@@ -458,7 +455,7 @@ TEST_CASE("more than 8 variants are an error where refusals are") {
       return x.square().mean() * static_cast<double>(x.argmax().item<int64_t>() + 1);
     });
   };
-  CHECK(has(capture_error(make, kSteps), "8 different answers"));
+  CHECK(contains(capture_error(make, kSteps), "8 different answers"));
 }
 
 TEST_CASE("guards stay when every pass is left out, and when none is") {
@@ -518,7 +515,7 @@ TEST_CASE("an exported step that a guard ends says what was read and changes not
     step.run();
     FAIL("no error");
   } catch (const StepGuardError& error) {
-    CHECK(has(error.what(), "a flag"));
+    CHECK(contains(error.what(), "a flag"));
   }
   CHECK(equal_bytes(*step.find("w"), state_before));
   CHECK(equal_bytes(*step.find("y"), output_before));

@@ -23,7 +23,7 @@ namespace {
 
 // Trains a module under plain gradient descent; `loss` sees the module and the batch.
 template <class Module, class Loss>
-StepProbe training(Module module, Loss loss) {
+StepProbe module_training(Module module, Loss loss) {
   const at::Tensor lr = torch::full({}, 0.05, at::kDouble);
   StepProbe probe;
   probe.state = {{"lr", lr}};
@@ -46,10 +46,11 @@ StepProbe training(Module module, Loss loss) {
 }
 
 StepProbe lstm_training() {
-  return training(torch::nn::LSTM(torch::nn::LSTMOptions(3, 5).num_layers(2).batch_first(true)),
-                  [](auto& lstm, const at::Tensor& x, const at::Tensor&) {
-                    return std::get<0>(lstm->forward(x.view({-1, 2, 3}))).square().mean();
-                  });
+  return module_training(
+      torch::nn::LSTM(torch::nn::LSTMOptions(3, 5).num_layers(2).batch_first(true)),
+      [](auto& lstm, const at::Tensor& x, const at::Tensor&) {
+        return std::get<0>(lstm->forward(x.view({-1, 2, 3}))).square().mean();
+      });
 }
 
 struct OneDnnOff {
@@ -64,28 +65,28 @@ struct OneDnnOff {
 
 TEST_CASE("batch norm: the running statistics move with every replay") {
   CHECK(traced_against_eager([] {
-          return training(torch::nn::Sequential(torch::nn::Linear(6, 4),
-                                                torch::nn::BatchNorm1d(4),
-                                                torch::nn::ReLU(),
-                                                torch::nn::Linear(4, 3)),
-                          [](auto& net, const at::Tensor& x, const at::Tensor& label) {
-                            return F::cross_entropy(net->forward(x), label);
-                          });
+          return module_training(torch::nn::Sequential(torch::nn::Linear(6, 4),
+                                                       torch::nn::BatchNorm1d(4),
+                                                       torch::nn::ReLU(),
+                                                       torch::nn::Linear(4, 3)),
+                                 [](auto& net, const at::Tensor& x, const at::Tensor& label) {
+                                   return F::cross_entropy(net->forward(x), label);
+                                 });
         }) == "");
 }
 
 TEST_CASE("one batch norm used twice on the same tensor updates its statistics twice") {
   CHECK(traced_against_eager([] {
-          return training(torch::nn::BatchNorm1d(6),
-                          [](auto& norm, const at::Tensor& x, const at::Tensor&) {
-                            return (norm->forward(x) + norm->forward(x)).square().mean();
-                          });
+          return module_training(torch::nn::BatchNorm1d(6),
+                                 [](auto& norm, const at::Tensor& x, const at::Tensor&) {
+                                   return (norm->forward(x) + norm->forward(x)).square().mean();
+                                 });
         }) == "");
 }
 
 TEST_CASE("a convolutional net replays") {
   CHECK(traced_against_eager([] {
-          return training(
+          return module_training(
               torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 4, 3).padding(1)),
                                     torch::nn::BatchNorm2d(4),
                                     torch::nn::ReLU(),
@@ -109,7 +110,7 @@ TEST_CASE("a convolutional net replays") {
 
 TEST_CASE("batch norm, ReLU and pooling, which are run as one, replay") {
   CHECK(traced_against_eager([] {
-          return training(
+          return module_training(
               torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 4, 3).padding(1)),
                                     torch::nn::BatchNorm2d(4),
                                     torch::nn::ReLU(torch::nn::ReLUOptions(true)),
@@ -153,7 +154,7 @@ TEST_CASE("convolutions whose channels fill blocks, one of them with a way aroun
   };
 
   CHECK(traced_against_eager([] {
-          return training(
+          return module_training(
               std::make_shared<Net>(), [](auto& net, const at::Tensor& x, const at::Tensor& label) {
                 const at::Tensor image = (x.unsqueeze(2) * x.unsqueeze(1)).unsqueeze(1);
                 return F::cross_entropy(net->forward(image.repeat({1, 1, 2, 2})), label);
@@ -177,10 +178,11 @@ TEST_CASE("a two-layer LSTM replays, where LibTorch has oneDNN's own also by tha
 
 TEST_CASE("a GRU with its batch first replays") {
   CHECK(traced_against_eager([] {
-          return training(torch::nn::GRU(torch::nn::GRUOptions(3, 5).batch_first(true)),
-                          [](auto& gru, const at::Tensor& x, const at::Tensor&) {
-                            return std::get<0>(gru->forward(x.view({-1, 2, 3}))).square().mean();
-                          });
+          return module_training(
+              torch::nn::GRU(torch::nn::GRUOptions(3, 5).batch_first(true)),
+              [](auto& gru, const at::Tensor& x, const at::Tensor&) {
+                return std::get<0>(gru->forward(x.view({-1, 2, 3}))).square().mean();
+              });
         }) == "");
 }
 
@@ -198,18 +200,19 @@ TEST_CASE("embedding, embedding bag and layer norm replay") {
   };
 
   CHECK(traced_against_eager([] {
-          return training(std::make_shared<NetImpl>(),
-                          [](auto& net, const at::Tensor&, const at::Tensor& label) {
-                            const at::Tensor a = net->embedding->forward(label);
-                            const at::Tensor b = net->bag->forward(label.view({-1, 2}));
-                            return (net->norm->forward(a).mean() + b.square().mean()).square();
-                          });
+          return module_training(
+              std::make_shared<NetImpl>(),
+              [](auto& net, const at::Tensor&, const at::Tensor& label) {
+                const at::Tensor a = net->embedding->forward(label);
+                const at::Tensor b = net->bag->forward(label.view({-1, 2}));
+                return (net->norm->forward(a).mean() + b.square().mean()).square();
+              });
         }) == "");
 }
 
 TEST_CASE("multi-head attention, which compares its inputs, replays") {
   CHECK(traced_against_eager([] {
-          return training(
+          return module_training(
               torch::nn::MultiheadAttention(6, 2),
               [](auto& attention, const at::Tensor& x, const at::Tensor&) {
                 const at::Tensor tokens = x.view({4, -1, 6});
@@ -220,26 +223,28 @@ TEST_CASE("multi-head attention, which compares its inputs, replays") {
 
 TEST_CASE("a transformer layer with dropout replays") {
   CHECK(traced_against_eager([] {
-          return training(torch::nn::TransformerEncoderLayer(
-                              torch::nn::TransformerEncoderLayerOptions(6, 2).dim_feedforward(8)),
-                          [](auto& layer, const at::Tensor& x, const at::Tensor&) {
-                            return layer->forward(x.view({4, -1, 6})).square().mean();
-                          });
+          return module_training(
+              torch::nn::TransformerEncoderLayer(
+                  torch::nn::TransformerEncoderLayerOptions(6, 2).dim_feedforward(8)),
+              [](auto& layer, const at::Tensor& x, const at::Tensor&) {
+                return layer->forward(x.view({4, -1, 6})).square().mean();
+              });
         }) == "");
 }
 
 TEST_CASE("autocast inside the step replays: its casts are in the program") {
   CHECK(traced_against_eager([] {
-          return training(torch::nn::Sequential(
-                              torch::nn::Linear(6, 8), torch::nn::ReLU(), torch::nn::Linear(8, 3)),
-                          [](auto& net, const at::Tensor& x, const at::Tensor& label) {
-                            compat::set_autocast(at::kCPU, true);
-                            compat::set_autocast_dtype(at::kCPU, at::kBFloat16);
-                            const at::Tensor logits = net->forward(x);
-                            at::autocast::clear_cache();
-                            compat::set_autocast(at::kCPU, false);
-                            return F::cross_entropy(logits.to(at::kFloat), label);
-                          });
+          return module_training(
+              torch::nn::Sequential(
+                  torch::nn::Linear(6, 8), torch::nn::ReLU(), torch::nn::Linear(8, 3)),
+              [](auto& net, const at::Tensor& x, const at::Tensor& label) {
+                compat::set_autocast(at::kCPU, true);
+                compat::set_autocast_dtype(at::kCPU, at::kBFloat16);
+                const at::Tensor logits = net->forward(x);
+                at::autocast::clear_cache();
+                compat::set_autocast(at::kCPU, false);
+                return F::cross_entropy(logits.to(at::kFloat), label);
+              });
         }) == "");
 }
 

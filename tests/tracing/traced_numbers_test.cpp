@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "support/contains.h"
 #include "support/step_probe.h"
 
 TEST_SUITE_BEGIN("tracing/traced_numbers");
@@ -18,10 +19,6 @@ using namespace rondo;
 using namespace rondo::test;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // A step whose loss is scaled by what `number` reads on the host.
 StepProbe scaled(const std::function<double(const at::Tensor& x)>& number) {
@@ -102,26 +99,27 @@ TEST_CASE("a number that the host made may be read again: by any route of pure o
 
 TEST_CASE("a number that follows from data is still a host read, however it came about") {
   const std::string read = "aten::_local_scalar_dense";
-  CHECK(has(
+  CHECK(contains(
       error_of([](const at::Tensor& x) { return (torch::full({}, 2.0) * x.sum()).item<double>(); }),
       read));
-  CHECK(has(error_of([](const at::Tensor& x) {
-              return torch::zeros({3}).copy_(x[0].slice(0, 0, 3)).sum().item<double>();
-            }),
-            read));
-  CHECK(has(error_of([](const at::Tensor& x) {
-              const at::Tensor numbers = torch::zeros({3});
-              numbers.select(0, 1).copy_(x[0][0]);
-              return numbers[2].item<double>();
-            }),
-            read));
-  CHECK(has(error_of([](const at::Tensor&) { return torch::rand({}).item<double>(); }), read));
-  CHECK(has(capture_error([] {
-              return descent([](const auto& x, const auto& label, const auto& w, const auto& b) {
-                return plain_loss(x, label, w, b) * b.detach()[0].template item<double>();
-              });
-            }),
-            read));
+  CHECK(contains(error_of([](const at::Tensor& x) {
+                   return torch::zeros({3}).copy_(x[0].slice(0, 0, 3)).sum().item<double>();
+                 }),
+                 read));
+  CHECK(contains(error_of([](const at::Tensor& x) {
+                   const at::Tensor numbers = torch::zeros({3});
+                   numbers.select(0, 1).copy_(x[0][0]);
+                   return numbers[2].item<double>();
+                 }),
+                 read));
+  CHECK(contains(error_of([](const at::Tensor&) { return torch::rand({}).item<double>(); }), read));
+  CHECK(contains(capture_error([] {
+                   return descent(
+                       [](const auto& x, const auto& label, const auto& w, const auto& b) {
+                         return plain_loss(x, label, w, b) * b.detach()[0].template item<double>();
+                       });
+                 }),
+                 read));
 }
 
 TEST_CASE("a counter that the host writes into a tensor and reads again shows as a difference") {
@@ -130,8 +128,8 @@ TEST_CASE("a counter that the host writes into a tensor and reads again shows as
     counter += 1;
     return torch::full({}, counter).item<double>();
   });
-  CHECK(has(message, "1.5"));
-  CHECK(has(message, "2.5"));
+  CHECK(contains(message, "1.5"));
+  CHECK(contains(message, "2.5"));
 }
 
 TEST_CASE(

@@ -43,7 +43,7 @@ TrainerOptions whole_options(const fs::path& model_dir) {
 }
 
 /// Trains a whole run; its checkpoints are at 2, 4 and 6.
-StateDict train(const TrainerOptions& options) {
+StateDict train_whole_run(const TrainerOptions& options) {
   Trainer trainer(options, quiet_log());
   trainer.fit(tiny_loader("train"));
   return bits_of(trainer);
@@ -109,7 +109,7 @@ const Edit kEdits[] = {
 
 TEST_CASE("a load that fails in any part changes nothing, and says which part") {
   const TempDir dir;
-  train(whole_options(dir / "run"));
+  train_whole_run(whole_options(dir / "run"));
   for (const Edit& edit : kEdits) {
     CAPTURE(edit.what);
     StateDict state = read_checkpoint(dir / "run/checkpoint_4.pt");
@@ -159,7 +159,7 @@ TEST_CASE("a callback that had taken its state gives it back when another one re
 TEST_CASE("a fit that is refused for its numeric environment leaves the threads as they were") {
   const WithThreads as_before;
   const TempDir dir;
-  train(whole_options(dir / "run"));
+  train_whole_run(whole_options(dir / "run"));
   StateDict state = read_checkpoint(dir / "run/checkpoint_4.pt");
   dict(state, "__metadata__/environment").set("threads", 7);
   dict(state, "__metadata__/environment").set("libtorch", "0.0");
@@ -174,7 +174,7 @@ TEST_CASE("a fit that is refused for its numeric environment leaves the threads 
 
 TEST_CASE("a newest checkpoint that cannot be read is named, and the one before it is loaded") {
   const TempDir dir;
-  const StateDict straight = train(whole_options(dir / "run"));
+  const StateDict straight = train_whole_run(whole_options(dir / "run"));
   damage(dir / "run/checkpoint_6.pt");
   std::vector<std::string> lines;
   Trainer trainer(whole_options(dir / "run"), quiet_log(&lines));
@@ -185,7 +185,7 @@ TEST_CASE("a newest checkpoint that cannot be read is named, and the one before 
 
 TEST_CASE("when no checkpoint can be read the run does not begin afresh by itself") {
   const TempDir dir;
-  train(whole_options(dir / "run"));
+  train_whole_run(whole_options(dir / "run"));
   for (const char* name : {"run/checkpoint_2.pt", "run/checkpoint_4.pt", "run/checkpoint_6.pt"}) {
     damage(dir / name);
   }
@@ -200,7 +200,7 @@ TEST_CASE("when no checkpoint can be read the run does not begin afresh by itsel
 
 TEST_CASE("a named file that cannot be read is an error") {
   const TempDir dir;
-  train(whole_options(dir / "run"));
+  train_whole_run(whole_options(dir / "run"));
   damage(dir / "run/checkpoint_6.pt");
   Trainer trainer(whole_options(dir / "run"), quiet_log());
   CHECK(!load_error(trainer, dir / "run/checkpoint_6.pt").empty());
@@ -209,7 +209,7 @@ TEST_CASE("a named file that cannot be read is an error") {
 
 TEST_CASE("T110: strictness covers names; what is loaded in part is reported") {
   const TempDir dir;
-  train(whole_options(dir / "run"));
+  train_whole_run(whole_options(dir / "run"));
   StateDict state = read_checkpoint(dir / "run/checkpoint_4.pt");
   dict(state, "model").erase("0.bias");
   dict(state, "model").set("extra", torch::zeros({1}));
@@ -227,7 +227,7 @@ TEST_CASE("T110: strictness covers names; what is loaded in part is reported") {
 
 TEST_CASE("T111: another version fails, or warns; a local one is not compared") {
   const TempDir dir;
-  train(whole_options(dir / "run"));
+  train_whole_run(whole_options(dir / "run"));
   const auto load_version = [&](const char* version, bool strict, std::vector<std::string>* lines) {
     StateDict state = read_checkpoint(dir / "run/checkpoint_4.pt");
     dict(state, "__metadata__").set("version", version);
@@ -246,7 +246,7 @@ TEST_CASE("T111: another version fails, or warns; a local one is not compared") 
 
 TEST_CASE("T113, C57: weights alone begin a run at update 0 with a fresh optimizer") {
   const TempDir dir;
-  train(whole_options(dir / "first"));
+  train_whole_run(whole_options(dir / "first"));
   const StateDict saved = read_checkpoint(dir / "first/checkpoint_6.pt");
   TrainerOptions options = whole_options(dir / "second");
   options.checkpoint.load.path = dir / "first/checkpoint_6.pt";
@@ -263,7 +263,7 @@ TEST_CASE("T113, C57: weights alone begin a run at update 0 with a fresh optimiz
 
 TEST_CASE("C57: weights alone with a missing or an extra name fail, unless strictness is off") {
   const TempDir dir;
-  train(whole_options(dir / "first"));
+  train_whole_run(whole_options(dir / "first"));
 
   struct Change {
     const char* name;  ///< that the error names
@@ -296,11 +296,11 @@ TEST_CASE("C57: weights alone with a missing or an extra name fail, unless stric
 
 TEST_CASE("C62: what a run begins with is passed over once it has a checkpoint of its own") {
   const TempDir dir;
-  train(whole_options(dir / "first"));
+  train_whole_run(whole_options(dir / "first"));
   TrainerOptions options = whole_options(dir / "second");
   options.checkpoint.load.path = dir / "first/checkpoint_6.pt";
   options.checkpoint.load.weights_only = true;
-  const StateDict straight = train(options);
+  const StateDict straight = train_whole_run(options);
   options.loop.max_steps = 8;
   Trainer again(options, quiet_log());
   CHECK(again.fit(tiny_loader("train")).steps_now == 2);
@@ -308,15 +308,15 @@ TEST_CASE("C62: what a run begins with is passed over once it has a checkpoint o
 
   TrainerOptions uninterrupted = options;
   uninterrupted.model_dir = dir / "third";
-  CHECK(first_difference(bits_of(again), train(uninterrupted)).empty());
+  CHECK(first_difference(bits_of(again), train_whole_run(uninterrupted)).empty());
   options.checkpoint.load = {};  // the path had a part in what came out
   options.model_dir = dir / "fourth";
-  CHECK_FALSE(first_difference(bits_of(again), train(options)).empty());
+  CHECK_FALSE(first_difference(bits_of(again), train_whole_run(options)).empty());
 }
 
 TEST_CASE("C55: what is ignored stays as the run made it; a glob that matches nothing is told") {
   const TempDir dir;
-  train(whole_options(dir / "first"));
+  train_whole_run(whole_options(dir / "first"));
   const StateDict saved = read_checkpoint(dir / "first/checkpoint_6.pt");
   TrainerOptions options = whole_options(dir / "second");
   options.checkpoint.load.path = dir / "first/checkpoint_6.pt";
@@ -336,7 +336,7 @@ TEST_CASE("C55: what is ignored stays as the run made it; a glob that matches no
 
 TEST_CASE("parameters of another model are renamed on their way in, a Python state_dict's too") {
   const TempDir dir;
-  train(whole_options(dir / "first"));
+  train_whole_run(whole_options(dir / "first"));
   const StateDict saved = read_checkpoint(dir / "first/checkpoint_6.pt");
   StateDict plain;
   for (const StateDict::Item& item : saved.at("model").as_dict().items()) {

@@ -71,7 +71,7 @@ class AtBatchEnd final : public Callback {
   Options options_;
 };
 
-TrainerOptions run_options(const fs::path& model_dir, bool async) {
+TrainerOptions saving_options(const fs::path& model_dir, bool async) {
   TrainerOptions options = tiny_options(model_dir);
   options.loop.max_steps = 6;
   options.checkpoint.steps = 2;
@@ -85,7 +85,7 @@ void save_through(TrainerOptions& options, const std::shared_ptr<FileSystem>& fi
 
 StateDict straight_run(bool async = false) {
   const TempDir dir;
-  Trainer trainer(run_options(dir / "run", async), quiet_log());
+  Trainer trainer(saving_options(dir / "run", async), quiet_log());
   trainer.fit(tiny_loader("train"));
   return bits_of(trainer);
 }
@@ -101,7 +101,7 @@ SecondSave second_save(bool async) {
   const TempDir dir;
   const auto files = std::make_shared<FaultyFs>();
   std::vector<size_t> counts;
-  TrainerOptions options = run_options(dir / "run", async);
+  TrainerOptions options = saving_options(dir / "run", async);
   save_through(options, files);
   options.callbacks = {use<CountOperations>({files.get(), &counts})};
   Trainer trainer(options, quiet_log());
@@ -138,7 +138,7 @@ constexpr Injection kInjections[] = {{FaultKind::Error, ENOSPC},
 bool train_with_fault(const fs::path& model_dir, bool async, size_t n, const Injection& injection) {
   const auto files = std::make_shared<FaultyFs>();
   files->fail_at(n, injection.fault, injection.error);
-  TrainerOptions options = run_options(model_dir, async);
+  TrainerOptions options = saving_options(model_dir, async);
   save_through(options, files);
   try {
     Trainer trainer(options, quiet_log());
@@ -172,7 +172,7 @@ void try_every_operation(bool async) {
       }
       const int64_t step = newest_step(dir / "run");
       CHECK((step == 2 || step == 4));
-      Trainer restarted(run_options(dir / "run", async), quiet_log());
+      Trainer restarted(saving_options(dir / "run", async), quiet_log());
       CHECK(restarted.fit(tiny_loader("train")).steps_now == 6 - step);
       CHECK(first_difference(straight, bits_of(restarted)).empty());
       // No file is left that the index does not know of, and none got another name for it.
@@ -211,7 +211,7 @@ TEST_CASE("a save that fails ends the run, or is told and passed over: on_error 
       const TempDir dir;
       const auto files = std::make_shared<FaultyFs>();
       files->fail_at(save.begin + 3, FaultKind::ShortWrite, ENOSPC);
-      TrainerOptions options = run_options(dir / "run", async);
+      TrainerOptions options = saving_options(dir / "run", async);
       options.checkpoint.on_error = warns ? "warn" : "fail";
       save_through(options, files);
       std::vector<MemoryLogger::Entry> entries;
@@ -237,7 +237,7 @@ TEST_CASE("a save that fails ends the run, or is told and passed over: on_error 
 TEST_CASE("saves in the background hold the state of their update, and change nothing in the run") {
   const TempDir dir;
   for (const bool async : {false, true}) {
-    TrainerOptions options = run_options(dir.path() / (async ? "async" : "sync"), async);
+    TrainerOptions options = saving_options(dir.path() / (async ? "async" : "sync"), async);
     options.checkpoint.steps = 1;
     Trainer trainer(options, quiet_log());
     const FitResult result = trainer.fit(tiny_loader("train"));
@@ -257,7 +257,7 @@ TEST_CASE("saves in the background hold the state of their update, and change no
 
 TEST_CASE("C48: `latest` leads to the newest checkpoint, relatively") {
   const TempDir dir;
-  Trainer trainer(run_options(dir / "run", false), quiet_log());
+  Trainer trainer(saving_options(dir / "run", false), quiet_log());
   trainer.fit(tiny_loader("train"));
   CHECK(fs::read_symlink(dir / "run/latest") == "checkpoint_6.pt");
   CHECK(read_checkpoint(dir / "run/latest").at("global_step").as_int() == 6);
@@ -265,7 +265,7 @@ TEST_CASE("C48: `latest` leads to the newest checkpoint, relatively") {
 
 TEST_CASE("C53: a run with compressed checkpoints resumes through its index, latest and globs") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run", false);
+  TrainerOptions options = saving_options(dir / "run", false);
   options.checkpoint.checkpoint_name = "c{step}.pt.zst";
   options.loop.max_steps = 4;
   for (const bool async : {false, true}) {
@@ -286,7 +286,7 @@ TEST_CASE("C53: a run with compressed checkpoints resumes through its index, lat
 TEST_CASE("a save that is asked for comes after the current update, whatever the cadence") {
   for (const int64_t steps : {0, 100}) {
     const TempDir dir;
-    TrainerOptions options = run_options(dir / "run", false);
+    TrainerOptions options = saving_options(dir / "run", false);
     options.checkpoint.steps = steps;
     options.loop.grad_accum_steps = 2;
     AtBatchEnd::Options ask;
@@ -306,7 +306,7 @@ TEST_CASE("a save that is asked for comes after the current update, whatever the
 TEST_CASE(
     "a run that is stopped in a validation keeps the updates before it, and validates again") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run", false);
+  TrainerOptions options = saving_options(dir / "run", false);
   options.checkpoint.steps = 100;
   options.loop.eval_frequency = 3;
   AtBatchEnd::Options stop;
@@ -334,7 +334,7 @@ TEST_CASE("the last update of a run that is stopped is saved again when its save
     const TempDir dir;
     const auto files = std::make_shared<FaultyFs>();
     files->fail_at(save.begin + 3, FaultKind::ShortWrite, ENOSPC);
-    TrainerOptions options = run_options(dir / "run", async);
+    TrainerOptions options = saving_options(dir / "run", async);
     options.checkpoint.on_error = "warn";
     save_through(options, files);
     AtBatchEnd::Options stop;
@@ -381,7 +381,7 @@ TEST_CASE("which updates are saved, by steps and save_final_checkpoint, at the e
       CAPTURE(one.saves_final);
       CAPTURE(stops);
       const TempDir dir;
-      TrainerOptions options = run_options(dir / "run", false);
+      TrainerOptions options = saving_options(dir / "run", false);
       options.checkpoint.steps = one.steps;
       options.checkpoint.save_final_checkpoint = one.saves_final;
       if (stops) {
@@ -408,7 +408,7 @@ TEST_CASE(
   for (const bool async : {false, true}) {
     CAPTURE(async);
     const TempDir dir;
-    TrainerOptions options = run_options(dir / "run", async);
+    TrainerOptions options = saving_options(dir / "run", async);
     options.loop.max_steps = {};
     options.loop.num_epochs = 1;
     options.checkpoint.steps = 0;
@@ -422,7 +422,7 @@ TEST_CASE(
 
 TEST_CASE("a fit that has nothing to train saves nothing again") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run", false);
+  TrainerOptions options = saving_options(dir / "run", false);
   options.checkpoint.steps = 0;
   CHECK(Trainer(options, quiet_log()).fit(tiny_loader("train")).saves.written == 1);
   const FitResult again = Trainer(options, quiet_log()).fit(tiny_loader("train"));

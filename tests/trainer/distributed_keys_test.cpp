@@ -18,7 +18,7 @@ struct Answer {
   rondo::ConfigValue written;
 };
 
-Answer read(const std::string& text) {
+Answer read_keys(const std::string& text) {
   const rondo::ConfigValue root = rondo::parse_toml(text, "run.toml");
   rondo::TrainerOptions options;
   std::vector<rondo::Fault> faults;
@@ -39,13 +39,13 @@ Answer read(const std::string& text) {
 TEST_SUITE_BEGIN("trainer/distributed_keys");
 
 TEST_CASE("a run without the table is one process, and is written without it") {
-  const Answer answer = read("");
+  const Answer answer = read_keys("");
   CHECK_FALSE(answer.options);
   CHECK(answer.written.get_if<rondo::ConfigTable>() == nullptr);
 }
 
 TEST_CASE("an empty table asks for ranks, with every default") {
-  const Answer answer = read("[distributed]");
+  const Answer answer = read_keys("[distributed]");
   REQUIRE(answer.options);
   CHECK_FALSE(answer.options->virtual_ranks);
   CHECK(answer.options->transport == "auto");
@@ -55,7 +55,7 @@ TEST_CASE("an empty table asks for ranks, with every default") {
 }
 
 TEST_CASE("every key is read, by its other name too") {
-  const Answer answer = read(R"([distributed]
+  const Answer answer = read_keys(R"([distributed]
 virtual_ranks = 4
 transport = "gloo"
 dist_timeout = "90s"
@@ -70,7 +70,7 @@ batch_size = "per_rank")");
   CHECK(answer.options->bucket_bytes == 65536);
   CHECK(answer.options->sync == "last");
   CHECK(answer.options->batch_size == "per_rank");
-  CHECK(read("distributed = { timeout = \"1h30m\" }").options->timeout.value() == 5400.0);
+  CHECK(read_keys("distributed = { timeout = \"1h30m\" }").options->timeout.value() == 5400.0);
 }
 
 TEST_CASE("what cannot be is a fault that says why") {
@@ -92,7 +92,7 @@ TEST_CASE("what cannot be is a fault that says why") {
       {"distributed = { virtual_rank = 2 }", "virtual_ranks"},
   };
   for (const Row& row : rows) {
-    const Answer answer = read(row.text);
+    const Answer answer = read_keys(row.text);
     CAPTURE(row.text);
     CAPTURE(answer.faults);
     CHECK(answer.faults.find(row.named) != std::string::npos);

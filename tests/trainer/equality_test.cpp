@@ -23,7 +23,7 @@ using namespace rondo::test;
 
 namespace {
 
-constexpr int64_t kUpdates = 50;
+constexpr int64_t kEqualityUpdates = 50;
 
 RegisteredOptimizer sgd_with_momentum() {
   Sgd::Options options;
@@ -56,7 +56,7 @@ void check_run_equal(const Factory<Model>& model, const Factory<DataSource>& dat
     options.optimizer = adamw().factory;
     options.backend.mode = mode;
     options.backend.on_refusal = "error";
-    options.loop.max_steps = kUpdates / 5;
+    options.loop.max_steps = kEqualityUpdates / 5;
     LoaderOptions batches;
     batches.batch_size = 3;
     batches.shuffle = true;
@@ -78,7 +78,7 @@ StateDict trained(const Case& c, const std::string& mode) {
   options.backend.mode = mode;
   options.precision.dtype = c.dtype;
   options.precision.on_unsupported = "emulate";
-  options.loop.max_steps = kUpdates;
+  options.loop.max_steps = kEqualityUpdates;
   options.loop.grad_accum_steps = c.accumulation;
   if (c.clipping) {
     options.precision.max_gradient_norm = 0.5;

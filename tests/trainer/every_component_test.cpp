@@ -17,7 +17,7 @@ using namespace rondo::test;
 
 namespace {
 
-constexpr int64_t kUpdates = 6;
+constexpr int64_t kComponentUpdates = 6;
 
 /// What components need to do something in a tiny run; the others run with their defaults.
 const std::map<std::string, std::string> kKeys = {
@@ -87,16 +87,16 @@ StateDict trained(const TempDir& dir,
 void check_traced(const Add& add_component) {
   const TempDir eager;
   const TempDir traced;
-  CHECK(first_difference(trained(eager, add_component, "eager", kUpdates),
-                         trained(traced, add_component, "traced", kUpdates)) == "");
+  CHECK(first_difference(trained(eager, add_component, "eager", kComponentUpdates),
+                         trained(traced, add_component, "traced", kComponentUpdates)) == "");
 }
 
 void check_resumed(const Add& add_component) {
   const TempDir whole;
   const TempDir resumed;
-  trained(resumed, add_component, "traced", kUpdates / 2);
-  CHECK(first_difference(trained(whole, add_component, "traced", kUpdates),
-                         trained(resumed, add_component, "traced", kUpdates)) == "");
+  trained(resumed, add_component, "traced", kComponentUpdates / 2);
+  CHECK(first_difference(trained(whole, add_component, "traced", kComponentUpdates),
+                         trained(resumed, add_component, "traced", kComponentUpdates)) == "");
 }
 
 }  // namespace

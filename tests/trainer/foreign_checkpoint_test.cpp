@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/safetensors_file.h"
 #include "core/error.h"
+#include "support/contains.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -66,10 +67,6 @@ std::string load(const TrainerOptions& options, std::vector<std::string>* lines 
   CHECK(trainer.state().global_step() == 0);
   CHECK(trainer.state().timestamp.epoch == 0);
   return "";
-}
-
-bool mentions(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -135,7 +132,7 @@ TEST_CASE("parts can be left out of a wrapping") {
   more.set("model.0.bias", torch::zeros({7}));
   write(dir / "wrapped.pt", {{"state_dict", more}});
   TrainerOptions options = beginning_with(dir, "wrapped.pt");
-  CHECK(mentions(load(options), "0.bias"));
+  CHECK(contains(load(options), "0.bias"));
   options.checkpoint.load.ignore = {"model/*.bias"};
   Trainer trainer(options, quiet_log());
   trainer.load_checkpoint({});
@@ -148,8 +145,8 @@ TEST_CASE("where a file holds several networks, the error says how to choose, an
   write(dir / "gan.pt", {{"generator", weights()}, {"critic", StateDict{{"w", torch::ones({1})}}}});
   TrainerOptions options = beginning_with(dir, "gan.pt");
   const std::string error = load(options);
-  CHECK(mentions(error, "gan.pt"));
-  CHECK(mentions(error, "checkpoint.load.key = \"generator\""));
+  CHECK(contains(error, "gan.pt"));
+  CHECK(contains(error, "checkpoint.load.key = \"generator\""));
   options.checkpoint.load.key = "generator";
   CHECK(load(options) == "");
 }
@@ -162,10 +159,10 @@ TEST_CASE("nothing that would be loaded into the model is an error of a fit") {
     TrainerOptions options = beginning_with(dir, "other.pt");
     options.checkpoint.disable_strict_checkpoint_loading = lenient;
     const std::string error = load(options);
-    CHECK(mentions(error, "conv.weight"));
-    CHECK(mentions(error, "0.weight"));
+    CHECK(contains(error, "conv.weight"));
+    CHECK(contains(error, "0.weight"));
     options.checkpoint.load.path = dir / "none.pt";
-    CHECK(mentions(load(options), "epoch, optimizer"));
+    CHECK(contains(load(options), "epoch, optimizer"));
   }
   Trainer trainer(beginning_with(dir, "other.pt"), quiet_log());
   CHECK_THROWS_AS(trainer.fit(tiny_loader("train")), CheckpointError);

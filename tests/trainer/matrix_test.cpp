@@ -27,7 +27,7 @@ using namespace rondo::test;
 
 namespace {
 
-constexpr int64_t kUpdates = 30;
+constexpr int64_t kMatrixUpdates = 30;
 constexpr int64_t kStop = 17;  ///< where the run that is resumed ends at first
 
 /// One of the things that a run chooses: what it is called, and its lines under `[trainer.init]`.
@@ -182,7 +182,7 @@ std::string toml_of(const Matrix& matrix, const Choices& row) {
   std::string keys =
       "[trainer.init]\nmodel_dir = \"runs\"\nseed = 3\nmodel = { name = \"Mlp\", sizes = [1, 1] }\n"
       "loop.max_steps = " +
-      std::to_string(kUpdates) +
+      std::to_string(kMatrixUpdates) +
       "\nloop.eval_frequency = 10\ncheckpoint.steps = 5\nbackend.on_refusal = \"error\"\n";
   std::string tables;
   for (size_t i = 0; i < row.size(); ++i) {

@@ -26,7 +26,7 @@ using namespace rondo::test;
 
 namespace {
 
-constexpr const char* kPrecisions[] = {"fp32", "fp64", "bf16", "fp16", "bf16_pure"};
+constexpr const char* kPrecisionNames[] = {"fp32", "fp64", "bf16", "fp16", "bf16_pure"};
 
 /// A small network with everything that a precision touches; fp16 is emulated.
 TrainerOptions options_in(const std::string& dtype, const std::filesystem::path& model_dir) {
@@ -86,7 +86,7 @@ void check_alike(const TrainerOptions& options) {
 }
 
 /// Factories by name.
-const std::vector<std::pair<std::string, Factory<Optimizer>>>& optimizers() {
+const std::vector<std::pair<std::string, Factory<Optimizer>>>& optimizer_factories() {
   static const std::vector<std::pair<std::string, Factory<Optimizer>>> all = [] {
     Sgd::Options sgd;
     sgd.lr = 0.05;
@@ -117,8 +117,8 @@ TEST_SUITE_BEGIN("trainer/precision");
 TEST_CASE(
     "in every precision, with each clipping and accumulation, traced equals eager and resumed "
     "unstopped, bit for bit") {
-  for (const char* dtype : kPrecisions) {
-    for (const auto& [name, optimizer] : optimizers()) {
+  for (const char* dtype : kPrecisionNames) {
+    for (const auto& [name, optimizer] : optimizer_factories()) {
       for (const int64_t accumulation : {1, 2}) {
         for (const char* clipping : {"none", "norm", "value"}) {
           CAPTURE(dtype);
@@ -191,7 +191,7 @@ TEST_CASE("T92: fp16 on a CPU warns and runs bf16 without a scaler; the option m
 }
 
 TEST_CASE("T91: only fp16 has a scaler, and only then a checkpoint has its state") {
-  for (const char* dtype : kPrecisions) {
+  for (const char* dtype : kPrecisionNames) {
     CAPTURE(dtype);
     const TempDir dir;
     Trainer trainer(options_in(dtype, dir / "run"), quiet_log());

@@ -18,7 +18,7 @@ using rondo::test::builtins;
 
 namespace {
 
-const std::string kRun = R"(
+const std::string kPymarlinRun = R"(
 [trainer.init]
 model_dir = "runs/x"
 seed = 1
@@ -30,8 +30,8 @@ train_dataloader = { label = "train", dataset = "Glyphs", size = 20 }
 val_dataloader = [{ label = "val", dataset = "Glyphs", size = 20, split = "val" }]
 )";
 
-RunConfig read(const std::string& more) {
-  return read_run_config(parse_toml(kRun + more, "run.toml"), builtins());
+RunConfig read_pymarlin(const std::string& more) {
+  return read_run_config(parse_toml(kPymarlinRun + more, "run.toml"), builtins());
 }
 
 bool has_logger(const RunConfig& run, const std::string& name) {
@@ -40,9 +40,9 @@ bool has_logger(const RunConfig& run, const std::string& name) {
   });
 }
 
-std::vector<Fault> faults_of(const std::string& more) {
+std::vector<Fault> pymarlin_faults(const std::string& more) {
   try {
-    read(more);
+    read_pymarlin(more);
   } catch (const ConfigError& error) {
     return error.faults;
   }
@@ -52,7 +52,7 @@ std::vector<Fault> faults_of(const std::string& more) {
 }  // namespace
 
 TEST_CASE("an empty table gives PyMarlin's defaults") {
-  const RunConfig run = read("[trainer.pymarlin]\n");
+  const RunConfig run = read_pymarlin("[trainer.pymarlin]\n");
   CHECK(run.init.loop.num_epochs == 1);
   CHECK(run.init.loop.eval_frequency.to_string() == "1ep");
   CHECK(run.init.precision.max_gradient_norm == 1.0);
@@ -67,7 +67,7 @@ TEST_CASE("an empty table gives PyMarlin's defaults") {
 }
 
 TEST_CASE("its keys become rondo's, and the run is kept in rondo's words") {
-  const RunConfig run = read(R"(
+  const RunConfig run = read_pymarlin(R"(
 [trainer.pymarlin]
 epochs = 3
 train_batch_size = 12
@@ -103,11 +103,11 @@ stats_args = { log_steps = 5 }
 
 TEST_CASE("what the file says itself replaces a default, and must agree with a key that is given") {
   const std::string logging = "[trainer.init.logging]\nlog_steps = 50\n";
-  CHECK(read(logging + "[trainer.pymarlin]\n").init.logging.log_steps.to_string() ==
+  CHECK(read_pymarlin(logging + "[trainer.pymarlin]\n").init.logging.log_steps.to_string() ==
         Time(50).to_string());
-  CHECK(faults_of(logging + "[trainer.pymarlin]\nstats_args = { log_steps = 50 }\n").empty());
+  CHECK(pymarlin_faults(logging + "[trainer.pymarlin]\nstats_args = { log_steps = 50 }\n").empty());
   const std::vector<Fault> faults =
-      faults_of(logging + "[trainer.pymarlin]\nstats_args = { log_steps = 2 }\n");
+      pymarlin_faults(logging + "[trainer.pymarlin]\nstats_args = { log_steps = 2 }\n");
   REQUIRE(faults.size() == 1);
   CHECK(faults[0].position.line == 14);
   CHECK(faults[0].message.find("run.toml:12") != std::string::npos);
@@ -115,45 +115,44 @@ TEST_CASE("what the file says itself replaces a default, and must agree with a k
 }
 
 TEST_CASE("backends with ranks are the table of ranks, and the precision of their name") {
-  const RunConfig plain = read("[trainer.pymarlin]\nbackend = \"ddp\"\n");
+  const RunConfig plain = read_pymarlin("[trainer.pymarlin]\nbackend = \"ddp\"\n");
   CHECK(plain.init.distributed);
   CHECK(plain.init.precision.dtype == "fp32");
-  const RunConfig mixed = read("[trainer.pymarlin]\nbackend = \"ddp-amp\"\n");
+  const RunConfig mixed = read_pymarlin("[trainer.pymarlin]\nbackend = \"ddp-amp\"\n");
   CHECK(mixed.init.distributed);
   CHECK(mixed.init.precision.dtype == "fp16");
-  CHECK_FALSE(read("[trainer.pymarlin]\nbackend = \"sp\"\n").init.distributed);
+  CHECK_FALSE(read_pymarlin("[trainer.pymarlin]\nbackend = \"sp\"\n").init.distributed);
 }
 
 TEST_CASE("a device that the file names itself replaces the choice of use_gpu") {
-  CHECK(
-      read("[trainer.init.backend]\ndevice = \"cpu\"\n[trainer.pymarlin]\n").init.backend.device ==
-      "cpu");
-  CHECK(read("[trainer.pymarlin]\nuse_gpu = false\n").init.backend.device == "cpu");
+  CHECK(read_pymarlin("[trainer.init.backend]\ndevice = \"cpu\"\n[trainer.pymarlin]\n")
+            .init.backend.device == "cpu");
+  CHECK(read_pymarlin("[trainer.pymarlin]\nuse_gpu = false\n").init.backend.device == "cpu");
 }
 
 TEST_CASE("what a run file cannot do is refused with what to do") {
   for (const char* key : {"log_model_steps = 5", "exclude_list = \"bias\""}) {
     const std::vector<Fault> faults =
-        faults_of(std::string("[trainer.pymarlin]\nstats_args = { ") + key + " }\n");
+        pymarlin_faults(std::string("[trainer.pymarlin]\nstats_args = { ") + key + " }\n");
     REQUIRE(faults.size() == 1);
     CHECK(faults[0].message.find("ComputeNorm") != std::string::npos);
   }
-  const std::vector<Fault> dp = faults_of("[trainer.pymarlin]\nbackend = \"sp-amp-apex\"\n");
+  const std::vector<Fault> dp = pymarlin_faults("[trainer.pymarlin]\nbackend = \"sp-amp-apex\"\n");
   REQUIRE(dp.size() == 1);
   CHECK(dp[0].message.find("sp-amp") != std::string::npos);
 }
 
 TEST_CASE("events of TensorBoard go where tb_log_dir says") {
   const RunConfig run =
-      read("[trainer.pymarlin]\nwriter_args = { tb_log_dir = \"/tmp/events\" }\n");
+      read_pymarlin("[trainer.pymarlin]\nwriter_args = { tb_log_dir = \"/tmp/events\" }\n");
   CHECK(run.init.config_text.find("/tmp/events") != std::string::npos);
 }
 
 TEST_CASE("unknown keys and values are faults at their place") {
-  CHECK(faults_of("[trainer.pymarlin]\nepoch = 3\n").at(0).message.find("epochs") !=
+  CHECK(pymarlin_faults("[trainer.pymarlin]\nepoch = 3\n").at(0).message.find("epochs") !=
         std::string::npos);
-  CHECK(faults_of("[trainer.pymarlin]\nbackend = \"dpp\"\n").size() == 1);
-  CHECK(faults_of("[trainer.pymarlin]\nwriters = [\"wandb\"]\n").size() == 1);
+  CHECK(pymarlin_faults("[trainer.pymarlin]\nbackend = \"dpp\"\n").size() == 1);
+  CHECK(pymarlin_faults("[trainer.pymarlin]\nwriters = [\"wandb\"]\n").size() == 1);
 }
 
 TEST_SUITE_END();

@@ -9,15 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "support/contains.h"
 #include "support/temp_dir.h"
 
 using namespace rondo::test;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::string write_run(const TempDir& dir, const std::string& ring, int updates) {
   std::ofstream(dir / "run.toml")

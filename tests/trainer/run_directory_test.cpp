@@ -30,7 +30,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-TrainerOptions run_options(const fs::path& model_dir, int64_t max_steps) {
+TrainerOptions directory_options(const fs::path& model_dir, int64_t max_steps) {
   TrainerOptions options = tiny_options(model_dir);
   options.loop.max_steps = max_steps;
   options.checkpoint.steps = 2;
@@ -51,7 +51,7 @@ class CountAsMetric final : public Callback {
 
 /// A run that keeps its newest checkpoint, and the newest two as the best ones.
 TrainerOptions keeping_options(const fs::path& model_dir, int64_t max_steps) {
-  TrainerOptions options = run_options(model_dir, max_steps);
+  TrainerOptions options = directory_options(model_dir, max_steps);
   options.loop.eval_frequency = 2;
   options.callbacks = {use<CountAsMetric>({}),
                        use<KeepNCheckpoints>({1}),
@@ -67,7 +67,7 @@ int64_t train(const TrainerOptions& options,
   return trainer.fit(tiny_loader("train"), {tiny_loader("val")}, from).steps_now;
 }
 
-Names checkpoints_in(const fs::path& directory) {
+Names checkpoint_files_in(const fs::path& directory) {
   Names names = real_file_system()->list(directory);
   names.erase(
       std::remove_if(names.begin(),
@@ -77,7 +77,7 @@ Names checkpoints_in(const fs::path& directory) {
   return names;
 }
 
-bool mentions(const Names& lines, const std::string& one, const std::string& other = "") {
+bool has_line_with(const Names& lines, const std::string& one, const std::string& other = "") {
   return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
     return line.find(one) != std::string::npos && line.find(other) != std::string::npos;
   });
@@ -99,10 +99,10 @@ TEST_CASE("a copy of a run that goes on leaves the files of the run that it was 
   train(keeping_options(dir / "a", 4));
   fs::copy(dir / "a", dir / "b", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   train(keeping_options(dir / "b", 6));
-  CHECK(checkpoints_in(dir / "a") == Names{"checkpoint_4.pt"});
-  CHECK(checkpoints_in(dir / "a/best") == Names{"checkpoint_2.pt", "checkpoint_4.pt"});
-  CHECK(checkpoints_in(dir / "b") == Names{"checkpoint_6.pt"});
-  CHECK(checkpoints_in(dir / "b/best") == Names{"checkpoint_4.pt", "checkpoint_6.pt"});
+  CHECK(checkpoint_files_in(dir / "a") == Names{"checkpoint_4.pt"});
+  CHECK(checkpoint_files_in(dir / "a/best") == Names{"checkpoint_2.pt", "checkpoint_4.pt"});
+  CHECK(checkpoint_files_in(dir / "b") == Names{"checkpoint_6.pt"});
+  CHECK(checkpoint_files_in(dir / "b/best") == Names{"checkpoint_4.pt", "checkpoint_6.pt"});
 }
 
 TEST_CASE("T114: a run that was moved goes on removing its own older files") {
@@ -115,16 +115,16 @@ TEST_CASE("T114: a run that was moved goes on removing its own older files") {
   options.model_dir = dir / "b";
   options.loop.max_steps = 8;
   train(options);
-  CHECK(checkpoints_in(dir / "b") == Names{"checkpoint_6.pt", "checkpoint_8.pt"});
-  CHECK(checkpoints_in(dir / "b/best") == Names{"checkpoint_6.pt", "checkpoint_8.pt"});
+  CHECK(checkpoint_files_in(dir / "b") == Names{"checkpoint_6.pt", "checkpoint_8.pt"});
+  CHECK(checkpoint_files_in(dir / "b/best") == Names{"checkpoint_6.pt", "checkpoint_8.pt"});
 }
 
 TEST_CASE("T114: a run that begins with another run's file keeps the older files of its own") {
   const TempDir dir;
   train(keeping_options(dir / "other", 6));
-  train(run_options(dir / "run", 4));
+  train(directory_options(dir / "run", 4));
   train(keeping_options(dir / "run", 8), nullptr, dir / "other/checkpoint_6.pt");
-  CHECK(checkpoints_in(dir / "run") ==
+  CHECK(checkpoint_files_in(dir / "run") ==
         Names{"checkpoint_2.pt", "checkpoint_4.pt", "checkpoint_8.pt"});
 }
 
@@ -140,12 +140,12 @@ TEST_CASE("states that hold whole paths are taken for names of this run's files"
   callback.set("kept", StateList{StateDict{{"path", elsewhere.string()}, {"value", 2.0}}});
   write_checkpoint(*real_file_system(), file, state);
   train(keeping_options(dir / "run", 6));
-  CHECK(checkpoints_in(dir / "run/best") == Names{"checkpoint_4.pt", "checkpoint_6.pt"});
+  CHECK(checkpoint_files_in(dir / "run/best") == Names{"checkpoint_4.pt", "checkpoint_6.pt"});
 }
 
 TEST_CASE("a run whose checkpoints are all gone does not begin afresh by itself") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run", 4);
+  TrainerOptions options = directory_options(dir / "run", 4);
   options.checkpoint.checkpoint_root = dir / "files";
   train(options);
   fs::rename(dir / "files", dir / "unmounted");
@@ -160,17 +160,17 @@ TEST_CASE("a run whose checkpoints are all gone does not begin afresh by itself"
 
 TEST_CASE("a run whose checkpoints are all gone begins afresh when it is told to load nothing") {
   const TempDir dir;
-  train(run_options(dir / "run", 4));
+  train(directory_options(dir / "run", 4));
   fs::remove(dir / "run/checkpoint_2.pt");
   fs::remove(dir / "run/checkpoint_4.pt");
   Names warnings;
-  CHECK(train(run_options(dir / "run", 6), &warnings, LoadFrom::nothing()) == 6);
-  CHECK(train(run_options(dir / "run", 8), &warnings) == 2);
+  CHECK(train(directory_options(dir / "run", 6), &warnings, LoadFrom::nothing()) == 6);
+  CHECK(train(directory_options(dir / "run", 8), &warnings) == 2);
 }
 
 TEST_CASE("only a fit takes what is gone out of the index") {
   const TempDir dir;
-  const TrainerOptions options = run_options(dir / "run", 4);
+  const TrainerOptions options = directory_options(dir / "run", 4);
   train(options);
   fs::remove(dir / "run/checkpoint_2.pt");
   const CheckpointIndex index(real_file_system(), dir / "run", CheckpointName());
@@ -181,14 +181,14 @@ TEST_CASE("only a fit takes what is gone out of the index") {
   }
   CHECK(index.listed().size() == 2);
   Names warnings;
-  train(run_options(dir / "run", 6), &warnings);
+  train(directory_options(dir / "run", 6), &warnings);
   CHECK(index.listed().size() == 2);  // 4 and 6
-  CHECK(mentions(warnings, "checkpoint_2.pt"));
+  CHECK(has_line_with(warnings, "checkpoint_2.pt"));
 }
 
 TEST_CASE("a run that moves together with its checkpoints elsewhere finds them by their names") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "old/run", 4);
+  TrainerOptions options = directory_options(dir / "old/run", 4);
   options.checkpoint.checkpoint_root = dir / "old/files";
   train(options);
   fs::rename(dir / "old", dir / "new");
@@ -210,7 +210,7 @@ TEST_CASE("a run that moves together with its checkpoints elsewhere finds them b
 TEST_CASE("runs that save in one directory leave each other's files, and name them by their own") {
   const TempDir dir;
   const auto options_for = [&](const char* name) {
-    TrainerOptions options = run_options(dir / name, 4);
+    TrainerOptions options = directory_options(dir / name, 4);
     options.checkpoint.checkpoint_root = dir / "files";
     options.checkpoint.checkpoint_name = "{run_name}_{step}.pt";
     options.callbacks = {use<KeepNCheckpoints>({1})};
@@ -218,42 +218,42 @@ TEST_CASE("runs that save in one directory leave each other's files, and name th
   };
   CHECK(train(options_for("a")) == 4);
   CHECK(train(options_for("b/")) == 4);
-  CHECK(checkpoints_in(dir / "files") == Names{"a_4.pt", "b_4.pt"});
+  CHECK(checkpoint_files_in(dir / "files") == Names{"a_4.pt", "b_4.pt"});
   CHECK(train(options_for("a")) == 0);
 }
 
 TEST_CASE("a resumed run goes on with the checkpoint's numbers, and warns of other ones") {
   const TempDir dir;
-  TrainerOptions options = run_options(dir / "run", 4);
+  TrainerOptions options = directory_options(dir / "run", 4);
   options.sparsity.sparsity = 0.5;
   train(options);
   Names warnings;
   options.loop.max_steps = 6;
   train(options, &warnings);
-  CHECK_FALSE(mentions(warnings, "seed"));
-  CHECK_FALSE(mentions(warnings, "lr"));
-  CHECK_FALSE(mentions(warnings, "sparsity"));
+  CHECK_FALSE(has_line_with(warnings, "seed"));
+  CHECK_FALSE(has_line_with(warnings, "lr"));
+  CHECK_FALSE(has_line_with(warnings, "sparsity"));
   options.loop.max_steps = 8;
   options.seed = 77;
   options.sparsity.sparsity = 0.75;
   options.optimizer = use<Sgd>({0.75});
   train(options, &warnings);
-  CHECK(mentions(warnings, "seed", "77"));
-  CHECK(mentions(warnings, "lr", "0.75"));
-  CHECK(mentions(warnings, "sparsity", "0.5"));
+  CHECK(has_line_with(warnings, "seed", "77"));
+  CHECK(has_line_with(warnings, "lr", "0.75"));
+  CHECK(has_line_with(warnings, "sparsity", "0.5"));
   options.loop.max_steps = 10;
   options.sparsity.sparsity = 0.0;
   options.schedulers = {use<ConstantLR>({0.75})};
   warnings.clear();
   train(options, &warnings);
-  CHECK(mentions(warnings, "sparsity masks"));
-  CHECK_FALSE(mentions(warnings, "lr of"));  // the scheduler's number is used
+  CHECK(has_line_with(warnings, "sparsity masks"));
+  CHECK_FALSE(has_line_with(warnings, "lr of"));  // the scheduler's number is used
 }
 
 TEST_CASE("T103: under another checkpoint_name a run goes on from what its index lists") {
   const TempDir dir;
-  train(run_options(dir / "run", 4));
-  TrainerOptions options = run_options(dir / "run", 6);
+  train(directory_options(dir / "run", 4));
+  TrainerOptions options = directory_options(dir / "run", 6);
   options.checkpoint.checkpoint_name = "checkpoint_{step}.pt.zst";
   CHECK(train(options) == 2);
   fs::remove(dir / "run/checkpoint_6.pt.zst");
@@ -264,7 +264,7 @@ TEST_CASE("T103: under another checkpoint_name a run goes on from what its index
 TEST_CASE("T112: a restart saves no second initial checkpoint, and ends in the same bits") {
   const TempDir dir;
   const auto options_for = [&](const char* name, int64_t max_steps) {
-    TrainerOptions options = run_options(dir / name, max_steps);
+    TrainerOptions options = directory_options(dir / name, max_steps);
     options.checkpoint.save_initial_checkpoint = true;
     options.callbacks = {use<SaveCheckpointState>({2})};
     return options;
@@ -279,21 +279,22 @@ TEST_CASE("T112: a restart saves no second initial checkpoint, and ends in the s
                            b.at("callbacks/SaveCheckpointState").as_dict())
               .empty());
   }
-  CHECK(checkpoints_in(dir / "resumed").size() == checkpoints_in(dir / "straight").size());
+  CHECK(checkpoint_files_in(dir / "resumed").size() ==
+        checkpoint_files_in(dir / "straight").size());
 }
 
 TEST_CASE("after a rollback a resume names the newest save, which is not the newest update") {
   const TempDir dir;
-  train(run_options(dir / "run", 6));
-  train(run_options(dir / "run", 4), nullptr, dir / "run/checkpoint_2.pt");
+  train(directory_options(dir / "run", 6));
+  train(directory_options(dir / "run", 4), nullptr, dir / "run/checkpoint_2.pt");
   Names warnings;
-  CHECK(train(run_options(dir / "run", 8), &warnings) == 2);
+  CHECK(train(directory_options(dir / "run", 8), &warnings) == 2);
   const auto published =
       CheckpointIndex(real_file_system(), dir / "run", CheckpointName()).listed().at(3);
-  CHECK(mentions(warnings, "checkpoint_6.pt", published.filename().string()));
+  CHECK(has_line_with(warnings, "checkpoint_6.pt", published.filename().string()));
   warnings.clear();
-  CHECK(train(run_options(dir / "run", 10), &warnings) == 2);
-  CHECK_FALSE(mentions(warnings, "checkpoint_6.pt"));
+  CHECK(train(directory_options(dir / "run", 10), &warnings) == 2);
+  CHECK_FALSE(has_line_with(warnings, "checkpoint_6.pt"));
 }
 
 TEST_CASE("leftovers of a dead run are removed from best/ too") {

@@ -24,7 +24,7 @@ using namespace rondo::test;
 
 namespace {
 
-constexpr int64_t kUpdates = 24;
+constexpr int64_t kSparseUpdates = 24;
 
 /// An algorithm of a user's own, as docs/extending.md has it.
 class TwoOfFour final : public SparsityAlgorithm {
@@ -98,7 +98,7 @@ TrainerOptions options_of(const std::filesystem::path& dir,
   options.optimizer = use<AdamW>({2e-2});
   options.backend.mode = mode;
   options.sparsity = sparsity;
-  options.loop.max_steps = kUpdates;
+  options.loop.max_steps = kSparseUpdates;
   options.loop.eval_frequency = 0;
   options.checkpoint.steps = 11;
   return options;
@@ -197,7 +197,7 @@ TEST_CASE("at every update pruned weights and their states are zero, as many as 
       int64_t seen = 0;
       options.callbacks = {use<Watch>({&seen})};
       fit(options);
-      CHECK(seen == 3 * kUpdates);
+      CHECK(seen == 3 * kSparseUpdates);
     }
   }
 }

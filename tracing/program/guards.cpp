@@ -23,7 +23,7 @@ void add(std::string& text, const std::string& answer) {
   text += (text.empty() ? "" : ", ") + answer;
 }
 
-bool is_constant(const Result& result) {
+bool holds_constant(const Result& result) {
   return result.kind == Argument::Kind::Constant;
 }
 
@@ -38,7 +38,7 @@ bool has_size_from_data(const c10::OperatorHandle& op) {
 
 bool is_guard(const Instruction& instruction) {
   const std::vector<Result>& results = instruction.results;
-  if (std::all_of(results.begin(), results.end(), is_constant)) {
+  if (std::all_of(results.begin(), results.end(), holds_constant)) {
     // Without results it is a check, which throws.
     return !results.empty() || instruction.op.hasTag(at::Tag::data_dependent_output);
   }
@@ -62,7 +62,7 @@ std::string answer_in(c10::ArrayRef<c10::IValue> returned) {
 std::string answer_of(const StepProgram& program, const Instruction& guard) {
   std::string text;
   for (const Result& result : guard.results) {
-    if (is_constant(result)) {
+    if (holds_constant(result)) {
       add(text, to_text(result.constant));
     }
     for (const SlotId slot : result.slots) {

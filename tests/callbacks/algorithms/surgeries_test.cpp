@@ -37,7 +37,7 @@ namespace {
 
 constexpr int64_t kChannels = 4;
 
-at::Tensor images() {
+at::Tensor sine_images() {
   return at::arange(6 * kChannels * 8 * 8, at::kFloat).sin().reshape({6, kChannels, 8, 8});
 }
 
@@ -63,7 +63,7 @@ at::Tensor parameter(Trainer& trainer, const std::string& name) {
   return trainer.state().model->module().named_parameters()[name];
 }
 
-bool is_near(const at::Tensor& a, const at::Tensor& b) {
+bool is_near_of_same_sizes(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && at::allclose(a, b, 1e-4, 1e-5);
 }
 
@@ -96,14 +96,15 @@ TEST_CASE("BlurPool blurs the input of a convolution with a stride") {
   Trainer trainer(options_for(dir, one_conv, use<BlurPool>(options)), quiet_log());
   const at::Tensor line = at::tensor({0.25, 0.5, 0.25}, at::kFloat);
   const at::Tensor filter = line.unsqueeze(1).mul(line).expand({kChannels, 1, 3, 3}).contiguous();
-  const at::Tensor blurred = at::conv2d(images(), filter, {}, 1, 1, 1, kChannels);
+  const at::Tensor blurred = at::conv2d(sine_images(), filter, {}, 1, 1, 1, kChannels);
   const at::Tensor expected =
       at::conv2d(blurred, parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
-  CHECK(is_near(output_of(trainer, images()), expected));
+  CHECK(is_near_of_same_sizes(output_of(trainer, sine_images()), expected));
   // Outside of a step the layer is what it was.
   const at::Tensor plain =
-      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
-  CHECK(is_near(trainer.state().model->forward({{"image", images()}})["logits"], plain));
+      at::conv2d(sine_images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
+  CHECK(is_near_of_same_sizes(trainer.state().model->forward({{"image", sine_images()}})["logits"],
+                              plain));
 }
 
 TEST_CASE("BlurPool blurs what a max pool gives before its stride") {
@@ -117,12 +118,12 @@ TEST_CASE("BlurPool blurs what a max pool gives before its stride") {
   };
   Trainer trainer(options_for(dir, make, use<BlurPool>(options)), quiet_log());
   const at::Tensor inner =
-      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"));
+      at::conv2d(sine_images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"));
   const at::Tensor line = at::tensor({0.25, 0.5, 0.25}, at::kFloat);
   const at::Tensor filter = line.unsqueeze(1).mul(line).expand({2, 1, 3, 3}).contiguous();
   const at::Tensor expected =
       at::conv2d(at::max_pool2d(inner, 2, /*stride=*/1), filter, {}, 2, 1, 1, 2);
-  CHECK(is_near(output_of(trainer, images()), expected));
+  CHECK(is_near_of_same_sizes(output_of(trainer, sine_images()), expected));
 }
 
 TEST_CASE("SqueezeExcite weighs channels, by parameters that are trained and saved") {
@@ -132,13 +133,14 @@ TEST_CASE("SqueezeExcite weighs channels, by parameters that are trained and sav
   options.latent_channels = 2;
   Trainer trainer(options_for(dir, one_conv, use<SqueezeExcite>(options)), quiet_log());
   const at::Tensor plain =
-      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
+      at::conv2d(sine_images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"), 2, 1);
   const at::Tensor latent = at::relu(at::linear(plain.mean({2, 3}),
                                                 parameter(trainer, "0.squeeze.weight"),
                                                 parameter(trainer, "0.squeeze.bias")));
   const at::Tensor weights = at::sigmoid(at::linear(
       latent, parameter(trainer, "0.excite.weight"), parameter(trainer, "0.excite.bias")));
-  CHECK(is_near(output_of(trainer, images()), plain * weights.unsqueeze(-1).unsqueeze(-1)));
+  CHECK(is_near_of_same_sizes(output_of(trainer, sine_images()),
+                              plain * weights.unsqueeze(-1).unsqueeze(-1)));
   const NamedTensors& trained = trainer.state().optimizer->trained();
   CHECK(std::any_of(trained.begin(), trained.end(), [](const NamedTensor& item) {
     return item.first == "0.squeeze.weight";
@@ -150,14 +152,15 @@ TEST_CASE("GhostBatchNorm normalizes parts by themselves in training, and not in
   const auto make = [] { return nn::Sequential(nn::BatchNorm2d(kChannels)); };
   Trainer trainer(options_for(dir, make, use<GhostBatchNorm>({4})), quiet_log());
   std::vector<at::Tensor> parts;
-  for (const at::Tensor& part : images().split(4)) {
+  for (const at::Tensor& part : sine_images().split(4)) {
     const auto [variance, mean] = at::var_mean(part, {0, 2, 3}, /*unbiased=*/false, true);
     parts.push_back((part - mean) / (variance + 1e-5).sqrt());
   }
-  CHECK(is_near(output_of(trainer, images()), at::cat(parts)));
+  CHECK(is_near_of_same_sizes(output_of(trainer, sine_images()), at::cat(parts)));
   trainer.state().model->module().eval();
-  const at::Tensor evaluated = output_of(trainer, images());
-  CHECK(is_near(evaluated, trainer.state().model->forward({{"image", images()}})["logits"]));
+  const at::Tensor evaluated = output_of(trainer, sine_images());
+  CHECK(is_near_of_same_sizes(
+      evaluated, trainer.state().model->forward({{"image", sine_images()}})["logits"]));
 }
 
 TEST_CASE("WeightStandardization gives each output channel's weights mean 0 and variance 1") {
@@ -165,9 +168,9 @@ TEST_CASE("WeightStandardization gives each output channel's weights mean 0 and 
   Trainer trainer(options_for(dir, one_conv, use<WeightStandardization>()), quiet_log());
   const at::Tensor weight = parameter(trainer, "0.weight");
   const auto [variance, mean] = at::var_mean(weight, {1, 2, 3}, /*unbiased=*/false, true);
-  const at::Tensor expected =
-      at::conv2d(images(), (weight - mean) / variance.sqrt(), parameter(trainer, "0.bias"), 2, 1);
-  CHECK(is_near(output_of(trainer, images()), expected));
+  const at::Tensor expected = at::conv2d(
+      sine_images(), (weight - mean) / variance.sqrt(), parameter(trainer, "0.bias"), 2, 1);
+  CHECK(is_near_of_same_sizes(output_of(trainer, sine_images()), expected));
 }
 
 TEST_CASE("Factorize begins with the best split of what a layer computes") {
@@ -185,15 +188,17 @@ TEST_CASE("Factorize begins with the best split of what a layer computes") {
   const at::Tensor weight = parameter(linear, "0.weight");
   const auto [u, s, v] = at::linalg_svd(weight.detach(), false);
   const at::Tensor best = u.narrow(1, 0, 3).mul(s.narrow(0, 0, 3)).matmul(v.narrow(0, 0, 3));
-  CHECK(is_near(product, best));
+  CHECK(is_near_of_same_sizes(product, best));
   CHECK_FALSE(weight.requires_grad());
-  CHECK(is_near(output_of(linear, input), at::linear(input, best, parameter(linear, "0.bias"))));
+  CHECK(is_near_of_same_sizes(output_of(linear, input),
+                              at::linear(input, best, parameter(linear, "0.bias"))));
   const TempDir other;
   Trainer conv(options_for(other, one_conv, use<Factorize>(options)), quiet_log());
-  const at::Tensor both = at::conv2d(at::conv2d(images(), parameter(conv, "0.factor_in"), {}, 2, 1),
-                                     parameter(conv, "0.factor_out"),
-                                     parameter(conv, "0.bias"));
-  CHECK(is_near(output_of(conv, images()), both));
+  const at::Tensor both =
+      at::conv2d(at::conv2d(sine_images(), parameter(conv, "0.factor_in"), {}, 2, 1),
+                 parameter(conv, "0.factor_out"),
+                 parameter(conv, "0.bias"));
+  CHECK(is_near_of_same_sizes(output_of(conv, sine_images()), both));
 }
 
 TEST_CASE("StochasticDepth leaves a branch out for a batch, and scales it in evaluation") {
@@ -202,11 +207,11 @@ TEST_CASE("StochasticDepth leaves a branch out for a batch, and scales it in eva
   options.layers = {"0"};
   options.drop_rate = 0.25;
   Trainer trainer(options_for(dir, one_conv, use<StochasticDepth>(options)), quiet_log());
-  const at::Tensor plain = trainer.state().model->forward({{"image", images()}})["logits"];
+  const at::Tensor plain = trainer.state().model->forward({{"image", sine_images()}})["logits"];
   int left_out = 0;
   constexpr int kTimes = 400;
   for (int i = 0; i < kTimes; ++i) {
-    const at::Tensor output = output_of(trainer, images());
+    const at::Tensor output = output_of(trainer, sine_images());
     const bool is_out = output.count_nonzero().item<int64_t>() == 0;
     left_out += is_out ? 1 : 0;
     REQUIRE((is_out || output.equal(plain)));
@@ -214,7 +219,7 @@ TEST_CASE("StochasticDepth leaves a branch out for a batch, and scales it in eva
   CHECK(left_out > kTimes * 0.15);  // 4.6 standard deviations from 0.25 with a fixed seed
   CHECK(left_out < kTimes * 0.35);
   trainer.state().model->module().eval();
-  CHECK(is_near(output_of(trainer, images()), plain * 0.75));
+  CHECK(is_near_of_same_sizes(output_of(trainer, sine_images()), plain * 0.75));
 }
 
 TEST_CASE("StochasticDepth leaves branches out for single samples, the later ones more often") {
@@ -230,7 +235,7 @@ TEST_CASE("StochasticDepth leaves branches out for single samples, the later one
   Trainer trainer(options_for(dir, make, use<StochasticDepth>(options)), quiet_log());
   std::vector<bool> kinds(2);
   for (int i = 0; i < 20; ++i) {
-    const at::Tensor output = output_of(trainer, images());
+    const at::Tensor output = output_of(trainer, sine_images());
     for (int64_t sample = 0; sample < output.size(0); ++sample) {
       kinds[output[sample].count_nonzero().item<int64_t>() == 0 ? 0 : 1] = true;
     }
@@ -238,10 +243,10 @@ TEST_CASE("StochasticDepth leaves branches out for single samples, the later one
   CHECK((kinds[0] && kinds[1]));
   trainer.state().model->module().eval();
   const at::Tensor first =
-      at::conv2d(images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"));
+      at::conv2d(sine_images(), parameter(trainer, "0.weight"), parameter(trainer, "0.bias"));
   const at::Tensor second =
       at::conv2d(first * 0.75, parameter(trainer, "1.weight"), parameter(trainer, "1.bias"));
-  CHECK(is_near(output_of(trainer, images()), second * 0.5));
+  CHECK(is_near_of_same_sizes(output_of(trainer, sine_images()), second * 0.5));
 }
 
 TEST_CASE("StochasticDepth without a branch of that name is refused") {
@@ -292,13 +297,13 @@ TEST_CASE("layers are what they were after a forward that throws, and for the ne
   });
   options.backend.mode = "eager";
   Trainer trainer(options, quiet_log());
-  const DataLoader data("train", from_tensors({{"image", images()}}), {});
+  const DataLoader data("train", from_tensors({{"image", sine_images()}}), {});
   CHECK_THROWS(trainer.fit(data));
   const at::Tensor weight = parameter(trainer, "0.weight").detach();
   const at::Tensor bias = parameter(trainer, "0.bias").detach();
   auto conv = trainer.state().model->module().named_children()["0"];
-  const at::Tensor plain = at::conv2d(images(), weight, bias, 2, 1);
-  CHECK(conv->as<nn::Conv2dImpl>()->forward(images()).equal(plain));
+  const at::Tensor plain = at::conv2d(sine_images(), weight, bias, 2, 1);
+  CHECK(conv->as<nn::Conv2dImpl>()->forward(sine_images()).equal(plain));
 }
 
 TEST_CASE("a change of one's own picks layers by class and name") {
@@ -311,8 +316,8 @@ TEST_CASE("a change of one's own picks layers by class and name") {
   options.model = use<ResNet>(resnet);
   options.algorithms = {use<HalfNorm>()};
   Trainer trainer(options, quiet_log());
-  const at::Tensor plain = trainer.state().model->forward({{"image", images()}})["logits"];
-  CHECK_FALSE(is_near(output_of(trainer, images()), plain));
+  const at::Tensor plain = trainer.state().model->forward({{"image", sine_images()}})["logits"];
+  CHECK_FALSE(is_near_of_same_sizes(output_of(trainer, sine_images()), plain));
 }
 
 TEST_CASE("a change that finds no layer is refused") {
@@ -357,7 +362,7 @@ TEST_CASE("with changed layers traced equals eager, two changes of one layer too
         loader.batch_size = 6;
         const DataLoader data(
             "train",
-            from_tensors({{"image", images()}, {"label", at::arange(6).remainder(3)}}),
+            from_tensors({{"image", sine_images()}, {"label", at::arange(6).remainder(3)}}),
             loader);
         Trainer trainer(options, quiet_log());
         trainer.fit(data, {data});

@@ -21,12 +21,12 @@ using namespace rondo::test;
 namespace {
 
 /// Keeps what it has to tell.
-struct Keeper final : Notification {
+struct AlertKeeper final : Notification {
   struct Options {
     std::vector<std::string>* messages = nullptr;
   };
 
-  explicit Keeper(const Options& o) : options(o) {}
+  explicit AlertKeeper(const Options& o) : options(o) {}
 
   void send(Trainer&, const std::string& text) override {
     options.messages->push_back(text.substr(0, text.find('\n')));
@@ -54,7 +54,7 @@ Scripted scripted(const TempDir& dir,
   };
   TrainerOptions options = tiny_options(dir / "run");
   options.backend.mode = mode;
-  options.callbacks = {use<ProbeCallback>(probe), use<Alert>(alert), use<Keeper>({&messages})};
+  options.callbacks = {use<ProbeCallback>(probe), use<Alert>(alert), use<AlertKeeper>({&messages})};
   options.loop.max_steps = steps > 0 ? steps : static_cast<int64_t>(values.size());
   options.checkpoint.steps = 2;
   Trainer trainer(options, quiet_log());

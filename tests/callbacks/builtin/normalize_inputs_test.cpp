@@ -15,7 +15,7 @@ using namespace rondo::test;
 
 namespace {
 
-TrainerOptions options_of(const std::filesystem::path& dir, const std::string& mode) {
+TrainerOptions normalized_options(const std::filesystem::path& dir, const std::string& mode) {
   Mlp::Options mlp;
   mlp.sizes = {3, 2};
   mlp.input = "x";
@@ -54,16 +54,16 @@ TEST_SUITE_BEGIN("callbacks/builtin/normalize_inputs");
 
 TEST_CASE("running statistics are part of the step: traced equals eager, also when resumed") {
   const TempDir dir;
-  const StateDict eager = fit(options_of(dir / "eager", "eager"));
-  CHECK(first_difference(eager, fit(options_of(dir / "traced", "traced"))) == "");
-  TrainerOptions resumed = options_of(dir / "resumed", "traced");
+  const StateDict eager = fit(normalized_options(dir / "eager", "eager"));
+  CHECK(first_difference(eager, fit(normalized_options(dir / "traced", "traced"))) == "");
+  TrainerOptions resumed = normalized_options(dir / "resumed", "traced");
   resumed.checkpoint.load.path = dir / "eager/checkpoint_6.pt";
   CHECK(first_difference(eager, fit(resumed)) == "");
 }
 
 TEST_CASE("the statistics are those of all that was seen") {
   const TempDir dir;
-  TrainerOptions options = options_of(dir / "run", "traced");
+  TrainerOptions options = normalized_options(dir / "run", "traced");
   Trainer trainer(options, quiet_log());
   trainer.fit(rows("train"));  // four passes
   auto* const normalize = trainer.callback<NormalizeInputs>();
@@ -79,7 +79,7 @@ TEST_CASE("the statistics are those of all that was seen") {
 
 TEST_CASE("a shape that the input does not have is told") {
   const TempDir dir;
-  TrainerOptions options = options_of(dir / "run", "eager");
+  TrainerOptions options = normalized_options(dir / "run", "eager");
   NormalizeInputs::Options normalize;
   normalize.input = "x";
   normalize.shape = {4};

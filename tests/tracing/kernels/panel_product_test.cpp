@@ -20,10 +20,10 @@ using test::same_bytes;
 namespace {
 
 // A product whose sums are cut into blocks of k.
-struct Product : test::GemmProduct {
+struct BlockwiseProduct : test::GemmProduct {
   std::vector<int> blocks;
 
-  Product(bool transpose_a, bool transpose_b, int m, int n, std::vector<int> of_k)
+  BlockwiseProduct(bool transpose_a, bool transpose_b, int m, int n, std::vector<int> of_k)
       : GemmProduct(m, n, std::accumulate(of_k.begin(), of_k.end(), 0), transpose_a, transpose_b),
         blocks(std::move(of_k)) {}
 
@@ -62,7 +62,7 @@ struct Product : test::GemmProduct {
   }
 };
 
-bool is_skipped(const Product& product) {
+bool is_skipped(const BlockwiseProduct& product) {
   if (can_multiply_panels(product.shape, product.blocks)) {
     return false;
   }
@@ -78,7 +78,7 @@ TEST_CASE("each element is a chain of fused multiply-adds, block by block") {
       // Up to three registers, whole panels and parts; tiles of all widths up to more than one.
       for (const int m : {1, 7, 16, 17, 32, 33, 48, 49, 70, 96, 130}) {
         for (int n = 1; n <= 30; ++n) {
-          Product product(transpose_a, transpose_b, m, n, {1, 16, 21});
+          BlockwiseProduct product(transpose_a, transpose_b, m, n, {1, 16, 21});
           if (is_skipped(product)) {
             return;
           }
@@ -97,7 +97,7 @@ TEST_CASE("a matrix that is packed once gives the same bits") {
     for (const int m : {1, 16, 33, 48, 70, 130}) {
       for (const int n : {1, 9, 30}) {
         for (const float beta : {0.0F, 1.0F}) {
-          Product product(transpose_a, /*transpose_b=*/false, m, n, {1, 16, 21});
+          BlockwiseProduct product(transpose_a, /*transpose_b=*/false, m, n, {1, 16, 21});
           if (is_skipped(product)) {
             return;
           }
@@ -113,7 +113,7 @@ TEST_CASE("a matrix that is packed once gives the same bits") {
 
 TEST_CASE("a sum that is too small for a float keeps its sign where it is not added to zero") {
   for (const int m : {1, 16, 33, 48}) {
-    Product product(true, /*transpose_b=*/false, m, 9, {21, 16});
+    BlockwiseProduct product(true, /*transpose_b=*/false, m, 9, {21, 16});
     if (is_skipped(product)) {
       return;
     }
@@ -130,7 +130,7 @@ TEST_CASE("a sum that is too small for a float keeps its sign where it is not ad
 }
 
 TEST_CASE("what the target held is not read when nothing is added to it") {
-  Product product(true, false, 40, 20, {33});
+  BlockwiseProduct product(true, false, 40, 20, {33});
   if (is_skipped(product)) {
     return;
   }
@@ -147,7 +147,7 @@ TEST_CASE("what the target held is not read when nothing is added to it") {
 }
 
 TEST_CASE("threads share the panels, and the bits stay") {
-  const Product product(true, false, 300, 64, {400, 384});
+  const BlockwiseProduct product(true, false, 300, 64, {400, 384});
   if (is_skipped(product)) {
     return;
   }
@@ -157,7 +157,7 @@ TEST_CASE("threads share the panels, and the bits stay") {
 }
 
 TEST_CASE("a block longer than what is packed, and factors of the target, are not taken") {
-  Product product(true, false, 32, 16, {513});
+  BlockwiseProduct product(true, false, 32, 16, {513});
   CHECK(!can_multiply_panels(product.shape, product.blocks));
   product.shape.beta = 0.5F;
   CHECK(!can_multiply_panels(product.shape, {256, 257}));

@@ -9,6 +9,7 @@
 
 #include "tracing/find_instruction.h"
 #include "tracing/plan/out_variant.h"
+#include "tracing/plan/takes_all.h"
 #include "tracing/recording/capture.h"
 
 TEST_SUITE_BEGIN("tracing/plan/probe");
@@ -24,10 +25,6 @@ StepProgram capture(const StepBody& body, const Batch& batch) {
   const std::function<CapturedState()> state = [] { return CapturedState(); };
   BodyRequests* requests = nullptr;
   return capture_step("test", {batch, body, is_due, queue, state, requests}).program;
-}
-
-bool takes_all(const StepProgram&, const Instruction&) {
-  return true;
 }
 
 /// Sums 8 numbers, from the front or from the back.

@@ -16,6 +16,7 @@
 #include "tracing/kernel_checks.h"
 #include "tracing/plan/out_variant.h"
 #include "tracing/plan/probe.h"
+#include "tracing/plan/takes_all.h"
 #include "tracing/program/kernels_only.h"
 
 TEST_SUITE_BEGIN("tracing/plan/trial");
@@ -96,9 +97,9 @@ void stretch(const at::Tensor& x) {
 
 /// A kernel of rondo's own for `aten::neg` that is right but for its misuse.
 template <size_t kMisuse>
-std::unique_ptr<Kernel> make_negation(const StepProgram&,
-                                      const Instruction& instruction,
-                                      const Operands& memory) {
+std::unique_ptr<Kernel> make_misusing_negation(const StepProgram&,
+                                               const Instruction& instruction,
+                                               const Operands& memory) {
   struct Negation final : Kernel {
     at::Tensor from;
     at::Tensor to;
@@ -115,18 +116,14 @@ std::unique_ptr<Kernel> make_negation(const StepProgram&,
   return negation;
 }
 
-using MakeKernel = decltype(&make_negation<0>);
+using MakeKernel = decltype(&make_misusing_negation<0>);
 
 template <size_t... kMisuses>
 std::vector<MakeKernel> negations(std::index_sequence<kMisuses...>) {
-  return {make_negation<kMisuses>...};
+  return {make_misusing_negation<kMisuses>...};
 }
 
 constexpr std::index_sequence<0, 1, 2, 3, 4, 5> kAll;
-
-bool takes_all(const StepProgram&, const Instruction&) {
-  return true;
-}
 
 /// The memory of a program of one instruction: arguments outside, results each on its own.
 std::unique_ptr<PlanMemory> memory_for(const StepProgram& program) {
