@@ -105,7 +105,6 @@ function(rondo_part name options)
   rondo_configure_library(${name})
   target_compile_options(${name} PRIVATE ${options})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  rondo_compile_together(${name})
   target_sources(rondo PRIVATE $<TARGET_OBJECTS:${name}>)
 endfunction()
 

@@ -19,7 +19,7 @@ namespace rondo {
 namespace {
 
 /// Update and name of a line that `log` wrote; nothing for another one.
-std::optional<std::pair<int64_t, std::string>> position_of(std::string_view line) {
+std::optional<std::pair<int64_t, std::string>> update_and_name_in(std::string_view line) {
   constexpr std::string_view kStep = "{\"step\":";
   constexpr std::string_view kName = ",\"name\":";
   if (line.substr(0, kStep.size()) != kStep) {
@@ -61,7 +61,7 @@ void JsonlLogger::go_back(const LogPosition& position) {
     return file_.start_over();
   }
   file_.keep_lines([&](std::string_view line) {
-    const auto value = position_of(line);
+    const auto value = update_and_name_in(line);
     return !value || !position.repeats(value->first, value->second);
   });
 }

@@ -43,7 +43,7 @@ double total(const std::vector<double>& bins) {
 }
 
 template <class T>
-void add_ranking(Registry<Metric>& registry, const char* name, const char* doc) {
+void add_ranking_metric(Registry<Metric>& registry, const char* name, const char* doc) {
   using Options = typename T::Options;
   registry.add<T>(name, doc)
       .key("logits", &Options::logits, "an output: [..., classes], or one logit a label")
@@ -125,8 +125,8 @@ double AveragePrecision::area(const std::vector<double>& of_class,
 }
 
 void register_rankings(Registry<Metric>& registry) {
-  add_ranking<Auroc>(registry, "Auroc", "Area under the receiver operating characteristic.");
-  add_ranking<AveragePrecision>(
+  add_ranking_metric<Auroc>(registry, "Auroc", "Area under the receiver operating characteristic.");
+  add_ranking_metric<AveragePrecision>(
       registry, "AveragePrecision", "Area under the curve of precision over recall.");
 }
 

@@ -20,7 +20,7 @@ enum ErrorSums { Errors, Elements };
 enum R2Sums { SquaredErrors, R2Elements, Targets, SquaredTargets, Shift };
 
 template <class T>
-void add_error(Registry<Metric>& registry, const char* name, const char* doc) {
+void add_error_metric(Registry<Metric>& registry, const char* name, const char* doc) {
   using Options = typename T::Options;
   registry.add<T>(name, doc)
       .key("output", &Options::output, "an output: what the model predicts")
@@ -103,11 +103,12 @@ double R2::compute() const {
 }
 
 void register_regression_errors(Registry<Metric>& registry) {
-  add_error<MeanSquaredError>(registry, "MeanSquaredError", "Mean of the squared errors.");
-  add_error<RootMeanSquaredError>(
+  add_error_metric<MeanSquaredError>(registry, "MeanSquaredError", "Mean of the squared errors.");
+  add_error_metric<RootMeanSquaredError>(
       registry, "RootMeanSquaredError", "Root of the mean of the squared errors.");
-  add_error<MeanAbsoluteError>(registry, "MeanAbsoluteError", "Mean of the sizes of the errors.");
-  add_error<R2>(registry, "R2", "Share of the target's variance that the output explains.");
+  add_error_metric<MeanAbsoluteError>(
+      registry, "MeanAbsoluteError", "Mean of the sizes of the errors.");
+  add_error_metric<R2>(registry, "R2", "Share of the target's variance that the output explains.");
 }
 
 }  // namespace rondo

@@ -58,9 +58,9 @@ torch::nn::Conv2d convolution(int64_t inputs, int64_t outputs, int64_t kernel, i
 }
 
 /// Two or three convolutions and the shortcut around them.
-class BottleneckBlock final : public torch::nn::Module {
+class DeepResNetBlock final : public torch::nn::Module {
  public:
-  BottleneckBlock(int64_t inputs, int64_t width, int64_t stride, bool is_bottleneck) {
+  DeepResNetBlock(int64_t inputs, int64_t width, int64_t stride, bool is_bottleneck) {
     const int64_t outputs = is_bottleneck ? 4 * width : width;
     if (is_bottleneck) {
       add(inputs, width, 1, 1);
@@ -118,7 +118,7 @@ class DeepResNetNetwork final : public ModuleModel {
   detail::Judge judge_;
   torch::nn::Conv2d conv1_{nullptr};
   torch::nn::BatchNorm2d bn1_{nullptr};
-  std::vector<std::shared_ptr<BottleneckBlock>> blocks_;
+  std::vector<std::shared_ptr<DeepResNetBlock>> blocks_;
   torch::nn::Linear fc_{nullptr};
 };
 
@@ -138,7 +138,7 @@ DeepResNetNetwork::DeepResNetNetwork(const DeepResNet::Options& options)
     for (int64_t i = 0; i < depth.blocks[static_cast<size_t>(stage)]; ++i) {
       const int64_t stride = i == 0 && stage > 0 ? 2 : 1;
       const auto block =
-          std::make_shared<BottleneckBlock>(inputs, width, stride, depth.is_bottleneck);
+          std::make_shared<DeepResNetBlock>(inputs, width, stride, depth.is_bottleneck);
       blocks_.push_back(blocks->register_module(std::to_string(i), block));
       inputs = depth.is_bottleneck ? 4 * width : width;
     }

@@ -20,7 +20,7 @@ namespace rondo {
 
 namespace {
 
-constexpr int64_t kWidths = 3;
+constexpr int64_t kResNetStages = 3;
 
 ResNet::Options validated(const ResNet::Options& options) {
   detail::require(options.blocks >= 1, "ResNet: blocks", ">= 1", options.blocks);
@@ -95,12 +95,12 @@ class ResNetNetwork final : public ModuleModel {
 ResNetNetwork::ResNetNetwork(const ResNet::Options& options)
     : conv_(convolution(validated(options).channels, options.width, 1)),
       norm_(options.width),
-      head_(options.width << (kWidths - 1), options.classes),
+      head_(options.width << (kResNetStages - 1), options.classes),
       judge_(options.loss, "label") {
   register_module("conv", conv_);
   register_module("norm", norm_);
   int64_t inputs = options.width;
-  for (int64_t stage = 0; stage < kWidths; ++stage) {
+  for (int64_t stage = 0; stage < kResNetStages; ++stage) {
     for (int64_t i = 0; i < options.blocks; ++i) {
       const int64_t outputs = options.width << stage;
       const std::string name = "stage" + std::to_string(stage) + "_block" + std::to_string(i);

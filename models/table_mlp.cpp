@@ -95,7 +95,7 @@ void check_ranges(const Options& options) {
                   fmt::format("{}", weights));
 }
 
-Options validated_table(const Options& options) {
+Options validated_options(const Options& options) {
   check_resolved(options);
   check_ranges(options);
   return options;
@@ -142,7 +142,7 @@ Factory<Criterion> table_loss(const TableMlp::Options& options) {
 }
 
 TableMlpNetwork::TableMlpNetwork(const TableMlp::Options& options)
-    : options_(validated_table(options)), judge_(table_loss(options), "label") {
+    : options_(validated_options(options)), judge_(table_loss(options), "label") {
   const auto wanted = is_regression() ? Criterion::Targets::Values : Criterion::Targets::Classes;
   detail::require(judge_.loss().targets() == wanted,
                   "TableMlp: loss",

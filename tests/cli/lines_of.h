@@ -7,6 +7,7 @@
 
 namespace rondo::test {
 
+/// The lines of a file; none where there is no such file.
 inline std::vector<std::string> lines_of(const std::filesystem::path& file) {
   std::ifstream stream(file);
   std::vector<std::string> lines;
