@@ -185,7 +185,7 @@ class BoardServer::Implementation {
     if (request.path == "/" && !cookie.empty()) {
       response.set_redirect("/", 303);  // the token leaves the address
     } else if (request.path == "/") {
-      set_bytes(response, nullptr, kBoardPage, "text/html; charset=utf-8");
+      set_bytes(response, nullptr, board_page(), "text/html; charset=utf-8");
     } else if (request.path == "/favicon.ico") {
       response.status = 204;
     } else if (request.path == "/api/events") {

@@ -145,7 +145,7 @@ std::string exported_page(RunIndex& index) {
   exported.add("/api/runs", {});  // summaries are whole now
   exported.add("/api/alerts", {});
   const std::string end = "</body>";
-  std::string page(kBoardPage);
+  std::string page(board_page());
   const size_t place = page.rfind(end);
   if (place == std::string::npos) {
     throw UsageError("the page of this rondo has no </body>; build it again");

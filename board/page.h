@@ -5,6 +5,6 @@
 namespace rondo {
 
 /// `board/page.html`, which the build puts into the program.
-extern const std::string_view kBoardPage;
+std::string_view board_page();
 
 }  // namespace rondo

@@ -87,7 +87,7 @@ TEST_CASE("the page comes with headers that forbid foreign code") {
   const auto page = board.client().Get("/");
   REQUIRE(page);
   CHECK(page->status == 200);
-  CHECK(page->body == kBoardPage);
+  CHECK(page->body == board_page());
   CHECK(page->get_header_value("Content-Type") == "text/html; charset=utf-8");
   CHECK(page->get_header_value("Content-Security-Policy").rfind("default-src 'none'", 0) == 0);
   CHECK(page->get_header_value("X-Content-Type-Options") == "nosniff");

@@ -34,7 +34,7 @@ TEST_CASE("an exported page has the answers of every run by address") {
   const std::string page = exported_page(index);
   const std::string begin = "<script type=\"application/json\" id=\"export\">{";
   REQUIRE(contains(page, begin));
-  CHECK(page.find(begin) == kBoardPage.rfind("</body>"));
+  CHECK(page.find(begin) == board_page().rfind("</body>"));
   CHECK(contains(page, "\"/api/run?id=group%2Fa%20b\":{\"id\":\"group/a b\""));
   CHECK(contains(
       page,
