@@ -81,7 +81,7 @@ at::Tensor copied(const std::filesystem::path& path,
   const std::vector<char> bytes = packed(header, field, records);
   at::Tensor tensor = at::empty(shape, field.type.tensor);
   if (!field.type.is_unsigned || field.type.bytes == 8) {
-    std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), static_cast<char*>(tensor.data_ptr()));
   } else if (field.type.bytes == 2) {
     widen<uint16_t, int32_t>(bytes, tensor);
   } else {

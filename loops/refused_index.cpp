@@ -56,7 +56,8 @@ std::vector<std::pair<std::string, int64_t>> tables_of(const torch::nn::Module& 
   std::vector<std::pair<std::string, int64_t>> tables;
   for (const auto& item : module.named_modules("", /*include_self=*/false)) {
     const torch::nn::Module& part = *item.value();
-    const at::Tensor* const weight = part.named_parameters(/*recurse=*/false).find("weight");
+    const auto parameters = part.named_parameters(/*recurse=*/false);
+    const at::Tensor* const weight = parameters.find("weight");
     const bool looks_up = class_name(typeid(part)).find("Embedding") != std::string::npos;
     if (looks_up && weight != nullptr && weight->dim() == 2) {
       tables.emplace_back(item.key(), weight->size(0));

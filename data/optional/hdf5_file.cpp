@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <hdf5.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -127,6 +129,131 @@ void require_plausible(const std::filesystem::path& path,
   }
 }
 
+/// How its chunks are packed.
+struct Packing {
+  std::vector<H5Z_filter_t> filters;  ///< in the order in which they were applied
+  std::vector<hsize_t> sizes;         ///< of a chunk, in elements
+  uint64_t bytes = 0;                 ///< of a chunk, unpacked
+  uint64_t of_file = 0;               ///< bytes
+};
+
+/// Bytes that packed ones unpack to, at most `most`; 0 when they are damaged.
+uint64_t unpacked_bytes(const std::vector<Bytef>& packed, uint64_t most) {
+  z_stream stream = {};
+  if (inflateInit(&stream) != Z_OK) {
+    return 0;
+  }
+  std::array<Bytef, 4096> part;
+  stream.next_in = const_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  uint64_t bytes = 0;
+  int state = Z_OK;
+  while (state == Z_OK && bytes < most) {
+    stream.next_out = part.data();
+    stream.avail_out = static_cast<uInt>(part.size());
+    state = inflate(&stream, Z_NO_FLUSH);
+    bytes += part.size() - stream.avail_out;
+  }
+  inflateEnd(&stream);
+  return state == Z_OK || state == Z_STREAM_END ? bytes : 0;
+}
+
+/// What a chunk unpacks to; as much as is wanted when another library's filter would have to say,
+/// or when it was never written.
+uint64_t bytes_of_chunk(hid_t data, const Packing& packing, const std::vector<hsize_t>& place) {
+  unsigned left_out = 0;
+  haddr_t address = HADDR_UNDEF;
+  hsize_t stored = 0;
+  if (H5Dget_chunk_info_by_coord(data, place.data(), &left_out, &address, &stored) < 0 ||
+      stored > packing.of_file) {
+    return 0;
+  }
+  bool is_deflated = false;
+  for (size_t i = 0; i < packing.filters.size(); ++i) {
+    const H5Z_filter_t filter = packing.filters[i];
+    if ((left_out >> i & 1) != 0 || filter == H5Z_FILTER_SHUFFLE ||
+        filter == H5Z_FILTER_FLETCHER32) {
+      continue;
+    }
+    if (filter != H5Z_FILTER_DEFLATE) {
+      return packing.bytes;
+    }
+    is_deflated = true;
+  }
+  if (address == HADDR_UNDEF || !is_deflated) {
+    return address == HADDR_UNDEF ? packing.bytes : stored;
+  }
+  std::vector<Bytef> packed(stored);
+  uint32_t filters = 0;
+  const bool is_read = H5Dread_chunk(data, H5P_DEFAULT, place.data(), &filters, packed.data()) >= 0;
+  return is_read ? unpacked_bytes(packed, packing.bytes) : 0;
+}
+
+Packing packing_of(hid_t how, size_t bytes_each) {
+  Packing packing;
+  std::array<hsize_t, H5S_MAX_RANK> sizes;
+  const int dimensions = std::max(0, H5Pget_chunk(how, H5S_MAX_RANK, sizes.data()));
+  packing.sizes.assign(sizes.begin(), sizes.begin() + dimensions);
+  packing.bytes = bytes_each;
+  for (const hsize_t size : packing.sizes) {
+    packing.bytes *= size;
+  }
+  for (int i = 0; i < H5Pget_nfilters(how); ++i) {
+    unsigned flags = 0;
+    size_t values = 0;
+    packing.filters.push_back(H5Pget_filter2(how,
+                                             static_cast<unsigned>(i),
+                                             &flags,
+                                             &values,
+                                             /*cd_values=*/nullptr,
+                                             /*namelen=*/0,
+                                             /*name=*/nullptr,
+                                             /*filter_config=*/nullptr));
+  }
+  return packing;
+}
+
+/// Moves on to the next chunk. \return false behind the last one
+bool advance(std::vector<hsize_t>& place,
+             const std::vector<hsize_t>& step,
+             const std::vector<int64_t>& shape) {
+  for (size_t d = place.size(); d-- > 0;) {
+    place[d] += step[d];
+    if (place[d] < static_cast<hsize_t>(shape[d])) {
+      return true;
+    }
+    place[d] = 0;
+  }
+  return false;
+}
+
+/// The library believes what a variable says of its chunks, and reads behind the end of one that
+/// unpacks to less.
+void require_whole_chunks(const std::filesystem::path& path,
+                          hid_t data,
+                          const std::vector<int64_t>& shape,
+                          size_t bytes_each) {
+  const Handle how(H5Dget_create_plist(data), &H5Pclose);
+  if (!how || H5Pget_layout(how.id()) != H5D_CHUNKED) {
+    return;
+  }
+  Packing packing = packing_of(how.id(), bytes_each);
+  packing.of_file = std::filesystem::file_size(path);
+  if (packing.sizes.size() != shape.size() || packing.bytes == 0) {
+    fail(path, "its variable has chunks of no shape");
+  }
+  std::vector<hsize_t> place(shape.size(), 0);
+  do {
+    if (const uint64_t bytes = bytes_of_chunk(data, packing, place); bytes < packing.bytes) {
+      fail(path,
+           fmt::format("the chunk at [{}] of its variable unpacks to {} bytes, expected {}",
+                       fmt::join(place, ", "),
+                       bytes,
+                       packing.bytes));
+    }
+  } while (advance(place, packing.sizes, shape));
+}
+
 }  // namespace
 
 at::Tensor read_hdf5(const std::filesystem::path& path, const std::string& name) {
@@ -156,6 +283,9 @@ at::Tensor read_hdf5(const std::filesystem::path& path, const std::string& name)
   const std::vector<int64_t> shape = shape_of(path, space.id());
   require_plausible(path, shape, H5Tget_size(type.id()));
   at::Tensor tensor = at::empty(shape, dtype);
+  if (tensor.numel() > 0) {
+    require_whole_chunks(path, data.id(), shape, H5Tget_size(type.id()));
+  }
   if (tensor.numel() > 0 &&
       H5Dread(data.id(), in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data_ptr()) < 0) {
     fail(path, fmt::format("its variable \"{}\" cannot be read: {}", wanted, reason()));

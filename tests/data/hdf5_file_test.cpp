@@ -82,6 +82,21 @@ TEST_CASE("they are rows of a data set") {
   CHECK(equal_bytes(data.get(1)["x"], torch::tensor({2.0F, 3.0F})));
 }
 
+TEST_CASE("a chunk that unpacks to less than its variable says is refused") {
+  const TempDir dir;
+  const hid_t file = H5Fcreate((dir / "a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const double x[] = {0, 1, 2, 3, 4, 5};
+  write(file, "x", H5T_NATIVE_DOUBLE, H5T_NATIVE_DOUBLE, {6}, x, true);
+  const hid_t data = H5Dopen2(file, "x", H5P_DEFAULT);
+  const hsize_t begin[] = {0};
+  REQUIRE(H5Dwrite_chunk(data, H5P_DEFAULT, /*filters=*/1, begin, 35, x) >= 0);  // not packed
+  H5Dclose(data);
+  H5Fclose(file);
+  CHECK_THROWS_WITH_AS(read_hdf5(dir / "a.h5", "x"),
+                       doctest::Contains("unpacks to 35 bytes, expected 48"),
+                       DataError);
+}
+
 TEST_CASE("a file that is cut anywhere, or has any byte changed, is read or refused") {
   const TempDir dir;
   make(dir / "a.h5");
