@@ -22,14 +22,17 @@ find_package(PNG REQUIRED)
 find_package(zstd REQUIRED)
 find_package(Threads REQUIRED)
 
-# Debian compiles cpp-httplib with all that it can do; its classes are laid out accordingly.
+# Debian compiles cpp-httplib with all that it can do; its classes are laid out accordingly. What its
+# header calls of OpenSSL is linked by who includes it.
+find_package(OpenSSL REQUIRED)
 find_path(RONDO_HTTPLIB_INCLUDE_DIR httplib.h REQUIRED)
 find_library(RONDO_HTTPLIB_LIBRARY cpp-httplib REQUIRED)
 add_library(rondo_httplib INTERFACE)
 target_include_directories(rondo_httplib SYSTEM INTERFACE ${RONDO_HTTPLIB_INCLUDE_DIR})
 target_compile_definitions(rondo_httplib INTERFACE
   CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
-target_link_libraries(rondo_httplib INTERFACE ${RONDO_HTTPLIB_LIBRARY} Threads::Threads)
+target_link_libraries(rondo_httplib INTERFACE
+  ${RONDO_HTTPLIB_LIBRARY} OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
 
 # PyTorch's builds of LibTorch bring headers of other libraries along, of other versions than what
 # rondo links, in a folder that is searched before the system's. A folder of links comes first of all.
