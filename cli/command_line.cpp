@@ -281,9 +281,15 @@ void add_debug(CLI::App& root, CommandLine& line) {
 void add_describe(CLI::App& root, CommandLine& line) {
   CLI::App& app =
       *root.add_subcommand("describe", "List all components, or the keys of one of them");
-  app.add_option("name", line.name, "Show this component only; \"trainer\": what all runs have")
-      ->type_name("NAME");
-  app.add_flag("--json", line.json, "Print JSON");
+  CLI::Option* const name =
+      app.add_option("name", line.name, "Show this component only; \"trainer\": what all runs have")
+          ->type_name("NAME");
+  CLI::Option* const json = app.add_flag("--json", line.json, "Print JSON");
+  app.add_option(
+         "--write", line.output, "Write the reference of all components as Markdown instead")
+      ->type_name("DIR")
+      ->excludes(name)
+      ->excludes(json);
   add_plugins(app, line);
 }
 

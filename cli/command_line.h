@@ -63,7 +63,7 @@ struct CommandLine {
   std::string action;                  ///< checkpoint: info, diff …; data: show or check
   std::vector<std::string>
       files;           ///< checkpoint, plot, diff, query: what it works on; launch: the command
-  std::string output;  ///< checkpoint average, data show, export, export-step, plot, query, board
+  std::string output;  ///< checkpoint average, data show, describe, export, export-step, plot …
   std::string format = "torchscript";  ///< export: of the file
   int64_t batch_size = 0;              ///< export: rows of a batch; 0: as the loader's
   std::vector<std::string> outputs;    ///< export: which; none: all but losses

@@ -1,13 +1,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/component_examples.h"
+#include "cli/families.h"
+#include "cli/reference_pages.h"
 #include "core/error.h"
+#include "core/file_system.h"
 #include "core/glob.h"
 #include "core/json.h"
 #include "core/registry.h"
@@ -38,21 +43,6 @@ void print_keys(const std::vector<OptionKey>& keys, const ConfigTable& defaults,
   }
 }
 
-/// The keys of a component, and what every one of its family has beside them.
-template <class Base>
-std::vector<OptionKey> keys_of(const typename Registry<Base>::Entry& entry) {
-  std::vector<OptionKey> keys = entry.keys->keys();
-  if constexpr (detail::TakesLabel<Base>::value) {
-    OptionKey label;
-    label.name = "label";
-    label.type = "a string";
-    label.check = "of letters, digits, \"_\" and \"-\"";
-    label.doc = "its name in the run and in checkpoints, instead of its class's";
-    keys.push_back(std::move(label));
-  }
-  return keys;
-}
-
 template <class Base>
 void list(const Registry<Base>& registry) {
   if (registry.entries().empty()) {
@@ -70,6 +60,8 @@ void print_one(const Registry<Base>& registry, const std::string& name) {
   if (const auto* entry = registry.find(name)) {
     std::cout << fmt::format("{} ({}): {}\n", entry->name, registry.family(), entry->doc);
     print_keys(keys_of<Base>(*entry), entry->defaults(), 2);
+    const std::string example = example_of(registry.family(), entry->name);
+    std::cout << (example.empty() ? "" : "\n") << example;
   }
 }
 
@@ -100,11 +92,12 @@ std::string json_of(const std::vector<OptionKey>& keys, const ConfigTable& defau
 
 template <class Base>
 std::string json_of(const std::string& family, const typename Registry<Base>::Entry& entry) {
-  return fmt::format("{{\"family\": {}, \"name\": {}, \"doc\": {}, \"keys\": {}}}",
+  return fmt::format("{{\"family\": {}, \"name\": {}, \"doc\": {}, \"keys\": {}, \"example\": {}}}",
                      json_string(family),
                      json_string(entry.name),
                      json_string(entry.doc),
-                     json_of(keys_of<Base>(entry), entry.defaults()));
+                     json_of(keys_of<Base>(entry), entry.defaults()),
+                     json_string(example_of(family, entry.name)));
 }
 
 /// Adds an object for the component of this name, if the family has one; for "" for all of them.
@@ -118,23 +111,6 @@ void add_json(const Registry<Base>& registry,
       objects.push_back(json_of<Base>(registry.family(), entry));
     }
   }
-}
-
-/// Calls `visit` with every family.
-template <class Visit>
-void for_each_family(const Registries& registries, Visit visit) {
-  visit(registries.models);
-  visit(registries.losses);
-  visit(registries.datasets);
-  visit(registries.optimizers);
-  visit(registries.schedulers);
-  visit(registries.sparsity_algorithms);
-  visit(registries.steps);
-  visit(registries.metrics);
-  visit(registries.algorithms);
-  visit(registries.callbacks);
-  visit(registries.loggers);
-  visit(registries.slots);
 }
 
 /// All that a config can hold, or of it what this name stands for, as one JSON object on one line.
@@ -168,6 +144,14 @@ void require_known(const Registries& registries, const std::string& name) {
   }
 }
 
+void write_pages(const Registries& registries, const std::filesystem::path& folder) {
+  FileSystem& files = *real_file_system();
+  files.create_directories(folder);
+  for (const auto& [name, text] : reference_pages(registries)) {
+    write_atomically(files, folder / name, text);
+  }
+}
+
 }  // namespace
 
 int run_describe(const CommandLine& line, Registries& registries) {
@@ -177,7 +161,9 @@ int run_describe(const CommandLine& line, Registries& registries) {
   if (!line.name.empty()) {
     require_known(registries, line.name);
   }
-  if (line.json) {
+  if (!line.output.empty()) {
+    write_pages(registries, line.output);
+  } else if (line.json) {
     print_json(registries, line.name);
   } else if (line.name.empty()) {
     for_each_family(registries, [](const auto& registry) { list(registry); });

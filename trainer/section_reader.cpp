@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "core/glob.h"
@@ -13,6 +14,29 @@ namespace rondo {
 namespace {
 
 constexpr const char* kSubset = "subset_num_batches";
+constexpr const char* kReturns = "return_outputs";
+
+OptionKey described(std::string name, std::string type, std::string doc, bool is_required = false) {
+  OptionKey key;
+  key.name = std::move(name);
+  key.type = std::move(type);
+  key.doc = std::move(doc);
+  key.is_required = is_required;
+  return key;
+}
+
+/// The names of a section's keys.
+std::vector<std::string> keys_of_section(std::string_view name) {
+  std::vector<std::string> names;
+  for (const RunSection& section : run_sections()) {
+    for (const OptionKey& key : section.keys) {
+      if (section.name == name) {
+        names.push_back(key.name);
+      }
+    }
+  }
+  return names;
+}
 
 /// Takes the keys of loaders out of a table that also holds those of a data set.
 ConfigTable take_loader_keys(ConfigTable& table, const KeyList& batching) {
@@ -88,6 +112,44 @@ void check_once(const DataLoader& loader,
 }
 
 }  // namespace
+
+const std::vector<RunSection>& run_sections() {
+  const std::string loader = "a loader, or the label of one";
+  const std::string loaders = "a loader, or a list of loaders and labels";
+  const std::string file = "a path, or false";
+  const OptionKey subset =
+      described(kSubset, "an integer >= 1", "batches of the loader to take; absent: all");
+  const auto checkpoint = [&](const std::string& newest) {
+    return described("ckpt_path", file, "checkpoint to load; false: none; absent: " + newest);
+  };
+  static const std::vector<RunSection> sections = {
+      {"fit",
+       "trains",
+       {described("train_dataloader", "a loader", "training data", true),
+        described("val_dataloader", loaders, "data of the validations in between"),
+        checkpoint("the newest of the run")}},
+      {"validate",
+       "validates one checkpoint",
+       {described("val_dataloader", loader, "data to validate on", true),
+        checkpoint("the newest of the run"),
+        subset}},
+      {"validate_all",
+       "validates many checkpoints and makes a table of them",
+       {described("val_dataloaders", loaders, "data to validate on"),
+        described("ckpt_paths",
+                  "a glob, or a list of globs",
+                  "checkpoints to validate; absent: all of the run")}},
+      {"predict",
+       "writes the model's outputs to a file",
+       {described("dataloader", loader, "data to predict", true),
+        checkpoint("the newest of the run"),
+        subset,
+        described(kReturns,
+                  "true or false",
+                  "whether outputs are joined into one file; false: a file a batch, so that memory "
+                  "holds one of them")}}};
+  return sections;
+}
 
 void refuse_unknown(const ConfigTable& table,
                     const std::vector<std::string>& known,
@@ -227,7 +289,7 @@ LoadFrom SectionReader::from(const ConfigTable& section, FaultSink& faults) cons
 std::optional<RunConfig::Fit> SectionReader::fit(const ConfigTable& section,
                                                  const SourcePosition& at) {
   FaultSink faults = faults_.inside("fit");
-  refuse_unknown(section, {"train_dataloader", "val_dataloader", "ckpt_path"}, faults);
+  refuse_unknown(section, keys_of_section("fit"), faults);
   ConfigTable written;
   const ConfigValue* train = section.find("train_dataloader");
   std::optional<DataLoader> training;
@@ -263,14 +325,9 @@ std::optional<int64_t> SectionReader::subset_of(const char* name, const ConfigTa
 }
 
 std::optional<std::pair<DataLoader, LoadFrom>> SectionReader::single_loader(
-    const char* name,
-    const char* key,
-    std::vector<std::string> others,
-    const ConfigTable& section,
-    const SourcePosition& at) {
+    const char* name, const char* key, const ConfigTable& section, const SourcePosition& at) {
   FaultSink faults = faults_.inside(name);
-  std::vector<std::string> known{key, "ckpt_path"};
-  known.insert(known.end(), others.begin(), others.end());
+  const std::vector<std::string> known = keys_of_section(name);
   refuse_unknown(section, known, faults);
   const ConfigValue* value = section.find(key);
   const LoadFrom start = from(section, faults);
@@ -286,9 +343,9 @@ std::optional<std::pair<DataLoader, LoadFrom>> SectionReader::single_loader(
   ConfigValue resolved;
   std::optional<DataLoader> made = loader(*value, inside, resolved);
   written.set(key, std::move(resolved));
-  others.emplace_back("ckpt_path");
-  for (const std::string& other : others) {
-    if (const ConfigValue* given = section.find(other)) {
+  for (const std::string& other : known) {
+    const ConfigValue* const given = section.find(other);
+    if (given != nullptr && other != key) {
       written.set(other, *given);
     }
   }
@@ -298,7 +355,7 @@ std::optional<std::pair<DataLoader, LoadFrom>> SectionReader::single_loader(
 
 std::optional<RunConfig::Validate> SectionReader::validate(const ConfigTable& section,
                                                            const SourcePosition& at) {
-  auto found = single_loader("validate", "val_dataloader", {kSubset}, section, at);
+  auto found = single_loader("validate", "val_dataloader", section, at);
   const std::optional<int64_t> subset = subset_of("validate", section);
   return found
              ? std::optional<RunConfig::Validate>({std::move(found->first), found->second, subset})
@@ -307,8 +364,7 @@ std::optional<RunConfig::Validate> SectionReader::validate(const ConfigTable& se
 
 std::optional<RunConfig::Predict> SectionReader::predict(const ConfigTable& section,
                                                          const SourcePosition& at) {
-  constexpr const char* kReturns = "return_outputs";
-  auto found = single_loader("predict", "dataloader", {kSubset, kReturns}, section, at);
+  auto found = single_loader("predict", "dataloader", section, at);
   PredictOptions options;
   options.subset_num_batches = subset_of("predict", section);
   if (const ConfigValue* returns = section.find(kReturns)) {
@@ -322,7 +378,7 @@ std::optional<RunConfig::Predict> SectionReader::predict(const ConfigTable& sect
 
 std::optional<RunConfig::ValidateAll> SectionReader::validate_all(const ConfigTable& section) {
   FaultSink faults = faults_.inside("validate_all");
-  refuse_unknown(section, {"val_dataloaders", "ckpt_paths"}, faults);
+  refuse_unknown(section, keys_of_section("validate_all"), faults);
   RunConfig::ValidateAll all;
   ConfigTable written;
   all.loaders = loaders(section, "val_dataloaders", faults, written);

@@ -11,6 +11,16 @@
 
 namespace rondo {
 
+/// A section of a file that runs something, such as [trainer.fit], with its keys for describing.
+struct RunSection {
+  std::string name;
+  std::string doc;
+  std::vector<OptionKey> keys;
+};
+
+/// Every section, each with all its keys.
+const std::vector<RunSection>& run_sections();
+
 /// Reads the sections of a file that run something; remembers loaders by label for those that
 /// follow. A label stands once in a list, and names one loader wherever it is referred to.
 class SectionReader {
@@ -32,7 +42,6 @@ class SectionReader {
                                    ConfigValue& resolved);
   std::optional<std::pair<DataLoader, LoadFrom>> single_loader(const char* name,
                                                                const char* key,
-                                                               std::vector<std::string> others,
                                                                const ConfigTable& section,
                                                                const SourcePosition& at);
   /// The key `subset_num_batches` of the section `name`.

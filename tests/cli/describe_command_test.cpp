@@ -1,13 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "cli/count_of.h"
 #include "cli/run_here.h"
+#include "core/file_system.h"
+#include "support/temp_dir.h"
 
 using rondo::test::Answer;
 using rondo::test::count_of;
 using rondo::test::run_here;
+using rondo::test::TempDir;
 
 namespace {
 
@@ -48,6 +52,19 @@ TEST_CASE("the defaults of a run are those of a file, not of the struct") {
   CHECK(shown.code == 0);
   CHECK(count_of(shown.out, "LogOptimizerParamGroup") > 0);
   CHECK(count_of(shown.out, "= false }") == 0);  // nothing is taken away
+}
+
+TEST_CASE("describe NAME ends with an example, and --write makes a page of each family") {
+  const Answer shown = run_here({"describe", "AdamW"});
+  CHECK(count_of(shown.out, "\n[trainer.init.optimizer.AdamW]\n") == 1);
+  CHECK(count_of(json("AdamW"), "\"example\": \"[trainer.init.optimizer.AdamW]") == 1);
+
+  const TempDir dir;
+  const std::string pages = (dir / "pages").string();
+  CHECK(run_here({"describe", "--write", pages}).code == 0);
+  CHECK(std::filesystem::exists(pages + "/README.md"));
+  CHECK(count_of(rondo::real_file_system()->read(pages + "/optimizers.md"), "\n## AdamW\n") == 1);
+  CHECK(run_here({"describe", "AdamW", "--write", pages}).code == 2);
 }
 
 TEST_CASE("a name that nothing has is a wrong use, also as JSON") {

@@ -10,6 +10,7 @@
 
 #include "configs/toml_file.h"
 #include "core/file_system.h"
+#include "docs/overlay.h"
 #include "docs/pages.h"
 #include "trainer/run_config.h"
 
@@ -31,19 +32,6 @@ std::vector<Block> all_blocks(const std::set<std::string>& languages) {
     }
   }
   return found;
-}
-
-/// Puts every key of `over` into `table`; tables are merged, everything else is replaced.
-void overlay(ConfigTable& table, const ConfigTable& over) {
-  for (const ConfigEntry& entry : over.entries()) {
-    ConfigValue* const below = table.find(entry.key);
-    const ConfigTable* const inner = entry.value.get_if<ConfigTable>();
-    if (below != nullptr && inner != nullptr && below->get_if<ConfigTable>() != nullptr) {
-      overlay(*below->get_if<ConfigTable>(), *inner);
-    } else {
-      table.set(entry.key, entry.value, entry.key_position);
-    }
-  }
 }
 
 /// Programs with rondo's command line, as the pages call them.
@@ -110,7 +98,8 @@ TEST_CASE("the TOML is a run without fault, alone or laid over the quickstart") 
     const ConfigValue part = parse_toml(block.text, block.page);
     ConfigValue whole = read_toml_file(kSource / "configs/recipes/quickstart.toml");
     overlay(*whole.get_if<ConfigTable>(), *part.get_if<ConfigTable>());
-    const bool is_whole = block.text.find("[trainer.fit]") != std::string::npos;
+    const auto has = [&](const char* table) { return block.text.find(table) != std::string::npos; };
+    const bool is_whole = has("[trainer.fit]") && has("[trainer.init");
     CHECK_NOTHROW(read_run_config(is_whole ? part : whole, registries));
   }
 }

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "core/file_system.h"
+#include "docs/pages.h"
 
 using namespace rondo;
+using namespace rondo::test;
 
 namespace fs = std::filesystem;
 
 TEST_SUITE_BEGIN("docs/errors");
 
 namespace {
-
-const fs::path kSource = RONDO_SOURCE_DIR;
 
 /// The first cells of the table of errors: what is between their backticks.
 std::vector<std::string> texts_of_errors() {
