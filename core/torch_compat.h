@@ -4,6 +4,7 @@
 
 #include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
+#include <c10/core/AutogradState.h>
 #include <c10/core/Storage.h>
 #include <c10/util/Exception.h>
 #include <torch/version.h>
@@ -66,6 +67,24 @@ inline c10::DataPtr& mutable_data_ptr(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->mutable_data_ptr();
 }
 
+/// While it lives, backward passes of this thread run on it, on every device.
+class BackwardOnThisThread {
+ public:
+  BackwardOnThisThread() : before_(state().get_multithreading_enabled()) {
+    state().set_multithreading_enabled(false);
+  }
+
+  BackwardOnThisThread(const BackwardOnThisThread&) = delete;
+  BackwardOnThisThread& operator=(const BackwardOnThisThread&) = delete;
+
+  ~BackwardOnThisThread() { state().set_multithreading_enabled(before_); }
+
+ private:
+  static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }
+
+  bool before_;
+};
+
 struct WarningSink final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
@@ -86,6 +105,11 @@ inline void* mutable_data(const c10::Storage& storage) {
 inline c10::DataPtr& mutable_data_ptr(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->data_ptr();
 }
+
+/// LibTorch 1.13 has no such switch: a backward pass on another device than the CPU runs elsewhere.
+struct BackwardOnThisThread {
+  BackwardOnThisThread() {}
+};
 
 struct WarningSink final : c10::WarningHandler {
   void process(const c10::SourceLocation&, const std::string&, bool) override {}

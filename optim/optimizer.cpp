@@ -271,8 +271,9 @@ std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters)
     }
   }
   for (const std::string& name : counters_) {
-    for (NamedTensors& of_parameter : states) {
-      of_parameter.emplace_back(name, number_tensor(0.0));
+    for (size_t i = 0; i < parameters.size();
+         ++i) {  // there, so that a step need not leave the device
+      states[i].emplace_back(name, number_tensor(0.0).to(parameters[i].second.device()));
     }
   }
   return states;

@@ -62,8 +62,9 @@ UpdateCall::UpdateCall(const CompiledRule& rule, UpdateArguments arguments)
               rule_.counters.size(),
               " counters for each parameter");
   TORCH_CHECK(all_.numbers.size() == rule_.given, "expected ", rule_.given, " numbers");
-  has_numbers_on_host_ = std::all_of(
-      all_.numbers.begin(), all_.numbers.end(), [](const auto& n) { return n.is_cpu(); });
+  const auto is_on_cpu = [](const at::Tensor& tensor) { return tensor.is_cpu(); };
+  is_on_host_ = std::all_of(all_.numbers.begin(), all_.numbers.end(), is_on_cpu) &&
+                std::all_of(all_.params.begin(), all_.params.end(), is_on_cpu);
   given_.resize(rule_.given);
   counters_.resize(all_.counters.size());
   derived_.resize(count * rule_.derived);
@@ -72,13 +73,12 @@ UpdateCall::UpdateCall(const CompiledRule& rule, UpdateArguments arguments)
     TORCH_CHECK(tensors.size() <= kMostTensors, "a rule has at most ", kMostTensors - 2, " states");
     kinds_.add(i,
                tensors.front(),
-               has_numbers_on_host_ && is_flat(tensors) &&
-                   is_number_like(all_.grad_scale, tensors.front()));
+               is_on_host_ && is_flat(tensors) && is_number_like(all_.grad_scale, tensors.front()));
   }
 }
 
 void UpdateCall::operator()() {
-  if (!has_numbers_on_host_) {
+  if (!is_on_host_) {
     update_on_devices();
     return;
   }
@@ -173,8 +173,17 @@ void UpdateCall::update_tensors(size_t i) {
   put(i, rule_.update_tensors(derived_.data() + i * rule_.derived, tensors_of(i)));
 }
 
+std::vector<at::Tensor> UpdateCall::numbers_on_device() const {
+  std::vector<at::Tensor> numbers;
+  for (const at::Tensor& number : all_.numbers) {
+    numbers.push_back(all_.params.empty() ? number : number.to(all_.params.front().device()));
+  }
+  return numbers;
+}
+
 void UpdateCall::update_on_devices() {
   const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> numbers = numbers_on_device();
   const size_t counters = rule_.counters.size();
   for (size_t i = 0; i < all_.params.size(); ++i) {
     if (all_.grad_scale.defined()) {
@@ -183,7 +192,7 @@ void UpdateCall::update_on_devices() {
     const auto first = all_.counters.begin() + static_cast<std::ptrdiff_t>(i * counters);
     std::vector<at::Tensor> counts(first, first + static_cast<std::ptrdiff_t>(counters));
     const std::vector<at::Tensor> old = tensors_of(i);
-    std::vector<at::Tensor> fresh = rule_.update_on_device(all_.numbers, counts, old);
+    std::vector<at::Tensor> fresh = rule_.update_on_device(numbers, counts, old);
     for (size_t v = 0; v < fresh.size(); ++v) {
       fresh[v] = unless_skipped(fresh[v], old[v == 0 ? 0 : v + 1]);  // between them is the gradient
     }

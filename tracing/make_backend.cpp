@@ -23,20 +23,23 @@ namespace rondo {
 
 namespace {
 
-void require(bool holds, const std::string& option, const char* rule, const std::string& value) {
+void require(bool holds,
+             const std::string& option,
+             const std::string& rule,
+             const std::string& value) {
   if (!holds) {
     throw UsageError("backend." + option + ": expected " + rule + ", got " + value);
   }
 }
 
 c10::Device device_named(const std::string& name) {
-  require(name == "cpu" || name == "cuda", "device", "\"cpu\" or \"cuda\"", '"' + name + '"');
-  if (name == "cuda" && !at::hasCUDA()) {
-    throw UsageError(
-        "backend.device: \"cuda\" needs a LibTorch that is built with CUDA and a driver; this one "
-        "has the CPU only: set backend.device = \"cpu\"");
+  if (const auto device = find_device(name)) {
+    return *device;
   }
-  return c10::Device(name);
+  require(name == "cuda", "device", "\"cpu\" or \"cuda\"", '"' + name + '"');
+  throw UsageError(
+      "backend.device: \"cuda\" needs a LibTorch that is built with CUDA and a driver; this one "
+      "has the CPU only: set backend.device = \"cpu\"");
 }
 
 const std::vector<std::string>& known_passes(const std::vector<std::string>& names) {
@@ -59,6 +62,22 @@ std::vector<std::string> pass_names() {
   }
   names.insert(names.end(), {KeptCasts::kPass, kChainsPass, kInPlacePass});
   return names;
+}
+
+std::optional<c10::Device> find_device(const std::string& name) {
+  if (name == "cpu") {
+    return c10::kCPU;
+  }
+  if (name == "cuda") {
+    return at::hasCUDA() ? std::optional(c10::Device(c10::kCUDA, 0)) : std::nullopt;
+  }
+  try {
+    const c10::DeviceType type = c10::Device(name).type();
+    const bool has_graphs = make_device_graphs(type) != nullptr;
+    return has_graphs ? std::optional(c10::Device(type, 0)) : std::nullopt;
+  } catch (const c10::Error&) {
+    return std::nullopt;
+  }
 }
 
 std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
@@ -106,15 +125,23 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }
-  if (!device.is_cpu()) {
-    throw NotSupportedError("backend.mode: \"traced\" runs on the CPU only; on " + device.str() +
-                            " set backend.mode = \"eager\"");
-  }
   if (!options.exact && verify.every > 0) {
     log.warning("backend.verify = \"" + options.verify +
                 "\" compares nothing: with exact = false replays may round differently");
   }
   TracedOptions traced;
+  if (!device.is_cpu()) {
+    traced.device = device;
+    traced.graphs = make_device_graphs(device.type());
+    if (traced.graphs == nullptr) {
+      throw NotSupportedError("backend.mode: \"traced\" is not built for " + device.str() +
+                              "; set backend.mode = \"eager\"");
+    }
+    require(options.executor == "plan",
+            "executor",
+            "\"plan\" on " + device.str() + " (which runs it as graphs)",
+            '"' + options.executor + '"');
+  }
   traced.verify = options.exact ? verify : parse_verify("off");
   traced.without_passes = known_passes(options.without_passes);
   traced.explains = options.on_nan == "explain";

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +15,14 @@ namespace rondo {
 /// The names for `BackendOptions::without_passes`; a step's report counts the same passes.
 std::vector<std::string> pass_names();
 
+/// The device of `BackendOptions::device`: one that LibTorch has here, and for which steps can run.
+/// Nothing when there is none.
+std::optional<c10::Device> find_device(const std::string& name);
+
 /// Sets LibTorch's thread count when `options` asks for another one.
 /// \param log  receives warnings about steps that settle late or cannot be verified
 /// \throws UsageError  for an option outside of its range
-/// \throws NotSupportedError  for traced steps on another device than the CPU
+/// \throws NotSupportedError  for traced steps where this build has no graphs for the device
 std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log = TextLog());
 
 }  // namespace rondo

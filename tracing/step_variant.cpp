@@ -13,6 +13,7 @@
 #include "core/heap_without_holes.h"
 #include "core/stopwatch.h"
 #include "tracing/checks/verification.h"
+#include "tracing/graphs/graph_executor.h"
 #include "tracing/interpreter/jit_executor.h"
 #include "tracing/passes/passes.h"
 #include "tracing/plan/planned_executor.h"
@@ -44,6 +45,9 @@ std::string graph_text(const StepProgram& program) {
 std::unique_ptr<Executor> make_executor(const StepProgram& program,
                                         const TracedOptions& options,
                                         const TextLog& log) {
+  if (!options.device.is_cpu()) {
+    return std::make_unique<GraphExecutor>(program, options.graphs, options.device);
+  }
   if (options.interprets) {
     return std::make_unique<JitExecutor>(program);
   }
@@ -220,11 +224,11 @@ void StepVariant::plan(CapturedStep captured, const StepCall& call) {
   capture_bytes_ = peak_of_results(captured.program);
   writes_batch_ = written_input(captured.program) != kNoTensor;
   stats_.operators_recorded = static_cast<int64_t>(captured.program.instructions.size());
-  CleanedUp cleaned_up =
-      clean_up(std::move(captured.program), options_.without_passes, options_.exact);
+  CleanedUp cleaned_up = clean_up(
+      std::move(captured.program), options_.without_passes, options_.exact, options_.device.type());
   program_ = std::move(cleaned_up.program);
   stats_.passes = std::move(cleaned_up.applied);
-  if (!options_.is_without(KeptCasts::kPass)) {
+  if (!options_.is_without(KeptCasts::kPass) && options_.device.is_cpu()) {
     use_of_casts_ = casts_->keep(program_, phase_, call.state());
   }
   stats_.passes.emplace_back(

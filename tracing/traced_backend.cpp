@@ -56,7 +56,7 @@ Batch copy_of(const Batch& batch) {
     }
     at::Tensor& bytes = copies[tensor.storage().unsafeGetStorageImpl()];
     if (!bytes.defined()) {
-      bytes = at::empty({0}, at::kByte).set_(tensor.storage()).clone();
+      bytes = at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage()).clone();
     }
     copy.set(name,
              at::empty({0}, tensor.options())
@@ -130,6 +130,10 @@ uint64_t TracedBackend::fingerprint() const {
 
 Batch TracedBackend::stage(Batch host) {
   return cut_loose(stage_on(std::move(host), device()));
+}
+
+void TracedBackend::synchronize() {
+  synchronize_device(options_.device);
 }
 
 TracedStep& TracedBackend::begin_step(const StepKey& key, const Batch& batch) {

@@ -30,20 +30,20 @@ struct RecordedStep {
   StepProgram program;
 };
 
-/// Captures each step twice, then replays it. On the CPU its numbers are those of `EagerBackend`,
-/// bit for bit.
+/// Captures each step twice, then replays it: as a plan on the CPU, where its numbers are those of
+/// `EagerBackend`, bit for bit, and as graphs on another device.
 class TracedBackend final : public Backend {
  public:
   TracedBackend(const TracedOptions& options, TextLog log);
   ~TracedBackend() override;
 
-  c10::Device device() const override { return c10::Device(c10::kCPU); }
+  c10::Device device() const override { return options_.device; }
 
   void set_state(std::function<CapturedState()> state) override;
   void set_fingerprint(std::function<uint64_t()> fingerprint) override;
   Batch stage(Batch host) override;
 
-  void synchronize() override {}
+  void synchronize() override;
 
   const Outputs& run(const StepKey& key,
                      const Batch& batch,

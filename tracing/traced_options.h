@@ -1,11 +1,15 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tracing/checks/verify_policy.h"
+#include "tracing/graphs/device_graphs.h"
 
 namespace rondo {
 
@@ -18,6 +22,8 @@ struct TracedOptions {
   bool exact = true;                        ///< only what gives the bytes of eager
   int64_t timed_replays = 0;                ///< of each step, for its timeline
   bool throws_on_refusal = false;           ///< else steps that cannot be replayed run as written
+  c10::Device device = c10::kCPU;           ///< where steps run
+  std::shared_ptr<DeviceGraphs> graphs;     ///< of another device than the CPU; null on it
 
   bool is_without(const std::string& pass) const {
     return std::find(without_passes.begin(), without_passes.end(), pass) != without_passes.end();

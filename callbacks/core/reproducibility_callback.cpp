@@ -1,6 +1,5 @@
 #include "callbacks/core/reproducibility_callback.h"
 
-#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "distributed/connect.h"
+#include "tracing/make_backend.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -100,8 +100,8 @@ void ReproducibilityCallback::pre_setup(Trainer& trainer) {
   }
   trainer.state().seed = agreed_seed(*trainer.state().communicator, trainer.state().seed);
   // The slot `backend` is filled later, and complains of a device that is not there.
-  if (trainer.options().backend.device == "cuda" && at::hasCUDA()) {
-    devices_.emplace_back(c10::kCUDA);
+  if (const auto found = find_device(trainer.options().backend.device); found && !found->is_cpu()) {
+    devices_.emplace_back(found->type());
   }
   enter();
   for (const c10::Device device : devices_) {

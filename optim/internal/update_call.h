@@ -34,6 +34,7 @@ class UpdateCall {
   void derive();
   void update_tensors(size_t i);
   void update_on_devices();
+  std::vector<at::Tensor> numbers_on_device() const;
   std::vector<at::Tensor> tensors_of(size_t i) const;
   bool is_skipped() const;
   void scale_gradients() const;
@@ -45,7 +46,7 @@ class UpdateCall {
 
   const CompiledRule& rule_;
   UpdateArguments all_;
-  bool has_numbers_on_host_ = true;
+  bool is_on_host_ = true;  // with the numbers
   UpdateKinds kinds_;
   // Kept, so that an update allocates nothing.
   std::vector<double> given_;

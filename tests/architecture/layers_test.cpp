@@ -144,6 +144,7 @@ const std::map<std::string, std::vector<Part>> kParts = {
       {"passes", {"tracing/passes"}},
       {"plan", {"tracing/plan"}},
       {"interpreter", {"tracing/interpreter"}},
+      {"graphs", {"tracing/graphs"}},
       {"checks", {"tracing/checks"}},
       {"traced steps", {"tracing"}}}},
     {"callbacks",

@@ -70,12 +70,14 @@ TEST_CASE("a tensor on another device is objected to, and the device is named") 
                                                c10::DispatchKeySet(c10::DispatchKey::CPU),
                                                caffe2::TypeMeta::Make<float>());
   try {
-    object_to_device(tensor, "output \"y\"");
+    object_to_device(tensor, "output \"y\"", c10::kCPU);
     FAIL("no objection");
   } catch (const Objection& objection) {
     CHECK(objection.what == "used device ipu:1 for output \"y\"");
   }
-  object_to_device(at::ones({2}), "output \"y\"");
+  object_to_device(at::ones({2}), "output \"y\"", c10::kCPU);
+  object_to_device(at::ones({2}), "output \"y\"", c10::kMeta);  // graphs mirror numbers
+  object_to_device(at::ones({2}, at::kMeta), "output \"y\"", c10::kMeta);
 }
 
 TEST_CASE("tensors without bytes leave no trace in a program") {

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "tracing/program/kernels_only.h"
-#include "tracing/program/tensor_list.h"
+#include "tracing/program/run_instruction.h"
 
 namespace rondo {
 
@@ -192,55 +192,15 @@ class Walk {
       give_answers(instruction);
       return;
     }
-    torch::jit::Stack stack;
-    const auto& parameters = instruction.op.schema().arguments();
-    for (size_t i = 0; i < instruction.arguments.size(); ++i) {
-      stack.push_back(value_of(instruction.arguments[i], parameters[i].type()));
-    }
-    const c10::AutoGradMode mode(instruction.needs_grad_mode);
-    instruction.op.callBoxed(&stack);
-    for (size_t i = 0; i < instruction.results.size(); ++i) {
-      bind(instruction.results[i], stack[i]);
-    }
-  }
-
-  c10::IValue value_of(const Argument& argument, const c10::TypePtr& type) {
-    switch (argument.kind) {
-      case Argument::Kind::Constant:
-        return argument.constant;
-      case Argument::Kind::Tensor:
-        return argument.slots[0] == kNoTensor ? at::Tensor() : tensor(argument.slots[0]);
-      case Argument::Kind::TensorList:
-        break;
-    }
-    std::vector<at::Tensor> tensors;
-    for (const SlotId id : argument.slots) {
-      tensors.push_back(id == kNoTensor ? at::Tensor() : tensor(id));
-    }
-    return tensor_list(tensors, type);
-  }
-
-  void bind(const Result& result, const c10::IValue& value) {
-    const auto bind_one = [&](SlotId id, const at::Tensor& got) {
-      if (id != kNoTensor && !tensor(id).defined()) {
-        tensor(id) = got;
-      }
-    };
-    if (result.kind == Argument::Kind::Tensor) {
-      bind_one(result.slots[0], value.toTensor());
-    } else if (result.kind == Argument::Kind::TensorList) {
-      const auto items = value.toListRef();
-      for (size_t i = 0; i < items.size(); ++i) {
-        bind_one(result.slots[i], items[i].toTensor());
-      }
-    }
+    run_instruction(instruction, tensors_);
   }
 
   // What the host wrote when the step ran.
   void give_answers(const Instruction& instruction) {
     for (const SlotId id : instruction.arguments.back().slots) {
       at::Tensor& target = tensor(id);
-      const at::Tensor answer = at::empty(target.sizes(), target.options());
+      const at::Tensor answer =
+          at::empty(target.sizes(), target.options().device(at::kCPU).pinned_memory(false));
       if (answered_ + answer.nbytes() > step_.answers.size()) {
         throw CaptureError("a host call of the step was not kept");
       }

@@ -46,7 +46,7 @@ TensorSummary summary_of(std::string name, const at::Tensor& tensor) {
     return summary;
   }
   const KernelsOnly scope;
-  const at::Tensor values = tensor.detach().to(at::kDouble);
+  const at::Tensor values = tensor.detach().to(at::kCPU, at::kDouble);
   summary.nans = count_of(values.isnan());
   summary.infs = count_of(values.isinf());
   const at::Tensor finite = summary.is_finite() ? values : values.masked_select(values.isfinite());
@@ -68,10 +68,11 @@ int64_t count_non_finite(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.is_floating_point()) {
     return 0;
   }
-  if (tensor.is_contiguous() && tensor.scalar_type() == at::kFloat) {
+  const bool is_flat = tensor.is_cpu() && tensor.is_contiguous();
+  if (is_flat && tensor.scalar_type() == at::kFloat) {
     return count_in<uint32_t>(tensor.data_ptr(), tensor.numel(), 0x7f800000u);
   }
-  if (tensor.is_contiguous() && tensor.scalar_type() == at::kDouble) {
+  if (is_flat && tensor.scalar_type() == at::kDouble) {
     return count_in<uint64_t>(tensor.data_ptr(), tensor.numel(), 0x7ff0000000000000u);
   }
   const KernelsOnly scope;

@@ -89,7 +89,8 @@ at::Tensor evaluate(const StepProgram& program, const Instruction& instruction) 
       stack.emplace_back(
           like.kind == SlotKind::Constant
               ? like.value
-              : at::empty_strided(like.sizes, like.strides, at::TensorOptions().dtype(like.dtype)));
+              : at::empty_strided(
+                    like.sizes, like.strides, at::TensorOptions(like.dtype).device(like.device)));
     }
   }
   instruction.op.callBoxed(&stack);

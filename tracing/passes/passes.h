@@ -69,7 +69,8 @@ struct Pass {
   /// Counted as applied: how many more of this operator there are afterwards; null: how many fewer
   /// instructions.
   const char* makes = nullptr;
-  bool is_exact = true;  ///< false: not for steps that are to give the bytes of eager
+  bool is_exact = true;    ///< false: not for steps that are to give the bytes of eager
+  bool is_for_cpu = true;  ///< false: for every device
 };
 
 /// What every recorded step goes through, in order.
@@ -83,9 +84,11 @@ struct CleanedUp {
 
 /// \param without  names of passes to leave out
 /// \param exact    leaves out those that are not
+/// \param device   of the step: leaves out those that are not for it
 CleanedUp clean_up(StepProgram program,
                    const std::vector<std::string>& without = {},
-                   bool exact = true);
+                   bool exact = true,
+                   c10::DeviceType device = c10::kCPU);
 
 /// Which instructions the outputs, what outlives the step, and the closures that are due need.
 /// \param due  one a closure

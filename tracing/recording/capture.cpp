@@ -1,9 +1,11 @@
 #include "tracing/recording/capture.h"
 
+#include <optional>
 #include <utility>
 
 #include "backends/scoped.h"
 #include "backends/staging.h"
+#include "core/torch_compat.h"
 #include "tracing/recording/dispatcher.h"
 #include "tracing/recording/recorder.h"
 
@@ -59,6 +61,10 @@ class Capture final : public BodyRequests {
     const Scoped<BodyRequests*> requests(call_.requests, this);
     const HostCallScope host_calls(result_.host_calls);
     const RecordingScope recording(recorder_);
+    std::optional<compat::BackwardOnThisThread> backward;
+    if (!recorder_.device().is_cpu()) {
+      backward.emplace();
+    }
     return call_.body(call_.batch);
   }
 

@@ -13,7 +13,7 @@ SlotId FrozenTensors::freeze(const at::Tensor& tensor) {
   const SlotId slot = table_.add(SlotKind::Constant, tensor);
   at::Tensor& frozen = table_.storage_of(slot).frozen;
   if (!frozen.defined()) {
-    frozen = at::empty({0}, at::kByte).set_(tensor.storage()).clone();
+    frozen = at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage()).clone();
   }
   at::Tensor value =
       at::empty({0}, tensor.options())
@@ -32,8 +32,8 @@ void FrozenTensors::freeze_allocation(KnownStorage& known) {
   const Unrecorded scope;
   const SlotId root = known.slots[0];
   const Slot slot = program_.slots[static_cast<size_t>(root)];
-  const at::Tensor bytes =
-      at::empty({0}, slot.dtype).set_(known.unwritten, slot.offset, slot.sizes, slot.strides);
+  const at::Tensor bytes = at::empty({0}, at::TensorOptions(slot.dtype).device(slot.device))
+                               .set_(known.unwritten, slot.offset, slot.sizes, slot.strides);
   const SlotId constant = freeze(bytes.clone());
   Instruction& allocation = program_.instructions[known.allocation];
   allocation.op = operator_named("aten::clone");

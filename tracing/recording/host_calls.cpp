@@ -39,7 +39,7 @@ void HostCalls::call(int64_t id, const std::vector<at::Tensor>& tensors) {
   }
   if (answer_bytes_ != nullptr) {
     for (const at::Tensor& tensor : tensors) {
-      const at::Tensor plain = tensor.contiguous();
+      const at::Tensor plain = tensor.to(at::kCPU).contiguous();
       const auto* const bytes = static_cast<const char*>(plain.data_ptr());
       answer_bytes_->insert(answer_bytes_->end(), bytes, bytes + plain.nbytes());
     }

@@ -34,6 +34,16 @@ bool has_meta_tensor(c10::ArrayRef<c10::IValue> values) {
   });
 }
 
+/// That of the first tensor: a staged batch has all of them there.
+c10::Device device_of(const Batch& batch) {
+  for (const auto& item : batch.items()) {
+    if (item.second.defined()) {
+      return item.second.device();
+    }
+  }
+  return c10::kCPU;
+}
+
 /// Nothing when there is none.
 template <class Work>
 std::optional<Objection> objection_in(const Work& work) {
@@ -51,9 +61,10 @@ Recorder::Recorder(std::string step,
                    const Batch& batch,
                    std::function<CapturedState()> state,
                    bool may_guard)
-    : table_(program_.slots),
+    : device_(device_of(batch)),
+      table_(program_.slots),
       state_(std::move(state)),
-      may_guard_(may_guard),
+      may_guard_(may_guard && device_.is_cpu()),
       strays_before_(stray_operators().count) {
   program_.name = std::move(step);
   for (const auto& [name, tensor] : batch.items()) {
@@ -152,7 +163,9 @@ void Recorder::record(RecordedCall& call, c10::DispatchKeySet keys, torch::jit::
   }
   if (is_read_by_host && !may_guard_) {
     throw Objection{"read a tensor on the host (" + call.name + "), which only plans compare",
-                    "set backend.executor = \"plan\""};
+                    device_.is_cpu()
+                        ? "set backend.executor = \"plan\""
+                        : "make it a tensor of the step: graphs of a device have no plan"};
   }
   if (is_read_by_host) {
     object_to_late_read(call, program_, table_);
@@ -217,7 +230,8 @@ Argument Recorder::read_argument(RecordedCall& call, size_t index, const c10::IV
     return read_tensors(call, index, value);
   }
   if (value.isGenerator()) {
-    if (value.toGenerator() != at::globalContext().defaultGenerator(at::kCPU)) {
+    const at::Generator generator = value.toGenerator();
+    if (generator != at::globalContext().defaultGenerator(generator.device())) {
       throw Objection{"drew random numbers from a generator of its own (" + call.name + ")",
                       "its state is not part of the step: use the default generator"};
     }
@@ -298,7 +312,7 @@ SlotId Recorder::add_result(const RecordedCall& call, const at::Tensor& tensor) 
   if (known != kNoTensor) {
     return known;
   }
-  object_to_device(tensor, "a result of " + call.name);
+  object_to_device(tensor, "a result of " + call.name, device_);
   const SlotId slot = table_.add(SlotKind::Produced, tensor);
   KnownStorage& storage = table_.storage_of(slot);
   storage.varies = storage.varies || (call.varies && storage.slots.size() == 1);
@@ -354,7 +368,7 @@ SlotId Recorder::use(const at::Tensor& tensor, const std::string& what) {
   if (slot != kNoTensor) {
     return slot;
   }
-  object_to_device(tensor, what);
+  object_to_device(tensor, what, device_);
   return use_unknown(tensor, what);
 }
 

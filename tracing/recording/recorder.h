@@ -37,7 +37,8 @@ struct RecordedCall;
 class Recorder {
  public:
   /// \param state      asked at once, and again when the step uses a tensor that is not known
-  /// \param may_guard  whether values may be read on the host that each replay can compare
+  /// \param may_guard  whether values may be read on the host that each replay can compare; never
+  ///                   on another device than the CPU
   Recorder(std::string step,
            const Batch& batch,
            std::function<CapturedState()> state,
@@ -67,6 +68,9 @@ class Recorder {
 
   /// The program, once the body is done; an empty one when the step was refused.
   StepProgram finish(const Outputs& outputs);
+
+  /// Where the step runs: where its batch is.
+  c10::Device device() const { return device_; }
 
   /// Why the step cannot be replayed; nothing when it can.
   const std::optional<Refusal>& refusal() const { return refusal_; }
@@ -98,6 +102,7 @@ class Recorder {
   bool refuse_strays();
 
   StepProgram program_;
+  c10::Device device_;
   SlotTable table_;
   StateIndex state_;
   ProgramWriter writer_{program_, table_};

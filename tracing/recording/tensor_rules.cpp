@@ -36,15 +36,16 @@ void object_to_layout_of_result(const at::Tensor& tensor, const std::string& op)
   }
 }
 
-void object_to_device(const at::Tensor& tensor, const std::string& what) {
-  if (!tensor.device().is_cpu()) {
+void object_to_device(const at::Tensor& tensor, const std::string& what, c10::Device device) {
+  if (!tensor.device().is_cpu() && tensor.device() != device) {
+    const std::string name = device.is_cpu() ? "the CPU" : device.str();
     throw Objection{"used device " + tensor.device().str() + " for " + what,
-                    "steps are replayed on the CPU: keep their tensors there"};
+                    "steps of this run are replayed on " + name + ": keep their tensors there"};
   }
 }
 
 void object_to_outside(const at::Tensor& tensor, const std::string& what) {
-  if (tensor.numel() > 1) {
+  if (tensor.numel() > 1 || !tensor.device().is_cpu()) {
     throw Objection{
         "used as " + what + " a tensor " + describe(tensor) +
             " that was made outside of the step and is neither its batch nor its state",

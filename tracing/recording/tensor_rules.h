@@ -16,10 +16,10 @@ void object_to_layout(const at::Tensor& tensor, const std::string& what);
 /// Objects to a result without plain memory.
 void object_to_layout_of_result(const at::Tensor& tensor, const std::string& op);
 
-/// Objects to a tensor on another device than the CPU.
-void object_to_device(const at::Tensor& tensor, const std::string& what);
+/// Objects to a tensor that is neither on the step's device nor on the CPU.
+void object_to_device(const at::Tensor& tensor, const std::string& what, c10::Device device);
 
-/// Objects to a tensor from outside of the step that is more than a number.
+/// Objects to a tensor from outside of the step that is more than a number on the CPU.
 void object_to_outside(const at::Tensor& tensor, const std::string& what);
 
 /// Objects to a number from outside of the step that is a part of a large tensor.
