@@ -91,6 +91,35 @@ void set(const at::Tensor& number, double value) {
   *number.data_ptr<double>() = value;
 }
 
+/// Those of its dtype, one behind the other.
+void copy_out(const std::vector<at::Tensor>& values, const at::Tensor& flat) {
+  auto* next = static_cast<char*>(flat.data_ptr());
+  for (const at::Tensor& value : values) {
+    if (value.scalar_type() == flat.scalar_type()) {
+      const at::Tensor plain = value.contiguous();
+      std::memcpy(next, plain.data_ptr(), plain.nbytes());
+      next += plain.nbytes();
+    }
+  }
+}
+
+/// The same back.
+void copy_back(const at::Tensor& flat, const std::vector<at::Tensor>& values) {
+  const auto* next = static_cast<const char*>(flat.data_ptr());
+  for (const at::Tensor& value : values) {
+    if (value.scalar_type() != flat.scalar_type()) {
+      continue;
+    }
+    const bool is_plain = value.is_contiguous();
+    const at::Tensor plain = is_plain ? value : at::empty(value.sizes(), value.options());
+    std::memcpy(plain.data_ptr(), next, plain.nbytes());
+    next += plain.nbytes();
+    if (!is_plain) {
+      value.copy_(plain);
+    }
+  }
+}
+
 }  // namespace
 
 void RankedState::begin(std::vector<at::Tensor> tensors) {
@@ -293,41 +322,32 @@ void VirtualRanks::sum_over_processes(Trainer& trainer, std::vector<at::Tensor> 
   }
 }
 
-// One collective for each dtype.
+// One collective for each dtype. Allocates nothing once it has seen such values.
 void VirtualRanks::all_reduce(const std::vector<at::Tensor>& values) {
-  std::map<at::ScalarType, int64_t> elements;
-  for (const at::Tensor& value : values) {
-    elements[value.scalar_type()] += value.numel();
-  }
-  for (const auto& [dtype, count] : elements) {
-    at::Tensor& room = room_[dtype];
-    if (!room.defined() || room.numel() < count) {
-      room = at::empty({count}, dtype);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const at::ScalarType dtype = values[i].scalar_type();
+    const auto is_alike = [&](const at::Tensor& value) { return value.scalar_type() == dtype; };
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(values.begin(), first, is_alike)) {
+      continue;
     }
-    at::Tensor flat = room.numel() == count ? room : room.narrow(0, 0, count);
-    auto* const bytes = static_cast<char*>(flat.data_ptr());
-    size_t at = 0;
+    int64_t count = 0;
     for (const at::Tensor& value : values) {
-      if (value.scalar_type() == dtype) {
-        const at::Tensor plain = value.contiguous();
-        std::memcpy(bytes + at, plain.data_ptr(), plain.nbytes());
-        at += plain.nbytes();
-      }
+      count += is_alike(value) ? value.numel() : 0;
     }
+    at::Tensor& flat = room_for(dtype, count);
+    copy_out(values, flat);
     communicator_.all_reduce(flat);
-    at = 0;
-    for (const at::Tensor& value : values) {
-      if (value.scalar_type() == dtype) {
-        at::Tensor plain =
-            value.is_contiguous() ? value : at::empty(value.sizes(), value.options());
-        std::memcpy(plain.data_ptr(), bytes + at, plain.nbytes());
-        at += plain.nbytes();
-        if (!plain.is_same(value)) {
-          value.copy_(plain);
-        }
-      }
-    }
+    copy_back(flat, values);
   }
+}
+
+/// One for each size that a step sends: an update has few.
+at::Tensor& VirtualRanks::room_for(at::ScalarType dtype, int64_t count) {
+  const auto found = std::find_if(rooms_.begin(), rooms_.end(), [&](const at::Tensor& room) {
+    return room.scalar_type() == dtype && room.numel() == count;
+  });
+  return found != rooms_.end() ? *found : rooms_.emplace_back(at::empty({count}, dtype));
 }
 
 NamedTensors VirtualRanks::captured_state() const {

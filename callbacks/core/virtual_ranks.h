@@ -140,6 +140,7 @@ class VirtualRanks {
   void sum_state(Trainer& trainer, RankedState& state, const at::Tensor& share);
   void sum_over_processes(Trainer& trainer, std::vector<at::Tensor> values);
   void all_reduce(const std::vector<at::Tensor>& values);
+  at::Tensor& room_for(at::ScalarType dtype, int64_t count);
 
   Communicator& communicator_;
   int64_t count_;
@@ -156,7 +157,7 @@ class VirtualRanks {
   PartialSums losses_;
   RankedState buffers_;
   RankedState metrics_;
-  std::map<at::ScalarType, at::Tensor> room_;  // for what goes to other processes
+  std::vector<at::Tensor> rooms_;  // for what goes to other processes
 };
 
 /// Those of the run; null: none.
