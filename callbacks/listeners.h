@@ -42,4 +42,12 @@ class HearsMetrics {
   ~HearsMetrics() = default;
 };
 
+/// A second base of callbacks that need every batch of a validation, such as one that collects
+/// outputs. With such a callback each rank of a run evaluates all batches; without, ranks share
+/// them, and `on_validate_batch_end` hears those of its own rank.
+class HearsWholePasses {
+ protected:
+  ~HearsWholePasses() = default;
+};
+
 }  // namespace rondo

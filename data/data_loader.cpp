@@ -62,6 +62,15 @@ std::vector<double> sums_of(std::vector<double> weights, const std::string& name
   return weights;
 }
 
+/// Of each bucket.
+std::vector<int64_t> batch_sizes_of(const LoaderOptions& options) {
+  std::vector<int64_t> sizes;
+  for (const int64_t length : options.pad_to) {
+    sizes.push_back(options.max_tokens ? *options.max_tokens / length : options.batch_size);
+  }
+  return sizes;
+}
+
 }  // namespace
 
 struct DataLoader::Shared {
@@ -92,10 +101,13 @@ struct DataLoader::Shared {
   void find_buckets(const LoaderOptions& options);
   detail::OrderRule rule(const LoaderOptions& options, uint64_t run_seed);
   LoaderOptions threads_of(const LoaderOptions& options) const;
+  std::shared_ptr<const detail::Buckets> buckets_of(const LoaderOptions& options) const;
+  /// \param is_of_many  one of `epochs`, not of `stream`
   std::unique_ptr<detail::PlannedStream> pass(const LoaderOptions& options,
                                               const LoaderPosition& from,
                                               uint64_t run_seed,
-                                              bool may_be_beyond);
+                                              bool is_of_many,
+                                              const RankRange& reads);
 };
 
 void DataLoader::Shared::build() {
@@ -169,14 +181,22 @@ void DataLoader::Shared::find_buckets(const LoaderOptions& options) {
       length = static_cast<int64_t>(
           detail::place_of(length, static_cast<int64_t>(i), options.pad.front(), padding));
     }
-    for (const int64_t length : options.pad_to) {
-      found.batch_sizes.push_back(options.max_tokens ? *options.max_tokens / length
-                                                     : options.batch_size);
-    }
+    found.batch_sizes = batch_sizes_of(options);
     buckets = std::make_shared<const detail::Buckets>(std::move(found));
   } catch (...) {
     std::throw_with_nested(DataError(name + ": cannot put its samples into buckets"));
   }
+}
+
+/// A copy of the loader may have other sizes.
+std::shared_ptr<const detail::Buckets> DataLoader::Shared::buckets_of(
+    const LoaderOptions& options) const {
+  std::vector<int64_t> sizes = batch_sizes_of(options);
+  if (sizes == buckets->batch_sizes) {
+    return buckets;
+  }
+  return std::make_shared<const detail::Buckets>(
+      detail::Buckets{buckets->of_sample, std::move(sizes)});
 }
 
 detail::OrderRule DataLoader::Shared::rule(const LoaderOptions& options, uint64_t run_seed) {
@@ -193,7 +213,7 @@ detail::OrderRule DataLoader::Shared::rule(const LoaderOptions& options, uint64_
     const bool draws = !options.draw_by.empty() || !options.balance_by.empty();
     made.weight_sums = draws ? weight_sums : nullptr;
     made.draws = options.draws.value_or(*samples);
-    made.buckets = options.buckets || options.max_tokens ? buckets : nullptr;
+    made.buckets = options.buckets || options.max_tokens ? buckets_of(options) : nullptr;
   }
   return made;
 }
@@ -241,6 +261,21 @@ DataLoader DataLoader::in_order() const {
   all.options_.balance_by.clear();
   all.options_.draws.reset();
   return all;
+}
+
+DataLoader DataLoader::in_larger_batches(int64_t times) const {
+  detail::require(times >= 1, shared_->name + ": times", ">= 1", times);
+  DataLoader larger = *this;
+  larger.options_.batch_size *= times;
+  if (larger.options_.max_tokens) {
+    *larger.options_.max_tokens *= times;
+  }
+  return larger;
+}
+
+bool DataLoader::reads_parts() const {
+  shared_->build();
+  return shared_->dataset != nullptr && options_.pad_to.empty() && options_.not_cut.empty();
 }
 
 const std::string& DataLoader::label() const {
@@ -343,17 +378,21 @@ std::optional<int64_t> DataLoader::number_of(const LoaderPosition& position,
 }
 
 std::unique_ptr<BatchStream> DataLoader::stream(const LoaderPosition& position,
-                                                uint64_t run_seed) const {
-  return made_ahead(shared_->pass(options(), position, run_seed, /*may_be_beyond=*/false),
+                                                uint64_t run_seed,
+                                                const RankRange& reads) const {
+  return made_ahead(shared_->pass(options(), position, run_seed, /*is_of_many=*/false, reads),
                     shared_->threads_of(options()),
                     detail::PassEnd::Rest);
 }
 
 std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
-                                                uint64_t run_seed) const {
-  const auto pass_at = [shared = shared_, how = options_, run_seed](const LoaderPosition& from) {
-    return shared->pass(how, from, run_seed, /*may_be_beyond=*/true);
-  };
+                                                uint64_t run_seed,
+                                                const RankRange& reads) const {
+  const RankRange parts = reads_parts() ? reads : RankRange();
+  const auto pass_at =
+      [shared = shared_, how = options_, run_seed, parts](const LoaderPosition& from) {
+        return shared->pass(how, from, run_seed, /*is_of_many=*/true, parts);
+      };
   auto passes = detail::passes(pass_at, position);
   // Two passes over an iterable data set exclude each other, and a validation may come in between.
   return made_ahead(std::move(passes),
@@ -364,16 +403,19 @@ std::unique_ptr<BatchStream> DataLoader::epochs(const LoaderPosition& position,
 std::unique_ptr<detail::PlannedStream> DataLoader::Shared::pass(const LoaderOptions& how,
                                                                 const LoaderPosition& position,
                                                                 uint64_t run_seed,
-                                                                bool may_be_beyond) {
+                                                                bool is_of_many,
+                                                                const RankRange& reads) {
   build();
   detail::require(position.epoch >= 0, name + ": epoch", ">= 0", position.epoch);
   detail::require(position.sample >= 0, name + ": sample", ">= 0", position.sample);
   detail::Pass made{name,
                     rule(how, run_seed),
                     position,
-                    may_be_beyond,
+                    /*may_be_beyond=*/is_of_many,
                     {how.pad_to, how.pad, how.pad_labels},
-                    random_draw};
+                    random_draw,
+                    reads,
+                    /*cuts_batches=*/is_of_many};
   return dataset ? detail::stream_of(dataset, std::move(made))
                  : detail::stream_of(iterable, std::move(made));
 }

@@ -11,6 +11,7 @@
 #include "core/options.h"
 #include "core/tensor_map.h"
 #include "data/dataset.h"
+#include "data/rank_range.h"
 
 namespace rondo {
 
@@ -95,6 +96,9 @@ class DataLoader {
   /// order.
   DataLoader in_order() const;
 
+  /// The same loader with `times` as many samples in a batch, or tokens where it counts those.
+  DataLoader in_larger_batches(int64_t times) const;
+
   const std::string& label() const;
 
   /// The name in messages: `loader "train" of CsvTable`.
@@ -145,16 +149,29 @@ class DataLoader {
   /// One pass from `position` on. An iterable data set is read from its start up to there, and has
   /// one pass at a time: a new one ends the previous one, whose `next` then throws UsageError.
   /// \param run_seed  seed of the shuffle when the options have none
+  /// \param reads     gives only every batch whose number, counted from `position`, modulo `all` is
+  ///                  one of the range; an indexable data set does not make the others
   /// \throws DataError   when the position is beyond the data
   /// \throws UsageError  when `shuffle` is set for an iterable data set
-  std::unique_ptr<BatchStream> stream(const LoaderPosition& position, uint64_t run_seed) const;
+  std::unique_ptr<BatchStream> stream(const LoaderPosition& position,
+                                      uint64_t run_seed,
+                                      const RankRange& reads = {}) const;
 
   /// Endless passes from `position` on, as `stream` makes them: `next` returns nothing at the end
   /// of each and then starts the next epoch. One thread makes all batches. For an indexable data
   /// set it also prefetches the first batches of the next epoch, so that training does not wait
   /// between epochs. Destroying the stream waits for the batch that is being made. A position
   /// beyond the data, such as after the data set shrank, is the end of its pass.
-  std::unique_ptr<BatchStream> epochs(const LoaderPosition& position, uint64_t run_seed) const;
+  /// \param reads  of each batch, gives only the parts of the range (`begin_of_part`); all of it
+  ///               where `reads_parts` is false, and of a batch with fewer samples than parts.
+  ///               Positions count all samples of a batch
+  std::unique_ptr<BatchStream> epochs(const LoaderPosition& position,
+                                      uint64_t run_seed,
+                                      const RankRange& reads = {}) const;
+
+  /// Whether a part of a batch can be made without the rest: samples are indexable and neither
+  /// padded to each other nor given whole (`not_cut`).
+  bool reads_parts() const;
 
   /// The index in the data set of the sample at `position`; nothing for an iterable one or beyond
   /// the data.

@@ -14,11 +14,6 @@ namespace rondo {
 
 namespace {
 
-/// Where the part of a virtual rank begins in a batch.
-int64_t begin_of_part(int64_t samples, int64_t rank, int64_t ranks) {
-  return samples / ranks * rank + std::min(rank, samples % ranks);
-}
-
 int64_t trailing_ones(int64_t number) {
   int64_t ones = 0;
   for (; number % 2 == 1; number /= 2) {
@@ -54,6 +49,7 @@ GroupedStream::GroupedStream(const DataLoader& loader,
       options_(options),
       run_seed_(run_seed),
       epoch_(position.epoch),
+      reads_(options.on_tokens || !loader.reads_parts() ? RankRange() : options.ranks),
       looks_ahead_(!loader.has_state()) {
   begin_epoch(position.sample);
   if (looks_ahead_ && !ahead_ && position.sample > 0) {
@@ -68,18 +64,52 @@ void GroupedStream::begin_epoch(int64_t sample) {
   const int64_t batch_size = loader_.options().batch_size;
   if (stream_ == nullptr || options_.batches_of_pass) {
     stream_.reset();  // an iterable data set has one pass at a time
-    stream_ = loader_.epochs({epoch_, sample}, run_seed_);
+    stream_ = loader_.epochs({epoch_, sample}, run_seed_, reads_);
   }
   read_ = (sample + batch_size - 1) / batch_size;
   ahead_ = looks_ahead_ ? read() : std::nullopt;
 }
 
-std::optional<Batch> GroupedStream::read() {
+/// Of tensors whose rows are alike, where samples are missing.
+int64_t GroupedStream::Read::tokens() const {
+  const int64_t found = tokens_in(batch);
+  return found == 0 || batch.size() == samples ? found : found / batch.size() * samples;
+}
+
+std::optional<GroupedStream::Read> GroupedStream::read() {
   if (options_.batches_of_pass && read_ >= *options_.batches_of_pass) {
     return std::nullopt;
   }
   ++read_;
-  return stream_->next();
+  const LoaderPosition before = stream_->position();
+  std::optional<Batch> batch = stream_->next();
+  if (!batch) {
+    return std::nullopt;
+  }
+  const LoaderPosition after = stream_->position();
+  const int64_t samples = after.sample - (after.epoch == before.epoch ? before.sample : 0);
+  if (reads_.all == 1 || samples < reads_.all) {
+    return Read{std::move(*batch), 0, samples, samples};
+  }
+  return Read{std::move(*batch),
+              begin_of_part(samples, reads_.first, reads_.all),
+              begin_of_part(samples, reads_.first + reads_.own, reads_.all),
+              samples};
+}
+
+/// \throws DataError  when a data set gives another number of rows than of samples, so that nobody
+///                    knows which of them are whose
+void GroupedStream::require_rows(Read& read) const {
+  if (reads_.all == 1) {
+    read.samples = read.batch.size();
+  } else if (read.batch.size() != read.end - read.begin) {
+    throw DataError(fmt::format(
+        "{}: the data set made {} rows of {} samples: several processes need a row for each, since "
+        "each process reads its own samples of a batch; name a tensor that is not cut in not_cut",
+        loader_.name(),
+        read.batch.size(),
+        read.end - read.begin));
+  }
 }
 
 GroupedBatch GroupedStream::next() {
@@ -138,8 +168,8 @@ void GroupedStream::read_group() {
 }
 
 void GroupedStream::take() {
-  for (Batch& batch : batches_) {
-    add(std::move(batch));
+  for (Read& read : batches_) {
+    add(std::move(read.batch));
   }
   const auto size = static_cast<int64_t>(group_.size());
   for (int64_t i = 0; i < size; ++i) {
@@ -179,8 +209,9 @@ int64_t GroupedStream::weight_of(const Batch& batch) const {
 }
 
 void GroupedStream::take_parts() {
-  for (Batch& batch : batches_) {
-    batch = cut_first(batch, loader_.options().not_cut);
+  for (Read& read : batches_) {
+    read.batch = cut_first(read.batch, loader_.options().not_cut);
+    require_rows(read);
   }
   const std::vector<Cut> all = cuts();
   std::vector<int64_t> weights;
@@ -219,9 +250,9 @@ void GroupedStream::take_parts() {
 /// What the process does not have of a group counts with its last batch.
 void GroupedStream::count_others(int64_t pieces) {
   Timestamp::Advance left{0, 0, 0.0, true};
-  for (const Batch& batch : batches_) {
-    left.samples += batch.size();
-    left.tokens += tokens_in(batch);
+  for (const Read& read : batches_) {
+    left.samples += read.samples;
+    left.tokens += read.tokens();
   }
   for (size_t i = 0; i + 1 < group_.size(); ++i) {
     left.samples -= group_[i].counts.samples;
@@ -232,7 +263,11 @@ void GroupedStream::count_others(int64_t pieces) {
 }
 
 Batch GroupedStream::batch_of(const Cut& cut) const {
-  return samples_of(batches_[cut.batch], cut.begin, cut.samples, loader_.options().not_cut);
+  const Read& read = batches_[cut.batch];
+  const bool is_all = cut.samples == read.batch.size() && read.samples != cut.samples;
+  return is_all ? read.batch
+                : samples_of(
+                      read.batch, cut.begin - read.begin, cut.samples, loader_.options().not_cut);
 }
 
 std::vector<GroupedStream::Cut> GroupedStream::cuts() const {
@@ -241,7 +276,7 @@ std::vector<GroupedStream::Cut> GroupedStream::cuts() const {
   for (int64_t rank = 0; rank < ranks; ++rank) {
     const size_t before = all.size();
     for (size_t b = 0; b < batches_.size(); ++b) {
-      const int64_t size = batches_[b].size();
+      const int64_t size = batches_[b].samples;
       const int64_t end = begin_of_part(size, rank + 1, ranks);
       const int64_t most = options_.micro_batch.value_or(size);
       for (int64_t begin = begin_of_part(size, rank, ranks); begin < end; begin += most) {

@@ -11,13 +11,6 @@
 
 namespace rondo {
 
-/// The virtual ranks of a run, and which of them a process works for.
-struct RankRange {
-  int64_t all = 1;    ///< a power of two; 1: none
-  int64_t first = 0;  ///< of those of the process
-  int64_t own = 1;    ///< how many it works for: neighbours, a power of two
-};
-
 /// What a step sees of training: a batch, or a piece of one, with its place in its group.
 struct GroupedBatch {
   Batch batch;
@@ -55,7 +48,8 @@ struct GroupOptions {
 /// Virtual ranks: each batch of the loader is cut into as many parts as there are, of sizes that
 /// differ by one at most; the longer ones come first. A group is, one virtual rank after the other,
 /// what it has of each of the loader's batches. A virtual rank without a sample in the group gets
-/// the first piece of the first one, with a share of zero: it adds zero.
+/// the first piece of the first one, with a share of zero: it adds zero. A process reads no samples
+/// of other ones, unless what it does with its own depends on them.
 class GroupedStream {
  public:
   /// Begins with the next epoch where what is left of the position's epoch makes no batch.
@@ -75,6 +69,16 @@ class GroupedStream {
   bool is_between_passes() const { return is_at_end_; }
 
  private:
+  /// A batch of the loader, of which an indexable data set gives a process its own samples only.
+  struct Read {
+    Batch batch;
+    int64_t begin;  ///< of the samples in `batch`
+    int64_t end;
+    int64_t samples;  ///< of the loader's batch
+
+    int64_t tokens() const;
+  };
+
   /// Samples of a batch of the loader that a step sees at once.
   struct Cut {
     size_t batch;
@@ -85,7 +89,8 @@ class GroupedStream {
     bool stands_in;  // for the samples of a virtual rank that has none
   };
 
-  std::optional<Batch> read();
+  std::optional<Read> read();
+  void require_rows(Read& read) const;
   void begin_epoch(int64_t sample);
   void read_group();
   void read_first();
@@ -103,13 +108,14 @@ class GroupedStream {
   GroupOptions options_;
   uint64_t run_seed_;
   int64_t epoch_;
+  RankRange reads_;  // of each batch
   std::unique_ptr<BatchStream> stream_;
-  int64_t read_ = 0;            // batches of the epoch that were read; counted where a pass is cut
-  bool looks_ahead_;            // not where a data set gives what comes in from outside
-  bool is_at_end_ = false;      // of a pass
-  std::optional<Batch> ahead_;  // the first batch of the next group of this epoch
+  int64_t read_ = 0;           // batches of the epoch that were read; counted where a pass is cut
+  bool looks_ahead_;           // not where a data set gives what comes in from outside
+  bool is_at_end_ = false;     // of a pass
+  std::optional<Read> ahead_;  // the first batch of the next group of this epoch
   int64_t first_epoch_ = 0;
-  std::vector<Batch> batches_;  // of the loader, while a group is read
+  std::vector<Read> batches_;  // of the loader, while a group is read
   std::vector<GroupedBatch> group_;
   size_t given_ = 0;  // batches of the group that were given out
 };

@@ -7,6 +7,7 @@
 #include "callbacks/core/reproducibility_callback.h"
 #include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/core/validation_callback.h"
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "loops/rank_handshake.h"
 #include "loops/validate_all.h"
@@ -33,6 +34,14 @@ LoopOptions for_this_fit(LoopOptions options, const FitOptions& fit, const Times
   options.num_epochs.reset();
   options.max_duration = Time::in(more.unit(), now.get(more.unit()) + more.count());
   return options;
+}
+
+/// Where batch_size counts the samples of a virtual rank, the loader whose batches are of all.
+DataLoader of_all_ranks(const Trainer& trainer, const DataLoader& train) {
+  const auto& distributed = trainer.options().distributed;
+  const VirtualRanks* const ranks = ranks_of(trainer);
+  const bool is_per_rank = distributed && distributed->batch_size == "per_rank";
+  return is_per_rank && ranks != nullptr ? train.in_larger_batches(ranks->count()) : train;
 }
 
 }  // namespace
@@ -80,6 +89,7 @@ void FitRun::enter(const LoadFrom& from) {
   }
   trainer_.call(hooks::on_enter_fit, cleanup_, train_, val_, *loop_);
   trainer_.load_checkpoint(from);
+  train_ = of_all_ranks(trainer_, train_);  // a checkpoint says how many virtual ranks there are
   trainer_.state().previous = trainer_.state().timestamp;
   make_plan();
   build_validation_data();

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/require.h"
+#include "loops/gathered_outputs.h"
 #include "loops/prediction_table.h"
 #include "loops/validate_all.h"
 #include "loops/validate_stage.h"
@@ -43,8 +44,11 @@ StateDict state_of(const Outputs& outputs) {
 /// Gives on the outputs of every batch of one Trainer, and keeps them where they are returned.
 class Collector final : public Callback {
  public:
-  Collector(const Trainer& trainer, const PredictOptions& options)
-      : trainer_(&trainer), options_(options) {}
+  Collector(Trainer& trainer, const PredictOptions& options)
+      : trainer_(&trainer),
+        options_(options),
+        all_(*trainer.state().communicator,
+             [this](const Outputs& outputs, int64_t batch_idx) { take(outputs, batch_idx); }) {}
 
   void on_predict_start(Trainer& trainer, Model& model, const DataLoader&, Loop&) override {
     if (&trainer == trainer_) {  // a global callback hears every Trainer
@@ -54,23 +58,13 @@ class Collector final : public Callback {
 
   void on_predict_batch_end(
       Trainer& trainer, Model&, const Outputs& outputs, const Batch&, int64_t batch_idx) override {
-    if (&trainer != trainer_) {
-      return;
-    }
-    const Outputs host = on_host(outputs);
-    if (options_.return_outputs) {
-      keep(host);
-    }
-    if (options_.write) {
-      options_.write(host, batch_idx);
-    } else if (!options_.return_outputs && trainer.state().writes()) {
-      const auto files = real_file_system();
-      const std::filesystem::path directory = trainer.state().artifact_dir / "predictions";
-      files->create_directories(directory);
-      write_checkpoint(
-          *files, directory / fmt::format("batch_{:06}.pt", batch_idx), state_of(host));
+    if (&trainer == trainer_) {
+      all_.add(on_host(outputs), batch_idx);
     }
   }
+
+  /// After the last batch of this process.
+  void finish() { all_.finish(); }
 
   /// \throws ShapeError  naming the output whose batches do not fit together
   Outputs joined() const {
@@ -88,6 +82,21 @@ class Collector final : public Callback {
   }
 
  private:
+  void take(const Outputs& outputs, int64_t batch_idx) {
+    if (options_.return_outputs) {
+      keep(outputs);
+    }
+    if (options_.write) {
+      options_.write(outputs, batch_idx);
+    } else if (!options_.return_outputs && trainer_->state().writes()) {
+      const auto files = real_file_system();
+      const std::filesystem::path directory = trainer_->state().artifact_dir / "predictions";
+      files->create_directories(directory);
+      write_checkpoint(
+          *files, directory / fmt::format("batch_{:06}.pt", batch_idx), state_of(outputs));
+    }
+  }
+
   void keep(const Outputs& outputs) {
     for (const TensorMap::Item& item : outputs.items()) {
       const auto known = std::find_if(batches_.begin(), batches_.end(), [&](const auto& batch) {
@@ -103,6 +112,7 @@ class Collector final : public Callback {
 
   const Trainer* trainer_;
   const PredictOptions& options_;
+  GatheredOutputs all_;
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> batches_;
 };
 
@@ -126,12 +136,17 @@ Outputs predict(Trainer& trainer,
   {
     const GlobalCallbackScope scope(collector);
     const DataLoader all = loader.in_order();
-    is_whole = ValidateStage(trainer, all, loop, to_evaluate(trainer, from)).run();
+    ValidateStage stage(trainer, all, loop, to_evaluate(trainer, from));
+    stage.share([&] { collector.finish(); });
+    is_whole = stage.run();
   }
   if (!is_whole || !options.return_outputs) {
     return {};
   }
   Outputs outputs = collector.joined();
+  if (!trainer.state().writes()) {
+    return outputs;
+  }
   const std::filesystem::path& directory = trainer.state().artifact_dir;
   write_checkpoint(*real_file_system(), directory / "predictions.pt", state_of(outputs));
   if (const auto table = prediction_table(outputs, loader)) {

@@ -1,16 +1,22 @@
 #include "loops/validate_stage.h"
 
+#include <ATen/ops/full.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "backends/generator_state.h"
 #include "backends/scoped.h"
 #include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/dataloader_callback.h"
 #include "callbacks/core/evaluator.h"
+#include "callbacks/core/metrics_callback.h"
 #include "callbacks/core/precision_callback.h"
+#include "callbacks/core/reproducibility_callback.h"
+#include "callbacks/core/virtual_ranks.h"
+#include "callbacks/listeners.h"
 #include "core/error.h"
 #include "data/grouped_stream.h"
 #include "distributed/heartbeat.h"
@@ -69,12 +75,56 @@ void ValidateStage::begin() {
   trainer_.load_checkpoint(from_);
   require_trained(trainer_, from_);
   trainer_.step_slots().dataloader->prepare(trainer_, loader_);
+  ranks_ = ranks_of_pass();
   fire_.start(*trainer_.state().model, loader_, loop_);
-  const std::optional<int64_t> batches = batches_of_validation(trainer_, loader_, loop_);
-  stream_ = loader_.stream({}, trainer_.state().seed);
+  std::optional<int64_t> batches = batches_of_validation(trainer_, loader_, loop_);
+  batches = batches ? std::optional(own_batches(*batches)) : std::nullopt;
+  stream_ = loader_.stream({}, trainer_.state().seed, ranks_);
   executor_ = std::make_unique<DataExecutor>(
       *trainer_.state().backend, [this] { return stream_->next(); }, batches);
   running_->use(*executor_);
+}
+
+RankRange ValidateStage::ranks_of_pass() const {
+  const VirtualRanks* const ranks = ranks_of(trainer_);
+  if (ranks == nullptr) {
+    return {};
+  }
+  if (loop_.validation_hook() != "validate") {
+    return finish_ ? ranks->range() : RankRange();
+  }
+  for (Callback* const callback : trainer_.heard_callbacks()) {
+    if (dynamic_cast<const HearsWholePasses*>(callback) != nullptr) {
+      return {};
+    }
+  }
+  return trainer_.slot<MetricsCallback>().ranks_of_validation(
+      trainer_, trainer_.metric_log().scope_of(loader_));
+}
+
+/// Of a pass of so many batches, those of this process.
+int64_t ValidateStage::own_batches(int64_t all) const {
+  const int64_t rounds = all / ranks_.all;
+  const int64_t left = all % ranks_.all - ranks_.first;
+  return rounds * ranks_.own + std::clamp<int64_t>(left, 0, ranks_.own);
+}
+
+/// Of the current batch in the whole pass.
+int64_t ValidateStage::number() const {
+  return batch_idx_ / ranks_.own * ranks_.all + ranks_.first + batch_idx_ % ranks_.own;
+}
+
+/// Where a process was stopped, none has a result.
+void ValidateStage::agree() {
+  if (ranks_.all == 1) {
+    return;
+  }
+  at::Tensor is_stopped = at::full({1}, is_whole_ ? 0.0 : 1.0, at::kDouble);
+  trainer_.state().communicator->all_reduce(is_stopped);
+  const bool is_whole_here = std::exchange(is_whole_, *is_stopped.data_ptr<double>() == 0.0);
+  if (is_whole_here && !is_whole_ && trainer_.state().plan == nullptr) {
+    trainer_.request_stop("another process was asked to stop");
+  }
 }
 
 bool ValidateStage::run() {
@@ -102,10 +152,10 @@ bool ValidateStage::advance() {
   }
   State& state = trainer_.state();
   const Scoped<Batch*> batch_scope(state.batch, &*batch);
-  fire_.batch_start(*state.model, *batch, batch_idx_);
+  fire_.batch_start(*state.model, *batch, number());
   const Outputs& outputs = run_named_step(*batch);
   state.pass.advance_batch({batch->size(), tokens_in(*batch), 0.0, true});
-  fire_.batch_end(*state.model, outputs, *batch, batch_idx_);
+  fire_.batch_end(*state.model, outputs, *batch, number());
   executor_->finish();
   ++batch_idx_;
   is_whole_ = executor_->is_final_iteration();
@@ -136,10 +186,18 @@ const Outputs& ValidateStage::run_step(const Batch& batch) {
     return validate_step(trainer_, staged, loop_.validation_hook());
   };
   trainer_.metric_log().begin_step();
+  std::optional<RankRandom> random;
+  if (ranks_.all > 1) {
+    random.emplace(trainer_, number() % ranks_.all);
+  }
   return executor_->run(key, batch, body, is_due);
 }
 
 void ValidateStage::end() {
+  if (finish_) {
+    finish_();
+  }
+  agree();
   executor_->end(is_whole_);
   fire_.end(*trainer_.state().model, loop_);
   executor_->finish();
@@ -161,13 +219,16 @@ void ValidateStage::tell_what_is_missing() const {
                     pass,
                     batch_idx_,
                     all ? fmt::format(" of {}", *all) : ""));
-  } else if (batch_idx_ == 0) {
+  } else if (batch_idx_ == 0 && ranks_.first == 0) {
     trainer_.log().warning(
         fmt::format("{} has no result, since it had no batch: {}", pass, why_no_batch(loader_)));
   }
 }
 
 std::exception_ptr ValidateStage::fail(std::exception_ptr error) {
+  if (error && ranks_.all > 1) {
+    trainer_.state().communicator->give_up(describe(error));
+  }
   error = cleanup_.close(std::move(error));
   fire_.disallow();
   executor_.reset();

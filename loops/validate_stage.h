@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "callbacks/cleanup.h"
 #include "callbacks/core/checkpoint_options.h"
@@ -36,6 +38,11 @@ class ValidateStage {
   ValidateStage(Trainer& trainer, const DataLoader& loader, Loop& loop, LoadFrom from);
   ~ValidateStage();
 
+  /// Has the ranks of the run share a pass whose hooks are not those of validations, which they
+  /// share where they can. All of them call it.
+  /// \param finish  called after the last batch of this rank
+  void share(std::function<void()> finish) { finish_ = std::move(finish); }
+
   /// All of it, from `begin` to `end`. \return false when a stop came before every batch was
   /// evaluated
   bool run();
@@ -58,13 +65,19 @@ class ValidateStage {
   const Outputs& run_named_step(const Batch& batch);
   const Outputs& run_step(const Batch& batch);
   void tell_what_is_missing() const;
+  RankRange ranks_of_pass() const;
+  int64_t number() const;
+  int64_t own_batches(int64_t all) const;
+  void agree();
 
   Trainer& trainer_;
   const DataLoader& loader_;
   Loop& loop_;
   LoadFrom from_;
   ValidationHooks fire_;
-  int64_t batch_idx_ = 0;
+  std::function<void()> finish_;  // empty: `share` was not called
+  RankRange ranks_;               // that share the pass
+  int64_t batch_idx_ = 0;         // among those of this process
   bool is_whole_ = false;
   std::optional<NameScope> scope_;
   std::optional<GlobalCallbackScope> global_loop_;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/nan_sign.h"
+#include "metrics/sums_metric.h"
 
 namespace rondo {
 
@@ -80,6 +81,26 @@ Metrics MetricSet::values() const {
     }
   }
   return values;
+}
+
+bool MetricSet::are_sums() const {
+  return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
+    return dynamic_cast<const SumsMetric*>(entry.metric.get()) != nullptr;
+  });
+}
+
+std::vector<double> MetricSet::uses() const {
+  std::vector<double> uses;
+  for (const Entry& entry : entries_) {
+    uses.push_back(entry.is_used ? 1.0 : 0.0);
+  }
+  return uses;
+}
+
+void MetricSet::take_uses(const double* uses) {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].is_used = uses[i] != 0.0;
+  }
 }
 
 void MetricSet::reset() {

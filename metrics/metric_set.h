@@ -42,6 +42,15 @@ class MetricSet {
   /// What is logged, of those that were used.  \capture host only
   Metrics values() const;
 
+  /// Whether all of them are sums, which processes can add.
+  bool are_sums() const;
+
+  /// For each, 1 where it was used since the last reset, else 0.
+  std::vector<double> uses() const;
+
+  /// Takes those of all processes: any number but 0 where one of them used it.
+  void take_uses(const double* uses);
+
   /// \capture host only
   void reset();
 

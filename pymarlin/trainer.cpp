@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/listeners.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/config_value.h"
 #include "core/error.h"
@@ -53,7 +54,7 @@ class Recipe final : public Model {
 };
 
 /// Calls the hooks of a module.
-class Hooks final : public Callback {
+class Hooks final : public Callback, public HearsWholePasses {
  public:
   struct Options {
     std::shared_ptr<ModuleInterface> interface;

@@ -28,12 +28,6 @@ std::string order_of(const DataLoader& loader, uint64_t run_seed) {
 
 /// \throws UsageError  when there are more processes than samples in a batch
 void require_samples(const DataLoader& train, const Trainer& trainer) {
-  const auto& distributed = trainer.options().distributed;
-  if (distributed && distributed->batch_size == "per_rank") {
-    throw NotSupportedError(
-        "distributed.batch_size = \"per_rank\" is not supported yet: use \"global\", and multiply "
-        "the loader's batch_size by the number of virtual ranks");
-  }
   const Communicator& communicator = *trainer.state().communicator;
   const LoaderOptions& options = train.options();
   if (!options.max_tokens && options.batch_size < communicator.world_size()) {

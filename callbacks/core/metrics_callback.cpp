@@ -1,6 +1,7 @@
 #include "callbacks/core/metrics_callback.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -108,11 +109,34 @@ void MetricsCallback::on_train_batch_end(
   }
 }
 
+RankRange MetricsCallback::ranks_of_validation(const Trainer& trainer,
+                                               const std::string& scope) const {
+  const VirtualRanks* const ranks = rondo::ranks_of(trainer);
+  const auto own = own_.find(scope);
+  const bool are_sums = (own == own_.end() ? validation_ : own->second).are_sums();
+  return ranks != nullptr && are_sums ? ranks->range() : RankRange();
+}
+
 void MetricsCallback::on_validate_start(Trainer& trainer, Model&, const DataLoader& loader, Loop&) {
-  const auto own = own_.find(trainer.metric_log().scope_of(loader));
+  const std::string scope = trainer.metric_log().scope_of(loader);
+  const auto own = own_.find(scope);
   current_ = own == own_.end() ? &validation_ : &own->second;
   batch_.clear();
   current_->reset();
+  ranks_ = ranks_of_validation(trainer, scope);
+  if (ranks_.all > 1) {
+    std::vector<at::Tensor> sums;
+    for (const NamedTensor& sum : current_->state()) {
+      sums.push_back(sum.second);
+    }
+    sums_.begin(std::move(sums), ranks_);
+  }
+}
+
+void MetricsCallback::on_validate_batch_start(Trainer&, Model&, const Batch&, int64_t batch_idx) {
+  if (ranks_.all > 1) {
+    sums_.use(batch_idx % ranks_.all);
+  }
 }
 
 void MetricsCallback::on_validate_step_end(Trainer&,
@@ -130,7 +154,22 @@ void MetricsCallback::on_validate_batch_end(
   }
 }
 
+void MetricsCallback::sum_over_ranks(Trainer& trainer) {
+  if (ranks_.all == 1) {
+    return;
+  }
+  Communicator& communicator = *trainer.state().communicator;
+  sums_.finish(communicator);
+  std::vector<double> uses = current_->uses();
+  at::Tensor all = at::tensor(uses, at::kDouble);
+  if (!uses.empty()) {
+    communicator.all_reduce(all);
+    current_->take_uses(all.data_ptr<double>());
+  }
+}
+
 void MetricsCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
+  sum_over_ranks(trainer);
   warn_of_unused(trainer);
   if (const Metrics values = current_->values(); !values.empty()) {
     trainer.log_metrics(values);

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "callbacks/callback.h"
+#include "callbacks/core/ranked_sums.h"
+#include "data/rank_range.h"
 #include "metrics/metric_set.h"
 
 namespace rondo {
@@ -26,6 +28,7 @@ class MetricsCallback : public CoreCallback {
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs& outputs, const Batch& batch, int64_t) override;
   void on_validate_start(Trainer& trainer, Model&, const DataLoader& loader, Loop&) override;
+  void on_validate_batch_start(Trainer& trainer, Model&, const Batch&, int64_t batch_idx) override;
   void on_validate_step_end(Trainer&, Model&, const Outputs& outputs, const Batch& batch) override;
   void on_validate_batch_end(
       Trainer&, Model&, const Outputs& outputs, const Batch& batch, int64_t) override;
@@ -38,10 +41,15 @@ class MetricsCallback : public CoreCallback {
   /// The sums of all metrics.
   NamedTensors captured_state() override;
 
+  /// The virtual ranks that share a validation in this scope: batch i is evaluated by number i
+  /// modulo `all`. None where a metric is no sum, which processes cannot add.
+  RankRange ranks_of_validation(const Trainer& trainer, const std::string& scope) const;
+
   /// The metrics of a validation in this scope, in the order in which they are logged.
   const std::vector<MetricSet::Entry>& of_validation(const std::string& scope) const;
 
  private:
+  void sum_over_ranks(Trainer& trainer);
   void warn_of_unused(Trainer& trainer);
   void add_evaluators(Trainer& trainer);
 
@@ -50,6 +58,8 @@ class MetricsCallback : public CoreCallback {
   std::map<std::string, MetricSet>
       own_;                            // of loaders with an Evaluator that names metrics, by label
   MetricSet* current_ = &validation_;  // of the running validation
+  RankRange ranks_;                    // that share the running validation
+  RankedSums sums_;                    // its sums
   std::string batch_;                  // the tensors of a batch of the running validation
   bool has_warned_ = false;            // of metrics that lacked their inputs in every batch
 };

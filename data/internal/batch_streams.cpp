@@ -27,6 +27,11 @@ namespace {
                   size));
 }
 
+/// Whether a pass that gives whole batches gives the one with this number.
+bool gives(const Pass& pass, int64_t batch) {
+  return pass.cuts_batches || pass.reads.has(batch % pass.reads.all);
+}
+
 /// Watches where a pass's first batch has its random numbers from; others cost nothing.
 class FirstBatchWatch {
  public:
@@ -96,26 +101,42 @@ class IndexedStream final : public PlannedStream {
     if (!order_) {  // made here, because this is the prefetching thread
       order_.emplace(pass_->order, at_.epoch);
     }
-    const int64_t count = order_->batch_at(at_.sample);
+    int64_t count = order_->batch_at(at_.sample);
+    while (count > 0 && !gives(*pass_, batch_++)) {
+      at_.sample += count;
+      count = order_->batch_at(at_.sample);
+    }
     if (count == 0) {
       return std::nullopt;
     }
-    std::vector<int64_t> indices(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) {
-      indices[static_cast<size_t>(i)] = order_->number(at_.sample + i);
-    }
-    const LoaderPosition at = at_;
+    LoaderPosition at = at_;
     at_.sample += count;
+    std::vector<int64_t> indices = indices_of(at, count);
     return IndexedBatch{data_, pass_, at, std::move(indices), std::exchange(is_first_, false)};
   }
 
   LoaderPosition position() const override { return at_; }
 
  private:
+  /// Of the batch at `at`, or of its parts that are read: `at` is where they begin then.
+  std::vector<int64_t> indices_of(LoaderPosition& at, int64_t count) const {
+    const RankRange& reads = pass_->reads;
+    const bool is_cut = pass_->cuts_batches && count >= reads.all;
+    const int64_t begin = is_cut ? begin_of_part(count, reads.first, reads.all) : 0;
+    const int64_t end = is_cut ? begin_of_part(count, reads.first + reads.own, reads.all) : count;
+    at.sample += begin;
+    std::vector<int64_t> indices(static_cast<size_t>(end - begin));
+    for (int64_t i = 0; i < end - begin; ++i) {
+      indices[static_cast<size_t>(i)] = order_->number(at.sample + i);
+    }
+    return indices;
+  }
+
   const std::shared_ptr<const Dataset> data_;
   const std::shared_ptr<const Pass> pass_;
   LoaderPosition at_;
   std::optional<PassOrder> order_;
+  int64_t batch_ = 0;  // number of the next one, from where the pass begins
   bool is_first_ = true;
 };
 
@@ -126,6 +147,9 @@ class IterableStream final : public PlannedStream {
 
   std::optional<Make> plan() override {
     std::optional<Batch> batch = read_batch();
+    while (batch && !gives(pass_, batch_++)) {
+      batch = read_batch();
+    }
     if (!batch) {
       return std::nullopt;
     }
@@ -204,6 +228,7 @@ class IterableStream final : public PlannedStream {
   const std::shared_ptr<IterableSource> source_;
   const Pass pass_;
   LoaderPosition at_;
+  int64_t batch_ = 0;   // number of the next one, from where the pass begins
   int64_t number_ = 0;  // of this pass among those of the source; 0 before its first sample
   bool is_over_ = false;
   bool is_first_ = true;

@@ -24,6 +24,8 @@ struct Pass {
   bool may_be_beyond = false;  ///< a position beyond the data is the end of the pass, no error
   Padding padding;
   std::shared_ptr<RandomDraw> random_draw;
+  RankRange reads = {};       ///< of the ranks that share the batches out
+  bool cuts_batches = false;  ///< `reads` are parts of each batch; false: whole batches
 };
 
 /// Batches whose samples are chosen one batch after the other, by one thread at a time, and which

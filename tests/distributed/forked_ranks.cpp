@@ -86,7 +86,12 @@ class StarOfSockets final : public Communicator {
     broadcast(values, 0);
   }
 
-  void broadcast(at::Tensor& values, int /*root: the first*/) override {
+  void broadcast(at::Tensor& values, int root) override {
+    if (rank_ == root && rank_ != 0) {
+      send_all(sockets_[0], values.data_ptr(), values.nbytes());
+    } else if (rank_ == 0 && root != 0) {
+      receive_all(sockets_[static_cast<size_t>(root) - 1], values.data_ptr(), values.nbytes());
+    }
     for (const int socket : sockets_) {
       if (rank_ == 0) {
         send_all(socket, values.data_ptr(), values.nbytes());

@@ -109,7 +109,7 @@ TrainerOptions options_of(const Run& run, int64_t virtual_ranks, const std::file
   options.checkpoint.steps = 0;
   options.logging.log_steps = 3;
   if (run.measures) {
-    options.train_metrics = {use<Accuracy>({"label"})};
+    options.train_metrics = {use<Accuracy>()};
   }
   options.distributed.emplace();
   options.distributed->virtual_ranks = virtual_ranks;
