@@ -283,6 +283,7 @@ const ExampleFamily kCallbacksExamples = {
      {"SaveScript", "file = \"trained.ts\""},
      {"ScopedTrainFlags", "deterministic_algorithms = true"},
      {"ScopedValidateFlags", "deterministic_algorithms = true"},
+     {"SelectiveGrad", "share = 0.1"},
      {"SkipSamples", "samples = 640, after = 500"},
      {"SpeedMonitor", "window = 50, time_unit = \"minutes\""},
      {"SystemMetricsMonitor", ""},

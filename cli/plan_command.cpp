@@ -4,17 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <functional>
 #include <iostream>
-#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/load_run.h"
+#include "core/bytes_named.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "trainer/auto_options.h"
@@ -45,11 +43,6 @@ Amounts grouped(const std::vector<InstructionBytes>& results, std::string Instru
     groups[one.*name] += one.bytes;
   }
   return groups;
-}
-
-bool saves_in_background(const RunConfig& run) {
-  const CheckpointOptions& options = run.init.checkpoint;
-  return options.async && (!options.steps.is_zero() || options.save_final_checkpoint);
 }
 
 void print(const RunConfig& run, const std::vector<StepReport>& steps, const RunMemory& all) {
@@ -94,31 +87,15 @@ void print(const RunConfig& run, const std::vector<StepReport>& steps, const Run
   std::cout << '\n';
 }
 
-/// "512MB", "2GiB", "1000000" in bytes. \throws UsageError
-int64_t bytes_named(const std::string& text) {
-  static const std::map<std::string, double> kUnits = {{"", 1.0},
-                                                       {"B", 1.0},
-                                                       {"KB", 1e3},
-                                                       {"MB", 1e6},
-                                                       {"GB", 1e9},
-                                                       {"KIB", 1024.0},
-                                                       {"MIB", 1048576.0},
-                                                       {"GIB", 1073741824.0}};
-  double number = -1.0;
-  const char* const text_end = text.data() + text.size();
-  const char* const number_end = std::from_chars(text.data(), text_end, number).ptr;
-  std::string unit(number_end, text_end);
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) {
-    return static_cast<char>(std::toupper(c));
-  });
-  const auto factor = kUnits.find(unit);
-  // 2^63: the first number of bytes that is none
-  if (!(number > 0.0) || factor == kUnits.end() || !(number * factor->second < 0x1p63)) {
+/// Bytes of the limit on the command line; 0: none. \throws UsageError
+int64_t limit_of(const CommandLine& line) {
+  const std::optional<int64_t> limit = bytes_named(line.memory_limit);
+  if (!line.memory_limit.empty() && !limit) {
     throw UsageError(
         "--memory-limit: expected a size such as 512MB or 2GiB, less than 2^63 bytes, got \"" +
-        text + '"');
+        line.memory_limit + '"');
   }
-  return static_cast<int64_t>(number * factor->second);
+  return limit.value_or(0);
 }
 
 std::string json_of(const Amounts& amounts) {
@@ -147,12 +124,6 @@ std::string json_of(const StepReport& step) {
 /// \param first  the first dry run in this process: its growth takes in what libraries keep
 int64_t process_of(const DryRun& first, const RunConfig& run) {
   return std::max(first.most_before, first.before + memory_of(first, run).peak);
-}
-
-/// What a save and the history may add to it.
-int64_t most_beside(const RunMemory& all, const RunConfig& run) {
-  return (saves_in_background(run) ? all.of_state() : 0) +
-         (all.history > 0 ? most_kept_batches(all) : 0);
 }
 
 /// One line: the same bytes as `print` tells.
@@ -185,7 +156,7 @@ std::string json_of(const DryRun& dry, const RunMemory& all, int64_t process) {
 }  // namespace
 
 int run_plan(const CommandLine& line, Registries& registries) {
-  const int64_t limit = line.memory_limit.empty() ? 0 : bytes_named(line.memory_limit);
+  const int64_t limit = limit_of(line);
   std::vector<RunConfig> phases = load_run(line, registries);
   if (phases.size() != 1) {
     throw UsageError(line.config + " has several phases; `rondo plan` takes a file of one");

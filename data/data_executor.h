@@ -47,6 +47,12 @@ class DataExecutor {
   /// Ends the iteration: runs what was queued. What a closure throws comes out as it is.
   void finish();
 
+  /// Undoes the last iterations: drops what was queued.
+  void forget(int64_t iterations) {
+    queue_.clear();
+    iteration_ -= iterations;
+  }
+
   /// Ends the pass. \param is_whole  false when a stop left batches of it out
   void end(bool is_whole) { was_whole_ = is_whole; }
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// Every data set, and environments whose steps become data.
+// Every data set, environments whose steps become data, and what they draw random numbers from.
 
+#include "core/random.h"
 #include "data/array_files.h"
 #include "data/audio/audio_folder.h"
 #include "data/cifar_binary.h"

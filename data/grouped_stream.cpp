@@ -156,6 +156,13 @@ void GroupedStream::read_group() {
     ahead_ = looks_ahead_ || (i + 1 < options_.batches && !is_last()) ? read() : std::nullopt;
   }
   is_at_end_ = is_last();
+  make_group();
+  if (!options_.cuts_again) {
+    batches_.clear();
+  }
+}
+
+void GroupedStream::make_group() {
   group_.clear();
   given_ = 0;
   if (options_.ranks.all > 1) {
@@ -163,13 +170,17 @@ void GroupedStream::read_group() {
   } else {
     take();
   }
-  batches_.clear();
   group_.back().ends_epoch = is_at_end_;
 }
 
+void GroupedStream::cut_again(int64_t samples) {
+  options_.micro_batch = samples;
+  make_group();
+}
+
 void GroupedStream::take() {
-  for (Read& read : batches_) {
-    add(std::move(read.batch));
+  for (const Read& read : batches_) {
+    add(read.batch);
   }
   const auto size = static_cast<int64_t>(group_.size());
   for (int64_t i = 0; i < size; ++i) {
@@ -180,13 +191,18 @@ void GroupedStream::take() {
   set_shares();
 }
 
-void GroupedStream::add(Batch batch) {
-  if (!options_.micro_batch) {
-    group_.emplace_back().batch = std::move(batch);
-    return;
-  }
-  for (Batch& piece : micro_batches(batch, *options_.micro_batch, loader_.options().not_cut)) {
-    group_.emplace_back().batch = std::move(piece);
+void GroupedStream::add(const Batch& batch) {
+  const std::vector<std::string>& not_cut = loader_.options().not_cut;
+  const int64_t most = options_.micro_batch.value_or(batch.size());
+  if (options_.cuts_again && batch.size() <= most) {
+    // A copy: what hooks and steps write into it is not there when it is cut again.
+    group_.emplace_back().batch = samples_of(cut_first(batch, not_cut), 0, batch.size(), not_cut);
+  } else if (!options_.micro_batch) {
+    group_.emplace_back().batch = batch;
+  } else {
+    for (Batch& piece : micro_batches(batch, most, not_cut)) {
+      group_.emplace_back().batch = std::move(piece);
+    }
   }
 }
 

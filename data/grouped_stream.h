@@ -38,6 +38,7 @@ struct GroupOptions {
   bool on_tokens = false;                   ///< whether shares count tokens, not samples
   std::optional<int64_t> batches_of_pass = {};  ///< after which a pass ends, >= 1
   RankRange ranks = {};
+  bool cuts_again = false;  ///< keeps the batches of a group for `GroupedStream::cut_again`
 };
 
 /// The endless batches of training, epoch after epoch, in groups that never cross an epoch: the
@@ -64,6 +65,11 @@ class GroupedStream {
 
   /// \throws DataError  when a whole epoch yields no batch, or a batch cannot be cut
   GroupedBatch next();
+
+  /// Cuts the batches of the group that was given out last into smaller pieces, of which `next`
+  /// returns the first: for a group that is trained again. Needs GroupOptions::cuts_again.
+  /// \param samples  of a piece, and of those of later groups, >= 1
+  void cut_again(int64_t samples);
 
   /// True where the next batch to be read is the first of its pass.
   bool is_between_passes() const { return is_at_end_; }
@@ -95,8 +101,9 @@ class GroupedStream {
   void read_group();
   void read_first();
   bool is_last() const;
+  void make_group();
   void take();
-  void add(Batch batch);
+  void add(const Batch& batch);
   void set_shares();
   void take_parts();
   std::vector<Cut> cuts() const;
@@ -115,7 +122,7 @@ class GroupedStream {
   bool is_at_end_ = false;     // of a pass
   std::optional<Read> ahead_;  // the first batch of the next group of this epoch
   int64_t first_epoch_ = 0;
-  std::vector<Read> batches_;  // of the loader, while a group is read
+  std::vector<Read> batches_;  // of the loader, while a group is read or can be cut again
   std::vector<GroupedBatch> group_;
   size_t given_ = 0;  // batches of the group that were given out
 };

@@ -9,11 +9,14 @@
 #include "backends/scoped.h"
 #include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/dataloader_callback.h"
+#include "callbacks/core/grad_accum_callback.h"
 #include "callbacks/core/precision_callback.h"
 #include "callbacks/core/run_plan.h"
 #include "callbacks/core/sparsity_callback.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "callbacks/hooks.h"
+#include "core/error.h"
+#include "core/out_of_memory.h"
 #include "core/stopwatch.h"
 #include "distributed/heartbeat.h"
 #include "loops/failed_batch.h"
@@ -74,6 +77,9 @@ void TrainStage::begin() {
   executor_ = std::make_unique<DataExecutor>(
       *trainer_.state().backend, [this] { return fetch(); }, std::nullopt);
   running_->use(*executor_);
+  if (trainer_.slot<GradAccumCallback>().finds_size()) {
+    undo_ = std::make_unique<GroupUndo>();
+  }
 }
 
 std::optional<Batch> TrainStage::fetch() {
@@ -134,6 +140,9 @@ bool TrainStage::advance_until(const Deadline& deadline) {
     outputs = compute(is_new, deadline);
   } catch (...) {
     random_.reset();
+    if (is_cut_smaller(std::current_exception())) {
+      return true;
+    }
     const Timestamp& time = trainer_.state().timestamp;
     rethrow_with_place(trainer_, *batch_, {loader_, {time.epoch, time.sample_in_epoch}});
   }
@@ -142,6 +151,31 @@ bool TrainStage::advance_until(const Deadline& deadline) {
     random_.reset();
   }
   return outputs == nullptr || end_batch(*outputs);
+}
+
+/// Called while `error` is handled.
+/// \return whether the group of the current batch was undone, to be trained in smaller pieces
+bool TrainStage::is_cut_smaller(const std::exception_ptr& error) {
+  if (undo_ == nullptr || !is_out_of_memory(error)) {
+    return false;
+  }
+  const int64_t samples = batch_->size();
+  if (samples == 1) {
+    std::throw_with_nested(
+        Error("memory ran out with micro-batches of one sample: take a smaller model, or shorter "
+              "samples"));
+  }
+  batch_.reset();
+  trainer_.state().batch = nullptr;
+  executor_->forget(batch_idx_ - first_of_group_ + 1);
+  undo_->undo(trainer_);
+  trainer_.state().backend->invalidate("micro-batches of another size");
+  const int64_t size = trainer_.slot<GradAccumCallback>().shrink(trainer_, samples);
+  trainer_.step_slots().dataloader->cut_again(size);
+  batch_idx_ = first_of_group_;
+  begins_group_ = true;
+  begins_again_ = true;
+  return true;
 }
 
 const Outputs* TrainStage::compute(bool is_new, const Deadline& deadline) {
@@ -171,12 +205,17 @@ void TrainStage::begin_batch() {
   State& state = trainer_.state();
   seconds_ = 0.0;
   ran_body_ = false;
-  if (state.timestamp.batch_in_epoch == 0) {
+  if (state.timestamp.batch_in_epoch == 0 && !begins_again_) {
     trainer_.call(hooks::on_epoch_start, *state.model, loader_, state.timestamp.epoch);
   }
   trainer_.call(hooks::on_dataloader_start);
   batch_ = executor_->next();
   state.batch = &*batch_;
+  begins_again_ = false;
+  if (begins_group_ && undo_ != nullptr) {
+    first_of_group_ = batch_idx_;
+    undo_->note(trainer_);
+  }
   if (begins_group_) {
     state.earlier = state.previous;
     state.previous = state.timestamp;

@@ -10,6 +10,7 @@
 #include "core/timestamp.h"
 #include "data/data_executor.h"
 #include "data/data_loader.h"
+#include "loops/group_undo.h"
 #include "loops/running_stage.h"
 
 namespace rondo {
@@ -53,6 +54,7 @@ class TrainStage {
   template <class Run>
   const Outputs* run_step(const Run& run);
   bool end_batch(const Outputs& outputs);
+  bool is_cut_smaller(const std::exception_ptr& error);
   Timestamp advanced(Timestamp time) const;
 
   Trainer& trainer_;
@@ -67,6 +69,9 @@ class TrainStage {
   std::optional<RankRandom> random_;  // of a virtual rank, while its step runs
   bool ran_body_ = false;             // its step was run as written, so that it left the gradients
   std::optional<Batch> batch_;        // the one in progress
+  std::unique_ptr<GroupUndo> undo_;   // where running out of memory halves micro-batches
+  int64_t first_of_group_ = 0;        // batch_idx_ of it
+  bool begins_again_ = false;         // the next batch is the first of a group that was undone
   double seconds_ = 0.0;              // that it took so far
   Cleanup cleanup_;
   std::unique_ptr<DataExecutor> executor_;

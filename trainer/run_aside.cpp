@@ -46,6 +46,7 @@ TrainerOptions options_aside(TrainerOptions options, const std::filesystem::path
   options.checkpoint.autoload_last_checkpoint = false;
   options.loggers.clear();
   options.logging.log_level = "error";
+  options.loop.memory_limit.reset();  // what is tried to stay within it cannot try again
   options.autorestart = {};
   options.communicator = std::make_shared<SingleProcess>();
   leave_out_notifications(options);

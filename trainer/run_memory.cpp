@@ -227,6 +227,16 @@ RunMemory memory_of(const DryRun& dry, const RunConfig& run) {
   return all;
 }
 
+bool saves_in_background(const RunConfig& run) {
+  const CheckpointOptions& options = run.init.checkpoint;
+  return options.async && (!options.steps.is_zero() || options.save_final_checkpoint);
+}
+
+int64_t most_beside(const RunMemory& all, const RunConfig& run) {
+  return (saves_in_background(run) ? all.of_state() : 0) +
+         (all.history > 0 ? most_kept_batches(all) : 0);
+}
+
 int64_t most_kept_batches(const RunMemory& memory) {
   const SnapshotPace pace;
   return std::min(pace.most_bytes, static_cast<int64_t>(pace.most_steps) * memory.inputs);

@@ -45,7 +45,13 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
 /// `run` took beyond the peak predicted for itself.
 RunMemory memory_of(const DryRun& dry, const RunConfig& run);
 
+/// Whether saves of the run copy its state and write while training goes on.
+bool saves_in_background(const RunConfig& run);
+
 /// The most that on_nan = "explain" keeps of batches between two copies of the state.
 int64_t most_kept_batches(const RunMemory& memory);
+
+/// What a save and the history may add to the peak.
+int64_t most_beside(const RunMemory& all, const RunConfig& run);
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes_named.h"
 #include "core/options.h"
 #include "core/registry.h"
 #include "trainer/component_options.h"
@@ -215,6 +216,50 @@ struct EvalStepsOption {
   }
 };
 
+/// "auto", which is kAutoMicroBatch in the options, or a number of samples.
+struct MicroBatchOption {
+  static std::string name() {
+    return fmt::format("\"auto\" or an integer from 1 to {}", Time::kMost);
+  }
+
+  static std::optional<std::optional<int64_t>> read(const ConfigValue& value, FaultSink& faults) {
+    if (const std::string* word = value.get_if<std::string>(); word != nullptr && *word == "auto") {
+      return std::optional(kAutoMicroBatch);
+    }
+    if (const int64_t* samples = value.get_if<int64_t>();
+        samples != nullptr && *samples >= 1 && *samples <= Time::kMost) {
+      return std::optional(*samples);
+    }
+    return detail::mismatch(value, name(), faults);
+  }
+
+  static ConfigValue write(const std::optional<int64_t>& samples) {
+    return samples == kAutoMicroBatch ? ConfigValue("auto")
+                                      : OptionType<std::optional<int64_t>>::write(samples);
+  }
+};
+
+/// A number of bytes, or a text such as "8GiB".
+struct BytesOption {
+  static std::string name() { return "a size such as \"8GiB\" or \"500MB\", or bytes"; }
+
+  static std::optional<std::optional<int64_t>> read(const ConfigValue& value, FaultSink& faults) {
+    const std::string* const text = value.get_if<std::string>();
+    const int64_t* const number = value.get_if<int64_t>();
+    const std::optional<int64_t> bytes = text != nullptr     ? bytes_named(*text)
+                                         : number != nullptr ? std::optional(*number)
+                                                             : std::nullopt;
+    if (!bytes || *bytes < 1) {
+      return detail::mismatch(value, name(), faults);
+    }
+    return bytes;
+  }
+
+  static ConfigValue write(const std::optional<int64_t>& bytes) {
+    return OptionType<std::optional<int64_t>>::write(bytes);
+  }
+};
+
 KeyTable<LoopOptions> loop_keys() {
   const OptionCheck count = between(1, static_cast<double>(Time::kMost));
   KeyTable<LoopOptions> keys;
@@ -246,10 +291,16 @@ KeyTable<LoopOptions> loop_keys() {
            &LoopOptions::grad_accum_steps,
            count,
            "batches whose gradients make up an update")
-      .key("device_train_microbatch_size",
-           &LoopOptions::device_train_microbatch_size,
-           count,
-           "samples of the pieces that a batch is cut into; absent: a step sees a batch")
+      .key_of("device_train_microbatch_size",
+              &LoopOptions::device_train_microbatch_size,
+              MicroBatchOption{},
+              "samples of the pieces that a batch is cut into, or \"auto\": as many as fit into "
+              "memory; absent: a step sees a batch")
+      .key_of("memory_limit",
+              &LoopOptions::memory_limit,
+              BytesOption{},
+              "memory of the process, such as \"8GiB\", that "
+              "device_train_microbatch_size = \"auto\" stays within on a CPU; absent: all it gets")
       .key("accumulate_on_tokens",
            &LoopOptions::accumulate_on_tokens,
            "weight the batches of an update by tokens, not by samples")

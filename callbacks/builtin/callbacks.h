@@ -38,6 +38,7 @@
 #include "callbacks/builtin/save_performance_data.h"
 #include "callbacks/builtin/save_script.h"
 #include "callbacks/builtin/scoped_flags.h"
+#include "callbacks/builtin/selective_grad.h"
 #include "callbacks/builtin/skip_samples.h"
 #include "callbacks/builtin/speed_monitor.h"
 #include "callbacks/builtin/system_metrics_monitor.h"

@@ -41,6 +41,7 @@ void register_save_checkpoint_state(Registry<Callback>& registry);
 void register_save_performance_data(Registry<Callback>& registry);
 void register_save_script(Registry<Callback>& registry);
 void register_scoped_flags(Registry<Callback>& registry);
+void register_selective_grad(Registry<Callback>& registry);
 void register_skip_samples(Registry<Callback>& registry);
 void register_speed_monitor(Registry<Callback>& registry);
 void register_system_metrics_monitor(Registry<Callback>& registry);
@@ -86,6 +87,7 @@ inline void register_builtin_callbacks(Registry<Callback>& registry,
   register_save_performance_data(registry);
   register_save_script(registry);
   register_scoped_flags(registry);
+  register_selective_grad(registry);
   register_skip_samples(registry);
   register_speed_monitor(registry);
   register_system_metrics_monitor(registry);

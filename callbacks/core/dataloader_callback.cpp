@@ -94,7 +94,9 @@ void DataloaderCallback::on_fit_start(Trainer& trainer,
     }
   }
   prepare(trainer, train);
-  const GroupOptions groups = trainer.slot<GradAccumCallback>().groups_of(trainer);
+  auto& grad_accum = trainer.slot<GradAccumCallback>();
+  grad_accum.choose_size(trainer, train, val);
+  const GroupOptions groups = grad_accum.groups_of(trainer);
   require_samples(train, trainer);
   Timestamp& time = trainer.state().timestamp;
   if (has_no_position_) {

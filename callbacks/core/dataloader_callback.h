@@ -27,6 +27,10 @@ class DataloaderCallback : public CoreCallback {
   /// The next training batch, with its position in its group.
   GroupedBatch next_batch();
 
+  /// The batches of the group in progress are given out again, in pieces of so many samples, as are
+  /// those of later groups.
+  void cut_again(int64_t samples) { stream_->cut_again(samples); }
+
   /// Passes what the training data, or that of the loaded checkpoint, learnt to the data of an
   /// evaluation. \throws DataError  when it does not match
   void prepare(const Trainer& trainer, const DataLoader& loader) const;

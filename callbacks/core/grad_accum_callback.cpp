@@ -4,12 +4,20 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "callbacks/core/loop.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "models/loss_parts.h"
+#include "trainer/micro_batch_size.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
+
+namespace {
+
+constexpr const char* kMicroBatch = "micro_batch";
+
+}  // namespace
 
 void GradAccumCallback::setup(Trainer& trainer) {
   if (const auto* loop = trainer.callback<TrainingLoop>()) {
@@ -18,6 +26,14 @@ void GradAccumCallback::setup(Trainer& trainer) {
                options.device_train_microbatch_size,
                options.accumulate_on_tokens,
                options.train_subset_num_batches};
+    memory_limit_ = options.memory_limit;
+  }
+  if (groups_.micro_batch == kAutoMicroBatch) {
+    groups_.micro_batch.reset();
+    groups_.cuts_again = true;
+  }
+  if (memory_limit_ && !trainer.state().backend->device().is_cpu()) {
+    throw UsageError("loop.memory_limit holds for tensors on the CPU; remove it");
   }
   if (groups_.batches > 1) {
     trainer.log().info(fmt::format("gradients are summed over {} batches", groups_.batches));
@@ -26,7 +42,48 @@ void GradAccumCallback::setup(Trainer& trainer) {
     trainer.log().info(
         fmt::format("batches are cut into micro-batches of {} samples", *groups_.micro_batch));
   }
-  make_share(trainer, groups_.batches > 1 || groups_.micro_batch);
+  make_share(trainer, groups_.batches > 1 || groups_.micro_batch || finds_size());
+}
+
+StateDict GradAccumCallback::save_state() const {
+  return finds_size() && groups_.micro_batch ? StateDict{{kMicroBatch, *groups_.micro_batch}}
+                                             : StateDict();
+}
+
+void GradAccumCallback::load_state(const StateDict& state) {
+  if (!finds_size()) {
+    return;
+  }
+  const StateValue* const size = state.find(kMicroBatch);
+  groups_.micro_batch = size != nullptr ? std::optional(size->as_int()) : std::nullopt;
+}
+
+void GradAccumCallback::choose_size(Trainer& trainer, const DataLoader& train, const Loaders& val) {
+  if (!finds_size()) {
+    return;
+  }
+  if (ranks_of(trainer) != nullptr) {
+    throw NotSupportedError(
+        "loop.device_train_microbatch_size = \"auto\" does not work with virtual ranks: set a "
+        "number, or distributed.virtual_ranks = 1");
+  }
+  if (!groups_.micro_batch && memory_limit_) {
+    groups_.micro_batch = predicted_micro_batch(trainer, train, val, *memory_limit_);
+  }
+  trainer.log().info(groups_.micro_batch
+                         ? fmt::format("micro-batches have {} samples", *groups_.micro_batch)
+                         : "micro-batches are whole batches until memory runs out");
+}
+
+int64_t GradAccumCallback::shrink(const Trainer& trainer, int64_t samples) {
+  groups_.micro_batch = (samples + 1) / 2;
+  trainer.log().warning(
+      fmt::format("memory ran out in update {} with {} samples at once: the update is undone and "
+                  "trained again with {}, as are later ones",
+                  trainer.state().timestamp.update,
+                  samples,
+                  *groups_.micro_batch));
+  return *groups_.micro_batch;
 }
 
 void GradAccumCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {

@@ -20,6 +20,22 @@ void require_count(const char* name, const std::optional<int64_t>& value) {
                   value.value_or(0));
 }
 
+void require_micro_batch(const LoopOptions& options) {
+  const bool is_auto = options.device_train_microbatch_size == kAutoMicroBatch;
+  if (!is_auto) {
+    require_count("loop.device_train_microbatch_size", options.device_train_microbatch_size);
+  }
+  if (options.memory_limit && !is_auto) {
+    throw UsageError(
+        "loop.memory_limit chooses the size of micro-batches: set "
+        "loop.device_train_microbatch_size = \"auto\" with it, or remove it");
+  }
+  detail::require(!options.memory_limit || *options.memory_limit >= 1,
+                  "loop.memory_limit",
+                  ">= 1",
+                  options.memory_limit.value_or(0));
+}
+
 void require_frequency(const Time& frequency) {
   const bool is_fraction = frequency.unit() == TimeUnit::Fraction;
   if (frequency.value() < 0.0 || (is_fraction && frequency.value() > 1.0)) {
@@ -72,7 +88,7 @@ TrainingLoop::TrainingLoop(const Options& options)
   require_count("loop.steps_per_epoch", options.steps_per_epoch);
   require_eval_steps(options.eval_steps);
   require_count("loop.grad_accum_steps", options.grad_accum_steps);
-  require_count("loop.device_train_microbatch_size", options.device_train_microbatch_size);
+  require_micro_batch(options);
   require_count("loop.train_subset_num_batches", options.train_subset_num_batches);
   require_frequency(options.eval_frequency);
   if (!std::isfinite(options.scale_schedule_ratio) || options.scale_schedule_ratio <= 0.0) {

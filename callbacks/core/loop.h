@@ -9,6 +9,9 @@
 
 namespace rondo {
 
+/// LoopOptions::device_train_microbatch_size: found out while the run trains.
+constexpr int64_t kAutoMicroBatch = 0;
+
 /// How long a run is, when it validates and how many batches form an update. All counts are
 /// updates, at most Time::kMost.
 struct LoopOptions {
@@ -21,8 +24,12 @@ struct LoopOptions {
   std::optional<Time> eval_steps;  ///< batches of a validation, or a share of its pass; absent: all
   int64_t grad_accum_steps = 1;    ///< batches of an update, >= 1
   /// Samples in a micro-batch, >= 1: each step sees one micro-batch of a batch. Absent: a step sees
-  /// a whole batch.
+  /// a whole batch. kAutoMicroBatch, "auto" in a config: as many as fit into memory, see
+  /// GradAccumCallback.
   std::optional<int64_t> device_train_microbatch_size;
+  /// Bytes that the process may take on a CPU, > 0; only with kAutoMicroBatch. Absent: as many as
+  /// it gets.
+  std::optional<int64_t> memory_limit;
   bool accumulate_on_tokens = false;  ///< whether tokens, not samples, weight a group's batches
   std::optional<int64_t> train_subset_num_batches;  ///< batches after which a pass ends, >= 1
   double scale_schedule_ratio = 1.0;  ///< stretches the run and its schedules alike, > 0
