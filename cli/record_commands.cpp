@@ -171,7 +171,7 @@ int list_runs(const CommandLine& line) {
   if (!fs::is_directory(root, error)) {
     throw UsageError(fmt::format("{}: there is no such folder", root.string()));
   }
-  std::vector<RunRecord> runs = read_runs(find_runs(root));
+  std::vector<RunRecord> runs = read_summaries(find_runs(root));
   runs.erase(std::remove_if(runs.begin(),
                             runs.end(),
                             [&](const RunRecord& run) {

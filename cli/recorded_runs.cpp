@@ -5,16 +5,21 @@
 #include <iostream>
 
 #include "core/error.h"
+#include "record/run_summary.h"
 
 namespace rondo {
 
 namespace fs = std::filesystem;
 
-std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
+namespace {
+
+/// \param read  gives the record of a directory
+template <class Read>
+std::vector<RunRecord> read_all(const std::vector<fs::path>& directories, const Read& read) {
   std::vector<RunRecord> runs;
   for (const fs::path& directory : directories) {
     try {
-      runs.push_back(read_record(directory));
+      runs.push_back(read(directory));
       if (runs.back().damaged_lines > 0) {
         std::cerr << fmt::format("{}: skipping {} damaged lines; the first is line {}\n",
                                  (directory / kRecordFile).string(),
@@ -26,6 +31,18 @@ std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
     }
   }
   return runs;
+}
+
+}  // namespace
+
+std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
+  return read_all(directories, [](const fs::path& directory) { return read_record(directory); });
+}
+
+std::vector<RunRecord> read_summaries(const std::vector<fs::path>& directories) {
+  RunSummaries summaries;
+  return read_all(directories,
+                  [&](const fs::path& directory) { return summaries.read(directory); });
 }
 
 std::string name_below(const fs::path& directory, const fs::path& root) {

@@ -12,6 +12,9 @@ namespace rondo {
 /// out, as damaged lines are.
 std::vector<RunRecord> read_runs(const std::vector<std::filesystem::path>& directories);
 
+/// The same from the index of summaries: see `RunSummaries`.
+std::vector<RunRecord> read_summaries(const std::vector<std::filesystem::path>& directories);
+
 /// The runs at or below each path. A run is named by its directory.
 /// \throws UsageError  when there is none at a path
 std::vector<RunRecord> runs_at(const std::vector<std::string>& paths);

@@ -195,24 +195,6 @@ void add(RunRecord& run, const Line& line, int64_t begin) {
   run.end = std::max(run.end, line.time);
 }
 
-/// Whether a process holds the record; on a file system without locks, whether it wrote within the
-/// last minute.
-bool has_writer(const fs::path& file) {
-  const detail::FileDescriptor record(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (record.get() < 0) {
-    return false;
-  }
-  if (::flock(record.get(), LOCK_SH | LOCK_NB) == 0) {
-    return false;
-  }
-  if (errno == EWOULDBLOCK) {
-    return true;
-  }
-  std::error_code error;
-  const auto written = fs::last_write_time(file, error);
-  return !error && fs::file_time_type::clock::now() - written < std::chrono::minutes(1);
-}
-
 /// Adds whole lines.
 /// \param begin  of the text in the record
 /// \return how many there are
@@ -336,6 +318,22 @@ const RecordPoint* RunRecord::best(const std::string& metric) const {
     }
   }
   return best;
+}
+
+bool has_writer(const fs::path& file) {
+  const detail::FileDescriptor record(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (record.get() < 0) {
+    return false;
+  }
+  if (::flock(record.get(), LOCK_SH | LOCK_NB) == 0) {
+    return false;
+  }
+  if (errno == EWOULDBLOCK) {
+    return true;
+  }
+  std::error_code error;
+  const auto written = fs::last_write_time(file, error);
+  return !error && fs::file_time_type::clock::now() - written < std::chrono::minutes(1);
 }
 
 RunRecord read_record(const fs::path& path) {

@@ -105,6 +105,10 @@ inline constexpr const char* kRecordFile = "record.jsonl";
 ///                    over
 RunRecord read_record(const std::filesystem::path& path);
 
+/// Whether a process holds the record; on a file system without locks, whether it wrote within the
+/// last minute.
+bool has_writer(const std::filesystem::path& file);
+
 /// As `read_record`, of a long record only lines within `most_bytes` of its beginning and of its
 /// end: results and lists lack what lies between.
 /// \return the record, and whether it is whole
