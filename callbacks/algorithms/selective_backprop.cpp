@@ -85,7 +85,14 @@ bool SelectiveBackprop::match(Event event, const State& state) const {
   return done >= options_.start && done < options_.end && !is_whole;
 }
 
-void SelectiveBackprop::apply(Event, Trainer& trainer) {
+void SelectiveBackprop::apply(Event, Trainer&) {
+  is_due_ = true;
+}
+
+void SelectiveBackprop::on_final_input(Trainer& trainer) {
+  if (!std::exchange(is_due_, false)) {
+    return;
+  }
   Batch& batch = *trainer.state().batch;
   const int64_t all = batch[options_.input].size(0);
   const auto wanted = static_cast<int64_t>(options_.keep * static_cast<double>(all));

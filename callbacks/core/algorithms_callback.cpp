@@ -40,6 +40,9 @@ void AlgorithmsCallback::pre_setup(Trainer& trainer) {
     if (auto* const change = dynamic_cast<ChangesForward*>(entry.callback.get())) {
       forward_changes_.all.push_back(change);
     }
+    if (auto* const change = dynamic_cast<ChangesFinalInput*>(entry.callback.get())) {
+      final_input_.push_back(change);
+    }
     if (auto* const algorithm = dynamic_cast<Algorithm*>(entry.callback.get())) {
       algorithms_.emplace_back(algorithm, entry.name);
       const std::string what = algorithm->exclusive();
@@ -55,6 +58,12 @@ void AlgorithmsCallback::pre_setup(Trainer& trainer) {
       const bool is_logger = dynamic_cast<Logger*>(entry.callback.get()) != nullptr;
       (is_logger ? loggers_ : callbacks_).emplace_back(listener, entry.name);
     }
+  }
+}
+
+void AlgorithmsCallback::show_final_input(Trainer& trainer) {
+  for (ChangesFinalInput* const change : final_input_) {
+    change->on_final_input(trainer);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "callbacks/algorithm.h"
+#include "callbacks/changes_final_input.h"
 #include "callbacks/changes_forward.h"
 
 namespace rondo {
@@ -35,6 +36,9 @@ class AlgorithmsCallback : public CoreCallback {
 
   /// What callbacks change while a forward runs: each forward opens a scope of it.
   ForwardChanges& forward_changes() { return forward_changes_; }
+
+  /// All hooks before a forward have run: callbacks that want the input as it is now get it.
+  void show_final_input(Trainer& trainer);
 
   /// Which algorithms acted where, in the order in which they did first.
   const std::vector<Trace>& traces() const { return traces_; }
@@ -103,6 +107,7 @@ class AlgorithmsCallback : public CoreCallback {
   Named<EventListener> loggers_;
   std::map<Event, std::set<const Algorithm*>> matched_;  // of the coming step
   ForwardChanges forward_changes_;
+  std::vector<ChangesFinalInput*> final_input_;
   std::vector<Trace> traces_;
   std::vector<Event> pending_;
   Pass pass_ = Pass::Other;  // of the running validation or prediction

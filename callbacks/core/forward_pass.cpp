@@ -107,6 +107,7 @@ Outputs forward_pass(Trainer& trainer, const Batch& batch, const ForwardCall& ru
   const Scoped<Batch*> batch_scope(state.batch, &input);
   const Scoped<Outputs*> outputs_scope(state.outputs, nullptr);
   trainer.call(hooks::on_before_forward, model, batch, input);
+  trainer.step_slots().algorithms->show_final_input(trainer);
   LossHooks loss_hooks(trainer);
   Outputs outputs = [&] {
     const ForwardScope changes(trainer.step_slots().algorithms->forward_changes());

@@ -79,6 +79,36 @@ at::Tensor labels() {
   return at::arange(kSamples).remainder(kClasses);
 }
 
+/// Notes what it is given.
+struct NotedPixels final : torch::nn::Module {
+  explicit NotedPixels(std::vector<at::Tensor>* seen)
+      : inputs(seen), pixels(register_module("pixels", std::make_shared<MeanOfPixels>())) {}
+
+  at::Tensor forward(const at::Tensor& given) {
+    inputs->push_back(given.detach().clone());
+    return pixels->forward(given);
+  }
+
+  std::vector<at::Tensor>* inputs;
+  std::shared_ptr<MeanOfPixels> pixels;
+};
+
+constexpr double kShift = 100.0;
+
+/// A callback that changes the input, as normalisation does.
+class ShiftInput final : public Callback {
+ public:
+  void on_before_forward(Trainer&, Model&, const Batch&, Batch& input) override {
+    input.set("image", input["image"] + kShift);
+  }
+};
+
+DataLoader whole_loader() {
+  LoaderOptions loader;
+  loader.batch_size = kSamples;
+  return DataLoader("train", from_tensors({{"image", images()}, {"label", labels()}}), loader);
+}
+
 /// One epoch of a batch each on `seen`, or of several.
 Seen seen_with(const Factory<Algorithm>& algorithm, int64_t updates = 1) {
   const TempDir dir;
@@ -90,12 +120,8 @@ Seen seen_with(const Factory<Algorithm>& algorithm, int64_t updates = 1) {
   options.callbacks = {use<Watch>({&seen})};
   options.loop.max_steps = updates;
   options.loop.eval_frequency = 0;
-  LoaderOptions loader;
-  loader.batch_size = kSamples;
-  loader.shuffle = false;
   Trainer trainer(options, quiet_log());
-  trainer.fit(
-      DataLoader("train", from_tensors({{"image", images()}, {"label", labels()}}), loader));
+  trainer.fit(whole_loader());
   return seen;
 }
 
@@ -241,6 +267,31 @@ TEST_CASE(
   State state;
   state.timestamp.batch_in_epoch = 1;
   CHECK_FALSE(SelectiveBackprop(options).match(Event::BeforeForward, state));  // no fit runs
+}
+
+TEST_CASE("C75: selective backpropagation ranks samples as the model sees them") {
+  const TempDir dir;
+  std::vector<at::Tensor> forwards;
+  SelectiveBackprop::Options selective;
+  selective.start = 0.0;
+  selective.end = 1.0;
+  selective.keep = 0.5;
+  selective.interrupt = 0;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.model = from_module(
+      [&] { return std::make_shared<NotedPixels>(&forwards); }, "image", cross_entropy("label"));
+  options.backend.mode = "eager";
+  options.algorithms = {use<SelectiveBackprop>(selective)};
+  options.callbacks = {use<ShiftInput>()};
+  options.loop.max_steps = 1;
+  options.loop.eval_frequency = 0;
+  Trainer(options, quiet_log()).fit(whole_loader());
+  REQUIRE(forwards.size() == 2);  // that which ranks, and that which trains
+  CHECK(forwards[0].size(0) == kSamples);
+  CHECK(forwards[1].size(0) == kSamples / 2);
+  for (const at::Tensor& input : forwards) {
+    CHECK(input.min().item<double>() > kShift);
+  }
 }
 
 TEST_CASE("C72: freezing reaches all layers but the last") {
