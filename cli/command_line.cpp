@@ -1,12 +1,16 @@
 #include "cli/command_line.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "cli/command_help.h"
@@ -81,12 +85,60 @@ CLI::Option& add_count(
               ->check(CLI::Range(least, int64_t{1} << 40));
 }
 
-/// The arguments of everything that reads a run's file.
-void add_run_file(CLI::App& app, CommandLine& line) {
-  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
+/// Puts in place of a directory the file that it stands for: its run.toml, or else its only TOML
+/// file. An index of checkpoints is none.
+/// \return the fault; "" when there is none
+std::string find_config(std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    return "";
+  }
+  if (fs::is_regular_file(fs::path(path) / "run.toml", error)) {
+    path = (fs::path(path) / "run.toml").string();
+    return "";
+  }
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().extension() == ".toml" &&
+        entry.path().filename() != "checkpoints_index.toml") {
+      found.insert(entry.path().string());
+    }
+  }
+  if (found.size() == 1) {
+    path = *found.begin();
+    return "";
+  }
+  return found.empty() ? "the directory " + path + " holds no TOML file"
+                       : fmt::format(
+                             "the directory {} holds several TOML files and none is "
+                             "run.toml; name one of {}",
+                             path,
+                             fmt::join(found, ", "));
+}
+
+/// The file of a run.
+void add_config(CLI::App& app, CommandLine& line) {
+  app.add_option("config", line.config, "The run: a TOML file, or the directory of one")
+      ->required()
+      ->type_name("RUN.toml")
+      ->transform(CLI::Validator(&find_config, ""));
+}
+
+void add_overrides(CLI::App& app, CommandLine& line) {
   app.add_option("overrides", line.overrides, "Values that replace those of the file")
       ->type_name("KEY.PATH=VALUE")
       ->check(override_fault);
+  app.add_option("--params",
+                 line.params,
+                 "The same as a JSON object, such as {\"trainer.init.seed\": 3}; applied last")
+      ->type_name("JSON");
+}
+
+/// The arguments of everything that reads a run's file.
+void add_run_file(CLI::App& app, CommandLine& line) {
+  add_config(app, line);
+  add_overrides(app, line);
   app.add_option("-o,--model-dir",
                  line.model_dir,
                  "Directory of the run, for checkpoints and logs (default: as in the file)")
@@ -152,10 +204,8 @@ void add_plan(CLI::App& root, CommandLine& line) {
 void add_plot_schedule(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(
       "plot-schedule", "Draw the schedules of a run, such as its learning rate over its updates");
-  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
-  app.add_option("overrides", line.overrides, "Values that replace those of the file")
-      ->type_name("KEY.PATH=VALUE")
-      ->check(override_fault);
+  add_config(app, line);
+  add_overrides(app, line);
   app.add_option("--svg", line.svg, "Also write the drawing into this file")->type_name("FILE.svg");
   add_plugins(app, line);
 }
@@ -219,10 +269,8 @@ void add_checkpoint(CLI::App& root, CommandLine& line) {
 void add_export(CLI::App& root, CommandLine& line) {
   CLI::App& app =
       *root.add_subcommand("export", "Write a trained model into a file that other programs run");
-  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
-  app.add_option("overrides", line.overrides, "Values that replace those of the file")
-      ->type_name("KEY.PATH=VALUE")
-      ->check(override_fault);
+  add_config(app, line);
+  add_overrides(app, line);
   app.add_option("-o,--output", line.output, "The file to write")->required()->type_name("FILE");
   app.add_option(
          "--format", line.format, "TorchScript, the weights, or a forward pass for rondo_step.h")
@@ -242,11 +290,9 @@ void add_export(CLI::App& root, CommandLine& line) {
 void add_export_step(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(
       "export-step", "Write a run's training step into a file that C programs run: rondo_step.h");
-  app.add_option("config", line.config, "The run, a TOML file")->required()->type_name("RUN.toml");
+  add_config(app, line);
   app.add_option("output", line.output, "The file to write")->required()->type_name("OUT.step");
-  app.add_option("overrides", line.overrides, "Values that replace those of the file")
-      ->type_name("KEY.PATH=VALUE")
-      ->check(override_fault);
+  add_overrides(app, line);
   app.add_option(
          "--checkpoint", line.checkpoint, "Begin with this checkpoint (default: as in the file)")
       ->type_name("PATH");
@@ -272,9 +318,7 @@ void add_debug(CLI::App& root, CommandLine& line) {
       throw CLI::RequiredError("--nan or --gradients");
     }
   });
-  app.add_option("overrides", line.overrides, "Values that replace those of the run")
-      ->type_name("KEY.PATH=VALUE")
-      ->check(override_fault);
+  add_overrides(app, line);
   add_plugins(app, line);
 }
 
@@ -489,7 +533,8 @@ void add_commands(CLI::App& root, CommandLine& line) {
             line.max_restarts,
             "Restart a run that dies, at most this many times in a row without progress",
             0);
-  fit.add_flag("--ui", line.ui, "Show the run full-screen: curves, system and log");
+  fit.add_flag("--ui", line.ui, "Show the run full-screen: curves, system and log")
+      ->excludes(fit.get_option("--params"));
   add_evaluation(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);
   add_evaluation(root, "predict", "Write the model's outputs for a data set to a file", line);

@@ -40,6 +40,7 @@ enum class Command {
 struct CommandLine {
   Command command = Command::Version;
   std::string config;                  ///< of what reads a run's file: the TOML file
+  std::string params;                  ///< a JSON object, applied after the overrides; "": none
   std::vector<std::string> overrides;  ///< `key.path=value`, in the order given; each has a key
   bool dry_run = false;                ///< check, print the resolved run, and stop
   bool json = false;                   ///< one JSON object as the last line of standard output
@@ -101,7 +102,8 @@ struct Exit {
   bool to_stderr = false;
 };
 
-/// Reads the arguments of `main`. Looks at nothing else: no file, no environment. Answers help,
+/// Reads the arguments of `main`. Looks at nothing else but for a directory in place of a run's
+/// file, which is replaced by the file that it stands for. Answers help,
 /// version, `completion` and `man`.
 std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* argv);
 

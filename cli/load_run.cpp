@@ -132,6 +132,7 @@ std::string as_written(const CommandLine& line, const std::string& file) {
        {std::pair("-o", line.model_dir), std::pair("--checkpoint", line.checkpoint)}) {
     text += value.empty() ? "" : comment("option", fmt::format("{} {}", option, value));
   }
+  text += line.params.empty() ? "" : comment("option", "--params " + line.params);
   for (const std::string& plugin : line.plugins) {
     text += comment("option", "--plugin " + plugin);
   }
@@ -145,6 +146,9 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
   ConfigValue root = parse_toml(text, line.config);
   for (const std::string& assignment : line.overrides) {
     apply_override(root, assignment);
+  }
+  if (!line.params.empty()) {
+    apply_params(root, line.params);
   }
   if (!line.model_dir.empty()) {
     check_one_phase(line, root, "-o", "init.model_dir");

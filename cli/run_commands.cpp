@@ -301,6 +301,15 @@ PhaseEnd fit_supervised(const CommandLine& line, RunConfig& run, bool is_last) {
   return {supervise(line.max_restarts, attempt, [&] { return newest_update(run); })};
 }
 
+/// The run as it evaluates checkpoints, with the batches that its section asks for.
+TrainerOptions to_validate_all(const CommandLine& line, const RunConfig& run) {
+  TrainerOptions options = to_evaluate(line, run.init);
+  if (const std::optional<int64_t> subset = run.validate_all->subset_num_batches) {
+    options.loop.eval_steps = Time(*subset);
+  }
+  return options;
+}
+
 /// Evaluates every `line.jobs`-th checkpoint, beginning with number `job`.
 PhaseEnd validate_share(const CommandLine& line, RunConfig& run, int64_t job) {
   const Paths all = checkpoints_to_validate(run);
@@ -311,7 +320,7 @@ PhaseEnd validate_share(const CommandLine& line, RunConfig& run, int64_t job) {
     }
   }
   if (!own.empty()) {
-    Trainer trainer(to_evaluate(line, run.init));
+    Trainer trainer(to_validate_all(line, run));
     const StopOnSignal signals(trainer);
     trainer.validate_all(
         run.validate_all->loaders, own, {line.since, line.multiple_of, line.force, false});
@@ -392,7 +401,7 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
   return run_phases(
       line, registries, &RunConfig::validate_all, "validate_all", [&](RunConfig& run, bool) {
         const Stopwatch watch;
-        Trainer trainer(to_evaluate(line, run.init));
+        Trainer trainer(to_validate_all(line, run));
         keep_as_written(run, trainer);
         const StopOnSignal signals(trainer);
         const RunConfig::ValidateAll& all = *run.validate_all;

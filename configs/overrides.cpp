@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "configs/internal/nesting.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
+#include "core/json_reader.h"
 
 namespace rondo {
 
@@ -109,7 +113,101 @@ ConfigValue& inside(ConfigValue& parent, const std::string& part, std::string_vi
   return *table->find(part);
 }
 
+/// The value that a path names, made when it is missing.
+ConfigValue& value_at(ConfigValue& root, std::string_view path) {
+  ConfigValue* at = &root;
+  for (const std::string& part : parts_of(path)) {
+    at = &inside(*at, part, path);
+  }
+  return *at;
+}
+
+ConfigValue::Variant scalar_of(std::string_view word) {
+  if (word == "null") {
+    return std::monostate();
+  }
+  if (word == "true" || word == "false") {
+    return word == "true";
+  }
+  const char* const end = word.data() + word.size();
+  int64_t integer = 0;
+  if (const auto read = std::from_chars(word.data(), end, integer);
+      read.ec == std::errc() && read.ptr == end) {
+    return integer;
+  }
+  double number = 0.0;
+  if (const auto read = std::from_chars(word.data(), end, number);
+      read.ec == std::errc() && read.ptr == end && std::isfinite(number)) {
+    return number;
+  }
+  throw DataError(fmt::format("\"{}\" is no JSON value", word));
+}
+
+ConfigValue json_value(JsonReader& reader, int depth) {
+  if (depth > static_cast<int>(detail::kDeepestNesting)) {
+    throw DataError(fmt::format("more than {} values inside each other", detail::kDeepestNesting));
+  }
+  switch (reader.next()) {
+    case '{': {
+      ConfigTable table;
+      reader.object([&](const std::string& key) {
+        table.set(key, json_value(reader, depth + 1), kCommandLine);
+      });
+      return ConfigValue(std::move(table), kCommandLine);
+    }
+    case '[': {
+      ConfigArray array;
+      reader.array([&] { array.push_back(json_value(reader, depth + 1)); });
+      return ConfigValue(std::move(array), kCommandLine);
+    }
+    case '"':
+      return ConfigValue(reader.string(), kCommandLine);
+    default:
+      return ConfigValue(scalar_of(reader.word()), kCommandLine);
+  }
+}
+
+void erase(ConfigValue& root, const std::string& path) {
+  const size_t dot = path.rfind('.');
+  ConfigValue& parent =
+      dot == std::string::npos ? root : value_at(root, std::string_view(path).substr(0, dot));
+  if (auto* table = parent.get_if<ConfigTable>()) {
+    table->erase(dot == std::string::npos ? path : path.substr(dot + 1));
+  }
+}
+
+/// \param prefix  of the keys' paths: "" or one that ends with a dot
+void merge(ConfigValue& root, const ConfigTable& table, const std::string& prefix) {
+  for (const ConfigEntry& entry : table.entries()) {
+    const std::string path = prefix + entry.key;
+    const auto* const inner = entry.value.get_if<ConfigTable>();
+    if (inner != nullptr && !inner->empty()) {
+      merge(root, *inner, path + ".");
+    } else if (entry.value.is_absent()) {
+      erase(root, path);
+    } else {
+      value_at(root, path) = entry.value;
+    }
+  }
+}
+
 }  // namespace
+
+void apply_params(ConfigValue& root, std::string_view json) {
+  ConfigValue params;
+  try {
+    JsonReader reader(json);
+    params = json_value(reader, 0);
+    reader.end();
+  } catch (const DataError& error) {
+    fail("--params", error.what());
+  }
+  const auto* const table = params.get_if<ConfigTable>();
+  if (table == nullptr) {
+    fail("--params", "expected a JSON object, such as {\"trainer.init.seed\": 3}");
+  }
+  merge(root, *table, "");
+}
 
 void apply_override(ConfigValue& root, std::string_view assignment) {
   const size_t equals = assignment.find('=');
@@ -117,11 +215,7 @@ void apply_override(ConfigValue& root, std::string_view assignment) {
     fail(assignment, "expected key.path=value");
   }
   const std::string_view path = assignment.substr(0, equals);
-  ConfigValue* at = &root;
-  for (const std::string& part : parts_of(path)) {
-    at = &inside(*at, part, path);
-  }
-  *at = value_of(std::string(assignment.substr(equals + 1)));
+  value_at(root, path) = value_of(std::string(assignment.substr(equals + 1)));
 }
 
 }  // namespace rondo

@@ -15,4 +15,10 @@ namespace rondo {
 ///                      neither table nor list, or the value is not UTF-8
 void apply_override(ConfigValue& root, std::string_view assignment);
 
+/// Applies a JSON object, such as `{"trainer.init.seed": 3, "trainer": {"fit": {…}}}`: each key is
+/// a path as above, an object inside sets the keys that it has, null takes a key away, and anything
+/// else replaces what is there. Values keep their JSON types: a number with a point is a float.
+/// \throws ConfigError  when it is no JSON object, or as `apply_override`
+void apply_params(ConfigValue& root, std::string_view json);
+
 }  // namespace rondo

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 
 #include "core/error.h"
@@ -176,6 +177,26 @@ std::optional<double> JsonReader::number() {
 bool JsonReader::is_at_string() {
   skip_space();
   return position_ < text_.size() && text_[position_] == '"';
+}
+
+char JsonReader::next() {
+  skip_space();
+  return position_ < text_.size() ? text_[position_] : '\0';
+}
+
+std::string_view JsonReader::word() {
+  skip_space();
+  const size_t begin = position_;
+  const auto is_in_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '-' || c == '.';
+  };
+  while (position_ < text_.size() && is_in_word(text_[position_])) {
+    ++position_;
+  }
+  if (position_ == begin) {
+    fail("a value");
+  }
+  return text_.substr(begin, position_ - begin);
 }
 
 void JsonReader::skip() {

@@ -35,6 +35,12 @@ class JsonReader {
   /// Whether the next value is a string.
   bool is_at_string();
 
+  /// The first character of the next value; 0 at the end.
+  char next();
+
+  /// A number, true, false or null, as it stands.
+  std::string_view word();
+
   /// Any value, of at most 64 objects and arrays inside each other.
   void skip();
 

@@ -37,8 +37,12 @@ std::vector<std::optional<double>> shares_of(const std::vector<int64_t>& weights
 }  // namespace
 
 int64_t tokens_in(const Batch& batch) {
-  const at::Tensor* const tokens = batch.find("tokens");
-  return tokens != nullptr ? tokens->numel() : 0;
+  for (const char* name : {"tokens", "input_ids"}) {
+    if (const at::Tensor* const tokens = batch.find(name)) {
+      return tokens->numel();
+    }
+  }
+  return 0;
 }
 
 GroupedStream::GroupedStream(const DataLoader& loader,

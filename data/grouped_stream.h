@@ -28,7 +28,7 @@ struct GroupedBatch {
   int64_t batches_elsewhere = 0;  ///< of the group, in other processes: known to its last batch
 };
 
-/// Elements of "tokens"; 0 without such a tensor.
+/// Elements of "tokens", or else of "input_ids"; 0 without such a tensor.
 int64_t tokens_in(const Batch& batch);
 
 /// How batches make groups.

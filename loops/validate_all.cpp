@@ -23,8 +23,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The loop of validations: the Trainer's own, or that of its training loop.
-Loop& validation_loop(Trainer& trainer) {
+/// The loop of validations: the caller's where there is one, else the Trainer's own, or that of its
+/// training loop.
+Loop& validation_loop(Trainer& trainer, ValidationLoop* given) {
+  if (given != nullptr) {
+    return *given;
+  }
   Loop& own = trainer.slot<Loop>();
   auto* training = dynamic_cast<TrainingLoop*>(&own);
   return training != nullptr ? training->validation_loop() : own;
@@ -124,7 +128,7 @@ Metrics validate(Trainer& trainer,
                  const DataLoader& loader,
                  const LoadFrom& from,
                  ValidationLoop* own) {
-  Loop& loop = own != nullptr ? *own : validation_loop(trainer);
+  Loop& loop = validation_loop(trainer, own);
   const std::string scope =
       trainer.metric_log().scope_path() + trainer.metric_log().scope_of(loader);
   forget(trainer.state().last_metrics, scope);
@@ -147,9 +151,9 @@ bool has_validations(const Trainer& trainer, const Loaders& loaders) {
   return !loaders.empty() || !validation_callbacks(trainer).empty();
 }
 
-ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders) {
+ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders, ValidationLoop* own) {
   trainer.state().last_metrics = {};
-  run(trainer, loaders, validation_loop(trainer));
+  run(trainer, loaders, validation_loop(trainer, own));
   return {trainer.state().last_checkpoint,
           trainer.state().global_step(),
           of_scopes(trainer.state().last_metrics, scopes_of(trainer, loaders))};
@@ -158,14 +162,16 @@ ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders) {
 void enter_validate_all(Trainer& trainer,
                         const Loaders& loaders,
                         const Paths& paths,
-                        const std::function<void()>& work) {
+                        const std::function<void()>& work,
+                        ValidationLoop* own) {
   if (trainer.state().communicator->world_size() > 1) {
     throw UsageError("validate_all evaluates in one process: start it without ranks");
   }
   Cleanup cleanup;
   std::exception_ptr error;
   try {
-    trainer.call(hooks::on_enter_validate_all, cleanup, loaders, validation_loop(trainer), paths);
+    Loop& loop = validation_loop(trainer, own);
+    trainer.call(hooks::on_enter_validate_all, cleanup, loaders, loop, paths);
     work();
   } catch (...) {
     error = std::current_exception();

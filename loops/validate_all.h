@@ -31,11 +31,22 @@ ValidationTable validate_all(Trainer& trainer, const Loaders& loaders);
 /// are known there are taken from there. A checkpoint that cannot be read, or does not fit, is
 /// reported, and the rest go on.
 /// \param find  asked again and again when new ones are waited for; an IoError then is none yet
-/// \throws UsageError  for options out of range, and when two loaders have one label
+/// \param own   a loop of the caller's, with which no row is taken from files; null for the
+/// Trainer's \throws UsageError  for options out of range, and when two loaders have one label
 ValidationTable validate_checkpoints(Trainer& trainer,
                                      const Loaders& loaders,
                                      const std::function<Paths()>& find,
-                                     const ValidateAllOptions& options);
+                                     const ValidateAllOptions& options,
+                                     ValidationLoop* own = nullptr);
+
+/// As `Trainer::validate_all`, with another loop than the Trainer's: so many batches, or hooks of
+/// another family. No row is taken from earlier calls.
+/// \throws UsageError  as `validate_checkpoints`
+ValidationTable validate_all(Trainer& trainer,
+                             const Loaders& loaders,
+                             const std::vector<std::string>& globs,
+                             ValidationLoop& loop,
+                             const ValidateAllOptions& options = {});
 
 /// The files that match the globs, each once, by the number in their name, then by name. Wildcards
 /// stand in the last component of a path only. A link is left out where its file matches as well.
@@ -57,7 +68,10 @@ bool has_validations(const Trainer& trainer, const Loaders& loaders);
 std::vector<std::string> scopes_of(Trainer& trainer, const Loaders& loaders);
 
 /// Evaluates every loader with the model as it is.
-ValidationRow evaluate_loaders(Trainer& trainer, const Loaders& loaders);
+/// \param own  a loop of the caller's; null for the Trainer's own
+ValidationRow evaluate_loaders(Trainer& trainer,
+                               const Loaders& loaders,
+                               ValidationLoop* own = nullptr);
 
 /// What to load before an evaluation: nothing where the model comes from a fit of this Trainer and
 /// no file is named.
@@ -73,7 +87,8 @@ void require_trained(const Trainer& trainer, const LoadFrom& from);
 void enter_validate_all(Trainer& trainer,
                         const Loaders& loaders,
                         const Paths& paths,
-                        const std::function<void()>& work);
+                        const std::function<void()>& work,
+                        ValidationLoop* own = nullptr);
 
 /// Writes the table into the artifact directory.
 void write_table(const Trainer& trainer, const ValidationTable& table);

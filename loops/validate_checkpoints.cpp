@@ -11,6 +11,7 @@
 
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/fetched_checkpoint.h"
+#include "callbacks/core/reproducibility_callback.h"
 #include "checkpoint/foreign_state.h"
 #include "core/error.h"
 #include "data/data_dir.h"
@@ -39,14 +40,18 @@ std::string config_with_data(const std::string& config) {
 
 class CheckpointEvaluation {
  public:
-  CheckpointEvaluation(Trainer& trainer, const Loaders& loaders, const ValidateAllOptions& options)
+  CheckpointEvaluation(Trainer& trainer,
+                       const Loaders& loaders,
+                       const ValidateAllOptions& options,
+                       ValidationLoop* own)
       : trainer_(trainer),
         loaders_(loaders),
         options_(options),
+        own_(own),
         name_(trainer.options().checkpoint.checkpoint_name),
         results_(trainer.options().model_dir,
                  scopes_of(trainer, loaders),
-                 config_with_data(trainer.options().config_text)) {}
+                 own == nullptr ? config_with_data(trainer.options().config_text) : "") {}
 
   /// Evaluates those of `paths` that are meant and were not seen before.
   void run(const Paths& paths) {
@@ -137,7 +142,7 @@ class CheckpointEvaluation {
       seen_[path] = as_it_is;
       return;
     }
-    ValidationRow row = evaluate_loaders(trainer_, loaders_);
+    ValidationRow row = evaluate_loaders(trainer_, loaders_, own_);
     if (!knows_update) {  // weights alone, from elsewhere
       row.step = step_in_name(path, name_);
     }
@@ -150,6 +155,7 @@ class CheckpointEvaluation {
   Trainer& trainer_;
   const Loaders& loaders_;
   const ValidateAllOptions& options_;
+  ValidationLoop* own_;
   const CheckpointName name_;
   ValidationResults results_;
   ValidationTable table_;
@@ -179,7 +185,8 @@ Paths found_so_far(const std::function<Paths()>& find) {
 ValidationTable validate_checkpoints(Trainer& trainer,
                                      const Loaders& loaders,
                                      const std::function<Paths()>& find,
-                                     const ValidateAllOptions& options) {
+                                     const ValidateAllOptions& options,
+                                     ValidationLoop* own) {
   check(options);
   if (trainer.state().plan != nullptr) {
     throw UsageError("validate_all of checkpoints loads each of them: end the fit first");
@@ -189,21 +196,33 @@ ValidationTable validate_checkpoints(Trainer& trainer,
     trainer.log().warning("validate_all has no loader: there is nothing to evaluate");
     return {};
   }
-  CheckpointEvaluation evaluation(trainer, loaders, options);
+  CheckpointEvaluation evaluation(trainer, loaders, options, own);
   const Paths paths = options.watch ? found_so_far(find) : find();
   if (paths.empty() && !options.watch) {
     trainer.log().warning("validate_all has no checkpoint: there is nothing to evaluate");
     return {};
   }
-  enter_validate_all(trainer, loaders, paths, [&] {
+  const auto evaluate = [&] {
     evaluation.run(paths);
     while (options.watch && wait_for_new_files(trainer)) {
       evaluation.run(found_so_far(find));
     }
-  });
+  };
+  enter_validate_all(trainer, loaders, paths, evaluate, own);
   ValidationTable table = std::move(evaluation).table();
   write_table(trainer, table);
   return table;
+}
+
+ValidationTable validate_all(Trainer& trainer,
+                             const Loaders& loaders,
+                             const std::vector<std::string>& globs,
+                             ValidationLoop& loop,
+                             const ValidateAllOptions& options) {
+  const RngScope rng(trainer);
+  const CheckpointName name(trainer.options().checkpoint.checkpoint_name);
+  return validate_checkpoints(
+      trainer, loaders, [&] { return matching_checkpoints(globs, name); }, options, &loop);
 }
 
 }  // namespace rondo

@@ -63,6 +63,32 @@ void take_device_shorthand(ConfigTable& init, FaultSink& faults) {
   backend->set("device", device.value, device.key_position);
 }
 
+/// `learning_rate` is `lr`, in the tables of optimizers and their groups.
+void take_learning_rate(ConfigValue& value, FaultSink& faults) {
+  if (auto* const array = value.get_if<ConfigArray>()) {
+    for (ConfigValue& element : *array) {
+      take_learning_rate(element, faults);
+    }
+    return;
+  }
+  auto* const table = value.get_if<ConfigTable>();
+  if (table == nullptr) {
+    return;
+  }
+  ConfigTable renamed;
+  for (const ConfigEntry& entry : table->entries()) {
+    ConfigValue inner = entry.value;
+    take_learning_rate(inner, faults);
+    const bool is_alias = entry.key == "learning_rate";
+    if (is_alias && table->find("lr") != nullptr) {
+      faults.add(entry.key_position, "learning_rate and lr are one key; give one of them");
+    } else {
+      renamed.set(is_alias ? "lr" : entry.key, std::move(inner), entry.key_position);
+    }
+  }
+  *table = std::move(renamed);
+}
+
 /// The tables that a phase has, and no others.
 void check_tables(const ConfigValue& trainer, FaultSink& faults) {
   const auto* tables = trainer.get_if<ConfigTable>();
@@ -168,6 +194,12 @@ TrainerOptions read_init(const ConfigTable& trainer,
   ConfigTable init = table_at(trainer, "init", faults);
   FaultSink inside = faults.inside("init");
   take_device_shorthand(init, inside);
+  for (const char* key : {"optimizer", "optimizers"}) {
+    if (ConfigValue* const optimizers = init.find(key)) {
+      FaultSink in_key = inside.inside(key);
+      take_learning_rate(*optimizers, in_key);
+    }
+  }
   for (const char* list : {"callbacks", "loggers"}) {
     if (init.find(list) == nullptr) {
       init.set(list, ConfigValue(ConfigArray{}));  // so that it gets its defaults

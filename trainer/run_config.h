@@ -32,6 +32,7 @@ struct RunConfig {
   struct ValidateAll {
     Loaders loaders;
     std::optional<std::vector<std::string>> checkpoints;  ///< globs; absent: all indexed ones
+    std::optional<int64_t> subset_num_batches = {};       ///< of each loader
   };
 
   struct Predict {

@@ -138,7 +138,8 @@ const std::vector<RunSection>& run_sections() {
        {described("val_dataloaders", loaders, "data to validate on"),
         described("ckpt_paths",
                   "a glob, or a list of globs",
-                  "checkpoints to validate; absent: all of the run")}},
+                  "checkpoints to validate; absent: all of the run"),
+        subset}},
       {"predict",
        "writes the model's outputs to a file",
        {described("dataloader", loader, "data to predict", true),
@@ -394,6 +395,10 @@ std::optional<RunConfig::ValidateAll> SectionReader::validate_all(const ConfigTa
       }
     }
     written.set("ckpt_paths", list);
+  }
+  all.subset_num_batches = subset_of("validate_all", section);
+  if (const ConfigValue* subset = section.find(kSubset)) {
+    written.set(kSubset, *subset);
   }
   resolved_.set("validate_all", ConfigValue(std::move(written)));
   return all;

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "support/temp_dir.h"
 
 using rondo::Command;
 using rondo::CommandLine;
@@ -297,6 +300,31 @@ TEST_CASE("wrong use is answered with code 2 on standard error, naming what is w
       INFO(exit.text);
       CHECK(exit.text.find(fact) != std::string::npos);
     }
+  }
+}
+
+TEST_CASE("P39: a directory stands for its run.toml, or for its only TOML file") {
+  const rondo::test::TempDir dir;
+  const auto touch = [&](const char* name) { std::ofstream(dir / name) << "\n"; };
+  const std::string path = (dir / "").string();
+  CHECK(answer({"fit", path}).code == 2);
+  CHECK(answer({"fit", path}).text.find("holds no TOML file") != std::string::npos);
+  touch("checkpoints_index.toml");
+  touch("gpt.toml");
+  CHECK(read({"fit", path}).config == (dir / "gpt.toml").string());
+  touch("other.toml");
+  const Exit several = answer({"fit", path});
+  CHECK(several.code == 2);
+  CHECK(several.text.find("gpt.toml") != std::string::npos);
+  CHECK(several.text.find("other.toml") != std::string::npos);
+  touch("run.toml");
+  CHECK(read({"plan", path}).config == (dir / "run.toml").string());
+}
+
+TEST_CASE("--params is read where overrides are") {
+  for (const char* command : {"fit", "validate", "plan", "plot-schedule"}) {
+    CHECK(read({command, "run.toml", "a.b=1", "--params", "{\"a.b\": 2}"}).params ==
+          "{\"a.b\": 2}");
   }
 }
 

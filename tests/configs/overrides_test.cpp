@@ -125,4 +125,49 @@ TEST_CASE("an argument without =, and a value that is not UTF-8, are faults") {
   CHECK(fault_of("trainer.init.model_dir=\xff").position.file == "command line");
 }
 
+TEST_CASE("P38: --params sets what its JSON names, and keeps the types of JSON") {
+  ConfigValue root = parse_toml(kFile, "run.toml");
+  apply_params(root, R"({"trainer.init.loop.max_steps": 20,
+                         "trainer": {"init": {"seed": 3, "loop": {"eval_frequency": 1.0}}},
+                         "trainer.init.model_dir": "a=b", "trainer.init.tags": ["x", {"y": true}]})");
+  apply_override(root, "trainer.init.callbacks[1].KeepNCheckpoints.n=10");
+  const ConfigValue edited = parse_toml(R"(
+[trainer.init]
+model_dir = "a=b"
+loop = { max_steps = 20, eval_frequency = 1.0 }
+callbacks = [{ GradNorm = true }, { KeepNCheckpoints = { n = 10 } }]
+seed = 3
+tags = ["x", { y = true }]
+)",
+                                        "run.toml");
+  CHECK(test::same_value(root, edited));
+}
+
+TEST_CASE("null in --params takes a key away") {
+  ConfigValue root = parse_toml(kFile, "run.toml");
+  apply_params(root, R"({"trainer.init.loop.max_steps": null, "trainer.init.absent": null})");
+  CHECK(test::same_value(root,
+                         parse_toml(R"(
+[trainer.init]
+model_dir = "runs/a"
+loop = {}
+callbacks = [{ GradNorm = true }, { KeepNCheckpoints = { n = 10 } }]
+)",
+                                    "run.toml")));
+}
+
+TEST_CASE("what is no JSON object is a fault of --params") {
+  const std::string deep(100, '[');
+  for (const std::string& text : {std::string("[1]"),
+                                  std::string("{\"a\": }"),
+                                  std::string("{\"a\": tru}"),
+                                  std::string("{} x"),
+                                  std::string("{\"a\": 1e999}"),
+                                  "{\"a\": " + deep}) {
+    ConfigValue root = parse_toml(kFile, "run.toml");
+    CAPTURE(text);
+    CHECK_THROWS_AS(apply_params(root, text), ConfigError);
+  }
+}
+
 TEST_SUITE_END();

@@ -134,6 +134,18 @@ TEST_CASE("rows are kept as they come, and known again until something changes")
   CHECK(run.batches == 5);
 }
 
+TEST_CASE("validate_all with a loop of the caller's takes so many batches, and no earlier row") {
+  Run run;
+  run.validate();
+  run.batches = 0;
+  Trainer trainer(run.options(), quiet_log());
+  ValidationLoop loop({Time(2)});
+  const std::string files = (run.dir / "run/checkpoint_*.pt").string();
+  const ValidationTable table = validate_all(trainer, {tiny_loader("val")}, {files}, loop);
+  CHECK(steps_of(table) == Steps{2, 4, 6, 8, 10});
+  CHECK(run.batches == 2 * 5);
+}
+
 TEST_CASE("a results file that was cut short is taken as far as it goes") {
   Run run;
   const ValidationTable first = run.validate();

@@ -1,6 +1,7 @@
 #include "trainer/run_config.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -235,6 +236,35 @@ TEST_CASE("T133: 1 and 1.0 differ; false loads nothing, absent the newest") {
   CHECK_FALSE(read(kRun).fit->from.is_nothing());
   apply_override(root, "trainer.fit.ckpt_path=false");
   CHECK(read_run_config(root, builtins()).fit->from.is_nothing());
+}
+
+TEST_CASE("learning_rate is lr, in optimizers and their groups; both at once are a fault") {
+  const std::string text = read(kRun).init.config_text;
+  const auto with = [](const std::string& assignment) {
+    ConfigValue root = parse_toml(kRun, "run.toml");
+    apply_override(root, assignment);
+    return read_run_config(root, builtins()).init.config_text;
+  };
+  CHECK(with("trainer.init.optimizer={ SGD = { learning_rate = 0.1 } }") == text);
+  const char* const kGroups =
+      "trainer.init.optimizer={{ SGD = {{ {0} = 0.1, params = [{{ params = ['*'], {0} = 0.2 }}] }} "
+      "}}";
+  CHECK(with(fmt::format(kGroups, "learning_rate")) == with(fmt::format(kGroups, "lr")));
+  const auto faults = faults_with("trainer.init.optimizer.SGD.learning_rate=0.2");
+  REQUIRE(faults.size() == 1);
+  CHECK(faults[0].message.find("learning_rate and lr") != std::string::npos);
+}
+
+TEST_CASE("F146: validate_all takes a number of batches of each loader") {
+  ConfigValue root = parse_toml(kRun, "run.toml");
+  apply_override(root,
+                 "trainer.validate_all={ val_dataloaders = [\"train\"], subset_num_batches = 2 }");
+  const RunConfig run = read_run_config(root, builtins());
+  CHECK(run.validate_all->subset_num_batches == 2);
+  CHECK(run.init.config_text.find("subset_num_batches = 2") != std::string::npos);
+  CHECK(
+      faults_with("trainer.validate_all={ val_dataloaders = [\"train\"], subset_num_batches = 0 }")
+          .size() == 1);
 }
 
 TEST_CASE("a plugin's core callback takes the place of a slot's") {
