@@ -1,18 +1,17 @@
 #pragma once
 
-#include <cstdint>
+#include "tracing/plan/instruments.h"
 
 namespace rondo {
 
-/// A second base of callbacks that want the time of each instruction of recorded steps, which
-/// `Backend::reports` then has.
-class AsksForTimeline {
+/// A callback that wants something measured of recorded steps. The backend is made for the most
+/// timed replays that a callback asks for.
+class AsksForInstruments {
  public:
-  /// Replays of each step that are timed, >= 1.
-  virtual int64_t timed_replays() const = 0;
+  virtual Instruments instruments() const = 0;
 
  protected:
-  ~AsksForTimeline() = default;
+  ~AsksForInstruments() = default;
 };
 
 }  // namespace rondo

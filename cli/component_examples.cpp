@@ -253,6 +253,8 @@ const ExampleFamily kCallbacksExamples = {
      {"EarlyStopper", "metric = \"val/loss\", patience = \"3ep\", min_delta = 1e-4"},
      {"Evaluator", "loader = \"val\", metrics = [{ Recall = { classes = 10 } }], every_n_vals = 2"},
      {"ExportForInference", "file = \"model.ts\", format = \"torchscript\""},
+     {"FlopUtilization", ""},
+     {"GlobalFlags", "deterministic_algorithms = true"},
      {"GradientNoiseScale", "smoothing = 0.95"},
      {"HangWatchdog", "timeout_s = 600.0, then = \"abort\""},
      {"ImageVisualizer", "input = \"image\", count = 4, every = 500"},
@@ -273,7 +275,7 @@ const ExampleFamily kCallbacksExamples = {
       "server = \"smtp://mail.example.org:587\", from = \"rondo@example.org\", to = "
       "[\"you@example.org\"], user = \"you\", password = \"env:MAIL_PASSWORD\""},
      {"NotifyWebhook", "url = \"env:SLACK_WEBHOOK\""},
-     {"OpProfiler", "active = 20"},
+     {"OpProfiler", "wait = 5, warmup = 10, active = 20"},
      {"OptimizerMonitor", "only_global = true"},
      {"RunTimeLimit", "limit_s = 3600.0"},
      {"RuntimeEstimator", "time_unit = \"minutes\""},
@@ -291,7 +293,8 @@ const ExampleFamily kCallbacksExamples = {
      {"NormTensorListener", "tensor_names = [\"param/*\", \"grad/*\"]"},
      {"DumpAvailableTensorNames", ""},
      {"DumpActivations", "tensor_names = [\"output/*\"], steps = 2"},
-     {"ThresholdStopper", "metric = \"val/accuracy\", threshold = 0.99"}}};
+     {"ThresholdStopper", "metric = \"val/accuracy\", threshold = 0.99"},
+     {"VerifyNumerics", ""}}};
 
 const ExampleFamily kLoggersExamples = {
     "logger",

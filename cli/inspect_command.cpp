@@ -88,7 +88,7 @@ void print_timelines(const CommandLine& line, const fs::path& steps, Registries&
   run.init.model_dir =
       fs::absolute(steps).lexically_normal().parent_path().parent_path().parent_path();
   for (const StepReport& step :
-       dry_run(run, kCaptures + replays_for_timeline(line.replays)).steps) {
+       dry_run(run, kCaptures + TimingSchedule::of(line.replays).replays()).steps) {
     const fs::path trace = steps / (step.name + ".trace.json");
     write_atomically(*real_file_system(), trace, chrome_trace(step.name, step.timeline));
     std::cout << fmt::format(

@@ -22,7 +22,6 @@ set(RONDO_PUBLIC_HEADERS
   trainer/trainer_options.h
   loops/fit_run.h
   loops/predict.h
-  loops/validate_all.h
   pymarlin/trainer.h
   configs/overrides.h
   configs/toml_file.h

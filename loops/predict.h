@@ -3,9 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "callbacks/callback.h"
 #include "callbacks/core/checkpoint_options.h"
+#include "callbacks/core/loop.h"
+#include "callbacks/results.h"
 
 namespace rondo {
 
@@ -32,5 +36,14 @@ Outputs predict(Trainer& trainer,
                 const DataLoader& loader,
                 const PredictOptions& options,
                 const LoadFrom& from = {});
+
+/// As `Trainer::validate_all`, with another loop than the Trainer's: so many batches, or hooks of
+/// another family. No row is taken from earlier calls.
+/// \throws UsageError  as `Trainer::validate_all`
+ValidationTable validate_all(Trainer& trainer,
+                             const Loaders& loaders,
+                             const std::vector<std::string>& globs,
+                             ValidationLoop& loop,
+                             const ValidateAllOptions& options = {});
 
 }  // namespace rondo

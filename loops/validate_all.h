@@ -39,15 +39,6 @@ ValidationTable validate_checkpoints(Trainer& trainer,
                                      const ValidateAllOptions& options,
                                      ValidationLoop* own = nullptr);
 
-/// As `Trainer::validate_all`, with another loop than the Trainer's: so many batches, or hooks of
-/// another family. No row is taken from earlier calls.
-/// \throws UsageError  as `validate_checkpoints`
-ValidationTable validate_all(Trainer& trainer,
-                             const Loaders& loaders,
-                             const std::vector<std::string>& globs,
-                             ValidationLoop& loop,
-                             const ValidateAllOptions& options = {});
-
 /// The files that match the globs, each once, by the number in their name, then by name. Wildcards
 /// stand in the last component of a path only. A link is left out where its file matches as well.
 /// \param run  how the run names its checkpoints

@@ -15,6 +15,7 @@
 #include "checkpoint/foreign_state.h"
 #include "core/error.h"
 #include "data/data_dir.h"
+#include "loops/predict.h"
 #include "loops/validate_all.h"
 #include "loops/validation_results.h"
 #include "trainer/trainer.h"

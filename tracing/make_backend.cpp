@@ -80,7 +80,9 @@ std::optional<c10::Device> find_device(const std::string& name) {
   }
 }
 
-std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log) {
+std::unique_ptr<Backend> make_backend(const BackendOptions& options,
+                                      TextLog log,
+                                      const Instruments& instruments) {
   require(options.mode == "traced" || options.mode == "eager",
           "mode",
           "\"traced\" or \"eager\"",
@@ -146,7 +148,10 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log
   traced.without_passes = known_passes(options.without_passes);
   traced.explains = options.on_nan == "explain";
   traced.exact = options.exact;
-  traced.timed_replays = options.timed_replays;
+  traced.instruments = instruments;
+  if (options.timed_replays > instruments.timing.active) {
+    traced.instruments.timing = TimingSchedule::of(options.timed_replays);
+  }
   traced.throws_on_refusal = options.on_refusal == "error";
   traced.interprets = options.executor == "interpreter";
   return std::make_unique<TracedBackend>(traced, std::move(log));

@@ -9,6 +9,7 @@
 
 #include "backends/backend.h"
 #include "core/log.h"
+#include "tracing/plan/instruments.h"
 
 namespace rondo {
 
@@ -20,9 +21,12 @@ std::vector<std::string> pass_names();
 std::optional<c10::Device> find_device(const std::string& name);
 
 /// Sets LibTorch's thread count when `options` asks for another one.
-/// \param log  receives warnings about steps that settle late or cannot be verified
+/// \param log          receives warnings about steps that settle late or cannot be verified
+/// \param instruments  what is measured of traced steps, besides `options.timed_replays`
 /// \throws UsageError  for an option outside of its range
 /// \throws NotSupportedError  for traced steps where this build has no graphs for the device
-std::unique_ptr<Backend> make_backend(const BackendOptions& options, TextLog log = TextLog());
+std::unique_ptr<Backend> make_backend(const BackendOptions& options,
+                                      TextLog log = TextLog(),
+                                      const Instruments& instruments = {});
 
 }  // namespace rondo

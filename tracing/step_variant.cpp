@@ -12,6 +12,8 @@
 #include "core/error.h"
 #include "core/heap_without_holes.h"
 #include "core/stopwatch.h"
+#include "tracing/checks/operator_comparison.h"
+#include "tracing/checks/state_snapshot.h"
 #include "tracing/checks/verification.h"
 #include "tracing/graphs/graph_executor.h"
 #include "tracing/interpreter/jit_executor.h"
@@ -52,7 +54,7 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
     return std::make_unique<JitExecutor>(program);
   }
   const PlanOptions plan = plan_options(options.exact, options.without_passes);
-  return std::make_unique<PlannedExecutor>(program, log, plan, options.timed_replays);
+  return std::make_unique<PlannedExecutor>(program, log, plan, options.instruments.timing);
 }
 
 }  // namespace
@@ -94,6 +96,9 @@ const Outputs* StepVariant::run(const StepCall& call) {
   }
   has_tried_kernels_ = executor_->has_trials();
   due_ = due_closures(call);
+  if (is_to_be_compared()) {
+    return run_compared(call);
+  }
   if (options_.verify.covers(replays_since_capture_)) {
     return run_verified(call);
   }
@@ -106,7 +111,7 @@ const Outputs* StepVariant::run(const StepCall& call) {
 
 bool StepVariant::start(const StepCall& call) {
   look_at_state();
-  if (!is_ready() || options_.verify.covers(replays_since_capture_)) {
+  if (!is_ready() || is_to_be_compared() || options_.verify.covers(replays_since_capture_)) {
     return false;
   }
   due_ = due_closures(call);  // asked once: by the end of the step another answer may be true
@@ -157,7 +162,7 @@ void StepVariant::take(CapturedStep captured, const StepCall& call, double secon
   stats_.capture_s += seconds;
   samples_ = call.batch.size();
   has_tried_kernels_ = false;
-  if (options_.explains) {
+  if (options_.explains || options_.instruments.compares_operators) {
     recorded_ = std::make_shared<StepProgram>(captured.program);
   }
   if (state_ == State::Empty) {
@@ -224,6 +229,7 @@ void StepVariant::plan(CapturedStep captured, const StepCall& call) {
   capture_bytes_ = peak_of_results(captured.program);
   writes_batch_ = written_input(captured.program) != kNoTensor;
   stats_.operators_recorded = static_cast<int64_t>(captured.program.instructions.size());
+  work_.flops = flops_of(captured.program);
   CleanedUp cleaned_up = clean_up(
       std::move(captured.program), options_.without_passes, options_.exact, options_.device.type());
   program_ = std::move(cleaned_up.program);
@@ -236,6 +242,7 @@ void StepVariant::plan(CapturedStep captured, const StepCall& call) {
       static_cast<int64_t>(use_of_casts_.made.size() + use_of_casts_.read.size()));
   stats_.operators_replayed = static_cast<int64_t>(program_.instructions.size());
   stats_.captured_bytes = captured_bytes(program_);
+  work_.bytes = bytes_moved(program_);
   closures_ = std::move(captured.closures);
   host_calls_ = std::move(captured.host_calls);
   const std::vector<bool> used = used_slots(program_);
@@ -353,6 +360,43 @@ const Outputs* StepVariant::run_verified(const StepCall& call) {
     return nullptr;
   }
   return finish(call, verified.replayed);
+}
+
+// Not the first replay, which is verified.
+bool StepVariant::is_to_be_compared() const {
+  return options_.instruments.compares_operators && !comparison_ && state_ == State::Ready &&
+         replays_since_capture_ == 1 && recorded_ != nullptr && planned() != nullptr;
+}
+
+// Null: it is run by the interpreter.
+PlannedExecutor* StepVariant::planned() const {
+  return dynamic_cast<PlannedExecutor*>(executor_.get());
+}
+
+const Outputs* StepVariant::run_compared(const StepCall& call) {
+  StateSnapshot state(call.state(), call.batch);
+  std::vector<char> answers;
+  StepCall keeps_answers = call;
+  keeps_answers.answers = &answers;
+  OperatorComparison comparison(*recorded_);
+  casts_->prepare(use_of_casts_);
+  const std::vector<at::Tensor>* const results =
+      replaying(keeps_answers, [&] { return comparison.replay(*planned(), call.batch); });
+  if (call.answers != nullptr) {
+    call.answers->insert(call.answers->end(), answers.begin(), answers.end());
+  }
+  if (results != nullptr) {
+    state.swap();  // as before the step
+    comparison_.emplace();
+    try {
+      *comparison_ = comparison.run_recorded(call.batch, answers);
+    } catch (const std::exception&) {  // the run goes on with the replay
+      log_.warning("step " + name_ +
+                   ": its operators are not compared: " + describe(std::current_exception()));
+    }
+    state.swap();
+  }
+  return finish(call, results);
 }
 
 void StepVariant::keep_as_written(const StepCall& call, Verified verified) {

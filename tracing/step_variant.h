@@ -11,8 +11,10 @@
 #include "backends/refusal.h"
 #include "backends/step_report.h"
 #include "core/log.h"
+#include "tracing/checks/operator_comparison.h"
 #include "tracing/passes/kept_casts.h"
 #include "tracing/program/step_program.h"
+#include "tracing/program/step_work.h"
 #include "tracing/recording/host_calls.h"
 #include "tracing/recording/outside_number.h"
 #include "tracing/traced_options.h"
@@ -20,6 +22,7 @@
 namespace rondo {
 
 struct CapturedStep;
+class PlannedExecutor;
 struct Verified;
 
 /// A step as it is for certain answers of its guards: captured twice, then replayed. When the two
@@ -88,6 +91,12 @@ class StepVariant {
   /// Without a name.
   StepReport report() const;
 
+  /// Of one replay.
+  const StepWork& work() const { return work_; }
+
+  /// How far its operators were from those recorded; nothing until that was asked for and done.
+  const std::optional<OperatorErrors>& comparison() const { return comparison_; }
+
  private:
   enum class State {
     Empty,        ///< not captured, or no longer
@@ -120,6 +129,9 @@ class StepVariant {
   auto replaying(const StepCall& call, const Work& work);
   const std::vector<at::Tensor>* replay(const StepCall& call, DueSet due);
   const Outputs* run_verified(const StepCall& call);
+  bool is_to_be_compared() const;
+  PlannedExecutor* planned() const;
+  const Outputs* run_compared(const StepCall& call);
   void keep_as_written(const StepCall& call, Verified verified);
   const Outputs* finish(const StepCall& call, const std::vector<at::Tensor>* results);
 
@@ -152,6 +164,8 @@ class StepVariant {
   int moves_in_a_row_ = 0;
   int64_t replays_since_capture_ = 0;
   StepStats stats_;
+  StepWork work_;
+  std::optional<OperatorErrors> comparison_;
 };
 
 }  // namespace rondo

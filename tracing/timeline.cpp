@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/json.h"
-#include "tracing/plan/replay_stopwatch.h"
 
 namespace rondo {
 
@@ -67,10 +66,6 @@ std::vector<Share> dearest(const StepTimeline& timeline) {
 }
 
 }  // namespace
-
-int64_t replays_for_timeline(int64_t timed) {
-  return ReplayStopwatch::all_replays(timed);
-}
 
 std::string timeline_table(const StepTimeline& timeline) {
   if (timeline.replays == 0) {

@@ -3,12 +3,9 @@
 #include <string>
 
 #include "backends/step_report.h"
+#include "tracing/plan/instruments.h"  // IWYU pragma: export
 
 namespace rondo {
-
-/// Replays of a step until so many are timed by instruction: some before, which are slower, and in
-/// turns with them as many whole ones.
-int64_t replays_for_timeline(int64_t timed);
 
 /// Where the time of a step goes: by operator, by module, by line of code, and its most expensive
 /// instructions. "" when nothing was timed.

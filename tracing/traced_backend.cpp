@@ -289,6 +289,9 @@ void TracedBackend::invalidate(const std::string& why) {
 // \return whether it did what it was made for
 bool TracedBackend::retire(const Entry& entry) {
   add_eager_runs(*entry.step, retired_eager_);
+  retired_work_.add(entry.step->work_done());
+  const std::vector<ComparedStep> compared = entry.step->comparisons();
+  retired_comparisons_.insert(retired_comparisons_.end(), compared.begin(), compared.end());
   if (entry.step->replays() == 0 && entry.step->eager_runs() == 0) {
     return false;
   }
@@ -308,6 +311,23 @@ std::vector<StepReport> TracedBackend::reports() const {
   }
   for (StepReport& report : all) {
     report.share_of_time = report.stats.eager_s / age_.seconds();
+  }
+  return all;
+}
+
+WorkDone TracedBackend::work_done() const {
+  WorkDone done = retired_work_;
+  for (const Entry& entry : steps_) {
+    done.add(entry.step->work_done());
+  }
+  return done;
+}
+
+std::vector<ComparedStep> TracedBackend::comparisons() const {
+  std::vector<ComparedStep> all = retired_comparisons_;
+  for (const Entry& entry : steps_) {
+    const std::vector<ComparedStep> compared = entry.step->comparisons();
+    all.insert(all.end(), compared.begin(), compared.end());
   }
   return all;
 }

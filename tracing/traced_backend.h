@@ -13,7 +13,9 @@
 #include "core/heap_without_holes.h"
 #include "core/log.h"
 #include "core/stopwatch.h"
+#include "tracing/checks/operator_comparison.h"
 #include "tracing/program/step_program.h"
+#include "tracing/program/step_work.h"
 #include "tracing/traced_options.h"
 
 namespace rondo {
@@ -74,6 +76,13 @@ class TracedBackend final : public Backend {
   /// The programs that are replayed, in the order in which they were first recorded.
   std::vector<RecordedStep> recorded_steps() const;
 
+  /// What the replays of all steps together asked of the machine.
+  WorkDone work_done() const;
+
+  /// The steps that were compared operator by operator; none unless
+  /// Instruments::compares_operators.
+  std::vector<ComparedStep> comparisons() const;
+
   std::string explain_non_finite() override;
   void check_state() override;
 
@@ -103,7 +112,9 @@ class TracedBackend final : public Backend {
   std::map<std::string, int> steps_made_;  // by name
   std::vector<StepReport> retired_;        // of steps that were run and then forgotten
   std::vector<EagerSteps> retired_eager_;  // with the seconds they took
-  std::set<std::string> told_;             // refusals
+  WorkDone retired_work_;
+  std::vector<ComparedStep> retired_comparisons_;
+  std::set<std::string> told_;  // refusals
   Stopwatch age_;
   BodyRequests* requests_ = nullptr;
   bool is_in_step_ = false;

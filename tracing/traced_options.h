@@ -10,6 +10,7 @@
 
 #include "tracing/checks/verify_policy.h"
 #include "tracing/graphs/device_graphs.h"
+#include "tracing/plan/instruments.h"
 
 namespace rondo {
 
@@ -20,7 +21,7 @@ struct TracedOptions {
   bool interprets = false;                  ///< with TorchScript's interpreter, not as a plan
   std::vector<std::string> without_passes;  ///< names of passes to leave out
   bool exact = true;                        ///< only what gives the bytes of eager
-  int64_t timed_replays = 0;                ///< of each step, for its timeline
+  Instruments instruments;                  ///< what is measured of each step
   bool throws_on_refusal = false;           ///< else steps that cannot be replayed run as written
   c10::Device device = c10::kCPU;           ///< where steps run
   std::shared_ptr<DeviceGraphs> graphs;     ///< of another device than the CPU; null on it

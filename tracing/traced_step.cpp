@@ -254,6 +254,24 @@ std::vector<StepReport> TracedStep::reports() const {
   return reports;
 }
 
+WorkDone TracedStep::work_done() const {
+  WorkDone done;
+  for (const auto& variant : variants_) {
+    done.add(variant->work(), variant->replays());
+  }
+  return done;
+}
+
+std::vector<ComparedStep> TracedStep::comparisons() const {
+  std::vector<ComparedStep> all;
+  for (size_t i = 0; i < variants_.size(); ++i) {
+    if (variants_[i]->comparison()) {
+      all.push_back({report_name(i), *variants_[i]->comparison()});
+    }
+  }
+  return all;
+}
+
 std::string TracedStep::report_name(size_t variant) const {
   std::string name = name_;
   std::replace(name.begin(), name.end(), '/', '_');

@@ -11,8 +11,10 @@
 #include "backends/refusal.h"
 #include "backends/step_report.h"
 #include "core/log.h"
+#include "tracing/checks/operator_comparison.h"
 #include "tracing/passes/kept_casts.h"
 #include "tracing/program/step_program.h"
+#include "tracing/program/step_work.h"
 #include "tracing/traced_options.h"
 
 namespace rondo {
@@ -90,6 +92,12 @@ class TracedStep {
   /// The program of the newest run as it was recorded; null when it was not, and unless
   /// TracedOptions::explains.
   const std::shared_ptr<const StepProgram>& recorded() const { return recorded_; }
+
+  /// Of all replays together.
+  WorkDone work_done() const;
+
+  /// With what its steps are called in reports.
+  std::vector<ComparedStep> comparisons() const;
 
   /// Of each variant that is ready; one of a step that was refused.
   std::vector<StepReport> reports() const;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
-#include "callbacks/asks_for_timeline.h"
+#include "callbacks/asks_for_instruments.h"
 #include "callbacks/callback.h"
 #include "callbacks/not_in_dry_runs.h"
 
@@ -12,16 +13,18 @@ namespace rondo {
 /// `<artifact_dir>/profile/<step>.json`, a trace that Perfetto and chrome://tracing open, and
 /// `<step>.txt`, tables by operator, module and line of code. Steps that run as written have none.
 /// Source: OpProfiler of Cerebras' ModelZoo trainer, Composer's Profiler.
-class OpProfiler final : public Callback, public AsksForTimeline, public NotInDryRuns {
+class OpProfiler final : public Callback, public AsksForInstruments, public NotInDryRuns {
  public:
   struct Options {
-    int64_t active = 20;  ///< replays of each step that are timed, >= 1; a few before warm up
+    int64_t active = 20;  ///< replays of each step that are timed, >= 1
+    int64_t wait = 5;     ///< replays that pass before, >= 0; in the first ones kernels stand trial
+    std::optional<int64_t> warmup = {};  ///< replays after these, >= 0; absent: twice `active`
   };
 
   /// \throws UsageError  for options out of range
   explicit OpProfiler(const Options& options);
 
-  int64_t timed_replays() const override { return options_.active; }
+  Instruments instruments() const override;
 
   void on_fit_end(Trainer& trainer, Loop&) override;
 

@@ -15,6 +15,7 @@ void register_count_params(Registry<Callback>& registry);
 void register_early_stopper(Registry<Callback>& registry);
 void register_evaluator(Registry<Callback>& registry, const Registry<Metric>& metrics);
 void register_export_for_inference(Registry<Callback>& registry);
+void register_flop_utilization(Registry<Callback>& registry);
 void register_gradient_noise_scale(Registry<Callback>& registry);
 void register_hang_watchdog(Registry<Callback>& registry);
 void register_image_visualizer(Registry<Callback>& registry);
@@ -47,6 +48,7 @@ void register_speed_monitor(Registry<Callback>& registry);
 void register_system_metrics_monitor(Registry<Callback>& registry);
 void register_tensor_listener(Registry<Callback>& registry);
 void register_threshold_stopper(Registry<Callback>& registry);
+void register_verify_numerics(Registry<Callback>& registry);
 
 /// Adds every callback that a config can name.
 /// \param metrics  those that an Evaluator can name; outlives the registry
@@ -61,6 +63,7 @@ inline void register_builtin_callbacks(Registry<Callback>& registry,
   register_early_stopper(registry);
   register_evaluator(registry, metrics);
   register_export_for_inference(registry);
+  register_flop_utilization(registry);
   register_gradient_noise_scale(registry);
   register_hang_watchdog(registry);
   register_image_visualizer(registry);
@@ -93,6 +96,7 @@ inline void register_builtin_callbacks(Registry<Callback>& registry,
   register_system_metrics_monitor(registry);
   register_tensor_listener(registry);
   register_threshold_stopper(registry);
+  register_verify_numerics(registry);
 }
 
 }  // namespace rondo

@@ -62,7 +62,13 @@ void ScopedValidateFlags::on_enter_validate(Trainer&, Cleanup& cleanup, const Da
   set_scoped(options_, cleanup);
 }
 
+void GlobalFlags::pre_setup(Trainer&) {
+  set_scoped(options_, give_back_);
+}
+
 void register_scoped_flags(Registry<Callback>& registry) {
+  add_keys(registry.add<GlobalFlags>(
+      "GlobalFlags", "Sets LibTorch's global switches as long as the Trainer lives."));
   add_keys(registry.add<ScopedTrainFlags>("ScopedTrainFlags",
                                           "Sets LibTorch's global switches while training."));
   add_keys(registry.add<ScopedValidateFlags>("ScopedValidateFlags",

@@ -41,4 +41,20 @@ class ScopedValidateFlags final : public Callback {
   Options options_;
 };
 
+/// The same from the construction of the Trainer on, for whatever it does, until it is destroyed.
+/// Other Trainers of the process see the flags meanwhile.
+/// Source: GlobalFlags of Cerebras' ModelZoo trainer, which never gives them back.
+class GlobalFlags final : public Callback {
+ public:
+  using Options = TorchFlags;
+
+  explicit GlobalFlags(const Options& options) : options_(options) {}
+
+  void pre_setup(Trainer&) override;
+
+ private:
+  Options options_;
+  Cleanup give_back_;  // its destructor does
+};
+
 }  // namespace rondo

@@ -10,7 +10,7 @@
 
 #include "backends/blas_advice.h"
 #include "backends/numeric_environment.h"
-#include "callbacks/asks_for_timeline.h"
+#include "callbacks/asks_for_instruments.h"
 #include "callbacks/callback_states.h"
 #include "core/available_cores.h"
 #include "core/error.h"
@@ -113,6 +113,21 @@ void write_steps_at_end(Trainer& trainer, Cleanup& cleanup) {
   });
 }
 
+/// What callbacks want measured of recorded steps.
+Instruments instruments_for(const CallbackMap& callbacks) {
+  Instruments all;
+  for (const CallbackMap::Entry& entry : callbacks.entries()) {
+    if (const auto* asks = dynamic_cast<const AsksForInstruments*>(entry.callback.get())) {
+      const Instruments wanted = asks->instruments();
+      all.compares_operators = all.compares_operators || wanted.compares_operators;
+      if (wanted.timing.active > all.timing.active) {
+        all.timing = wanted.timing;
+      }
+    }
+  }
+  return all;
+}
+
 /// All processes take as many threads as the first: bits depend on them.
 std::optional<int> threads_of_first(Communicator& communicator, std::optional<int> threads) {
   at::Tensor number = at::full({1}, threads.value_or(0), at::kLong);
@@ -148,12 +163,8 @@ void BackendCallback::pre_setup(Trainer& trainer) {
     options.threads =
         std::min(threads_of_run(trainer.options().model_dir).value_or(1), available_cores());
   }
-  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
-    if (const auto* asks = dynamic_cast<const AsksForTimeline*>(entry.callback.get())) {
-      options.timed_replays = std::max(options.timed_replays, asks->timed_replays());
-    }
-  }
-  trainer.state().backend = make_backend(options, trainer.log());
+  trainer.state().backend =
+      make_backend(options, trainer.log(), instruments_for(trainer.callbacks()));
 }
 
 void BackendCallback::post_setup(Trainer& trainer) {

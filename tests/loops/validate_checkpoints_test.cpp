@@ -12,6 +12,7 @@
 
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
+#include "loops/predict.h"
 #include "loops/validate_all.h"
 #include "loops/validation_results.h"
 #include "support/temp_dir.h"

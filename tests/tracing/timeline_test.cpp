@@ -80,7 +80,7 @@ size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("a timeline names what each instruction is") {
-  const StepTimeline timeline = report_of(10, replays_for_timeline(10)).timeline;
+  const StepTimeline timeline = report_of(10, TimingSchedule::of(10).replays()).timeline;
   CHECK(timeline.replays == 10);
   CHECK(timeline.replay_s > 0.0);
   REQUIRE(timeline.instructions.size() == 2);
@@ -93,8 +93,8 @@ TEST_CASE("a timeline names what each instruction is") {
 }
 
 TEST_CASE("instructions add up to a replay that nobody times: reading the clock is left out") {
-  ReplayStopwatch stopwatch(2, 10, &read_clock);
-  const int64_t replays = ReplayStopwatch::all_replays(10);
+  ReplayStopwatch stopwatch(2, TimingSchedule::of(10), &read_clock);
+  const int64_t replays = TimingSchedule::of(10).replays();
   for (int64_t i = 0; i < replays; ++i) {
     const bool is_cold = i < replays - 20;
     const bool is_interrupted = i % 5 == 0;
@@ -111,8 +111,8 @@ TEST_CASE("instructions add up to a replay that nobody times: reading the clock 
 }
 
 TEST_CASE("an instruction that few replays run counts by their share") {
-  ReplayStopwatch stopwatch(2, 10, &read_clock);
-  for (int64_t i = 0; i < ReplayStopwatch::all_replays(10); ++i) {
+  ReplayStopwatch stopwatch(2, TimingSchedule::of(10), &read_clock);
+  for (int64_t i = 0; i < TimingSchedule::of(10).replays(); ++i) {
     replay(stopwatch, nanoseconds(200), nanoseconds(i / 2 % 2 == 0 ? 60 : 0));
   }
   const StepTimeline timeline = stopwatch.timeline(plan_of_square());
@@ -121,8 +121,20 @@ TEST_CASE("an instruction that few replays run counts by their share") {
   CHECK(timeline.instructions[1].seconds * 1e9 == doctest::Approx(30));
 }
 
+TEST_CASE("a schedule says which replays are timed: none while it waits and warms up") {
+  ReplayStopwatch stopwatch(2, {1, 2, 3}, &read_clock);
+  for (int64_t i = 0; i < 9; ++i) {
+    replay(stopwatch, nanoseconds(i < 3 ? 10000 : 200), nanoseconds(50));
+  }
+  replay(stopwatch, nanoseconds(10000), nanoseconds(50));  // past its end
+  const StepTimeline timeline = stopwatch.timeline(plan_of_square());
+  CHECK(timeline.replays == 3);
+  CHECK(timeline.instructions.at(0).seconds * 1e9 == doctest::Approx(200));
+  CHECK(timeline.replay_s * 1e9 == doctest::Approx(250));
+}
+
 TEST_CASE("only as many replays are timed as there were, and none unless it is asked for") {
-  CHECK(report_of(10, replays_for_timeline(10) - 14).timeline.replays == 3);
+  CHECK(report_of(10, TimingSchedule::of(10).replays() - 14).timeline.replays == 3);
   CHECK(report_of(10, 4).timeline.replays == 0);
   const StepTimeline none = report_of(0, 20).timeline;
   CHECK(none.replays == 0);
@@ -131,7 +143,7 @@ TEST_CASE("only as many replays are timed as there were, and none unless it is a
 }
 
 TEST_CASE("a trace has an event an instruction, a table its operators") {
-  const StepTimeline timeline = report_of(5, replays_for_timeline(5)).timeline;
+  const StepTimeline timeline = report_of(5, TimingSchedule::of(5).replays()).timeline;
   const std::string trace = chrome_trace("train", timeline);
   CHECK(count(trace, "\"ph\": \"X\"") == 2);
   CHECK(trace.front() == '{');

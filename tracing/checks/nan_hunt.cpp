@@ -1,16 +1,13 @@
 #include "tracing/checks/nan_hunt.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <tuple>
 #include <utility>
 
 #include "core/error.h"
+#include "tracing/checks/program_walk.h"
 #include "tracing/program/kernels_only.h"
-#include "tracing/program/run_instruction.h"
 
 namespace rondo {
 
@@ -36,19 +33,9 @@ bool holds_infinity(const c10::IValue& constant) {
 class Walk {
  public:
   explicit Walk(const KeptStep& step)
-      : step_(step),
-        program_(*step.program),
-        tensors_(program_.slots.size()),
-        blames_(static_cast<size_t>(program_.storages)) {
-    for (size_t i = 0; i < program_.slots.size(); ++i) {
-      const Slot& slot = program_.slots[i];
-      if (slot.kind == SlotKind::Input) {
-        tensors_[i] = step.batch[slot.name];
-      } else if (slot.kind != SlotKind::Produced) {
-        tensors_[i] = slot.value;
-      }
-    }
-  }
+      : program_(*step.program),
+        walk_(program_, step.batch, step.answers),
+        blames_(static_cast<size_t>(program_.storages)) {}
 
   std::shared_ptr<NanFinding> run() {
     blame_outside();
@@ -61,16 +48,17 @@ class Walk {
  private:
   const Slot& slot(SlotId id) const { return program_.slots[static_cast<size_t>(id)]; }
 
-  at::Tensor& tensor(SlotId id) { return tensors_[static_cast<size_t>(id)]; }
+  const at::Tensor& tensor(SlotId id) const { return walk_.tensor(id); }
 
   // What is not finite before anything runs.
   void blame_outside() {
     for (size_t i = 0; i < program_.slots.size(); ++i) {
       const Slot& outside = program_.slots[i];
-      if (outside.kind == SlotKind::Produced || count_non_finite(tensors_[i]) == 0) {
+      const auto id = static_cast<SlotId>(i);
+      if (outside.kind == SlotKind::Produced || count_non_finite(tensor(id)) == 0) {
         continue;
       }
-      const TensorSummary summary = summary_of(outside.name, tensors_[i]);
+      const TensorSummary summary = summary_of(outside.name, tensor(id));
       Blame blame;
       blame.is_meant = outside.kind != SlotKind::Input && summary.nans == 0;
       if (!blame.is_meant) {
@@ -81,7 +69,7 @@ class Walk {
         blame.finding->op = outside.name;
         blame.finding->results = {summary};
       }
-      set_blame(static_cast<SlotId>(i), std::move(blame));
+      set_blame(id, std::move(blame));
     }
   }
 
@@ -96,15 +84,9 @@ class Walk {
     });
     const bool has_nan_input = std::any_of(
         inputs.begin(), inputs.end(), [](const TensorSummary& input) { return input.nans > 0; });
-    execute(instruction);
-    std::vector<SlotId> written = instruction.writes;
-    for_each_slot(instruction.results, [&](SlotId id) {
-      if (std::find(written.begin(), written.end(), id) == written.end()) {  // not in place
-        written.push_back(id);
-      }
-    });
+    walk_.execute(instruction);
     std::vector<std::pair<SlotId, TensorSummary>> bad;
-    for (const SlotId id : written) {
+    for (const SlotId id : written_slots(instruction)) {
       if (count_non_finite(tensor(id)) == 0) {
         clear_blame(id);
       } else {
@@ -187,29 +169,6 @@ class Walk {
     return slot(id).name.empty() ? "%" + std::to_string(id) : slot(id).name;
   }
 
-  void execute(const Instruction& instruction) {
-    if (operator_name(instruction.op) == "rondo::host_call") {
-      give_answers(instruction);
-      return;
-    }
-    run_instruction(instruction, tensors_);
-  }
-
-  // What the host wrote when the step ran.
-  void give_answers(const Instruction& instruction) {
-    for (const SlotId id : instruction.arguments.back().slots) {
-      at::Tensor& target = tensor(id);
-      const at::Tensor answer =
-          at::empty(target.sizes(), target.options().device(at::kCPU).pinned_memory(false));
-      if (answered_ + answer.nbytes() > step_.answers.size()) {
-        throw CaptureError("a host call of the step was not kept");
-      }
-      std::memcpy(answer.data_ptr(), step_.answers.data() + answered_, answer.nbytes());
-      answered_ += answer.nbytes();
-      target.copy_(answer);
-    }
-  }
-
   std::pair<int64_t, int64_t> bytes_of(SlotId id) const {
     const Slot& it = slot(id);
     return {it.offset * static_cast<int64_t>(c10::elementSize(it.dtype)), extent_of(it)};
@@ -278,11 +237,9 @@ class Walk {
     return worst;
   }
 
-  const KeptStep& step_;
   const StepProgram& program_;
-  std::vector<at::Tensor> tensors_;         // one a slot, once it is there
+  ProgramWalk walk_;
   std::vector<std::vector<Blame>> blames_;  // one list a storage, the newest last
-  size_t answered_ = 0;                     // bytes of the answers that were given
 };
 
 void add_lines(std::string& text, const char* title, const std::vector<TensorSummary>& tensors) {

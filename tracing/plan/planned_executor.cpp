@@ -35,12 +35,12 @@ void release(const PlannedInstruction& planned, PlanMemory& memory) {
 PlannedExecutor::PlannedExecutor(StepProgram program,
                                  TextLog log,
                                  const PlanOptions& options,
-                                 int64_t timed_replays)
+                                 const TimingSchedule& timing)
     : plan_(make_plan(std::move(program), options)),
       log_(std::move(log)),
       memory_(memory_of(plan_)),
       undo_(plan_),
-      stopwatch_(plan_.instructions.size(), timed_replays),
+      stopwatch_(plan_.instructions.size(), timing),
       on_trial_(std::count_if(
           plan_.instructions.begin(),
           plan_.instructions.end(),

@@ -22,13 +22,12 @@ namespace rondo {
 /// on where a byte differs.
 class PlannedExecutor final : public Executor {
  public:
-  /// \param log            gets the kernels that were dropped
-  /// \param timed_replays  how many to time, once every kernel has stood its trials; the time of a
-  ///                       chain is its first instruction's
+  /// \param log     gets the kernels that were dropped
+  /// \param timing  which replays to time; the time of a chain is its first instruction's
   PlannedExecutor(StepProgram program,
                   TextLog log,
                   const PlanOptions& options = {},
-                  int64_t timed_replays = 0);
+                  const TimingSchedule& timing = {});
 
   /// \throws CaptureError  when an instruction throws, naming it, its module and line of code; the
   ///                       cause is nested. A part of the step's writes is done then

@@ -2,18 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
+
+#include "tracing/program/step_work.h"
 
 namespace rondo {
 
 namespace {
-
-// Replays before the first that is timed: every kernel has stood its trials.
-constexpr int64_t kOnTrial = 5;
-
-// So many for each that is timed, so that caches, branches and the processor's clock are as in a
-// run: a step of some microseconds is slower for its first hundred replays.
-constexpr int64_t kToWarmUp = 2;
 
 using Duration = ReplayStopwatch::Clock::duration;
 
@@ -54,29 +48,13 @@ Duration time_of_reading(ReplayStopwatch::Now now) {
   return times[kReadings / 2];
 }
 
-int64_t bytes_of(const StepProgram& program, const Instruction& instruction) {
-  std::set<SlotId> slots;
-  for_each_slot(instruction.arguments, [&](SlotId slot) { slots.insert(slot); });
-  for_each_slot(instruction.results, [&](SlotId slot) { slots.insert(slot); });
-  int64_t bytes = 0;
-  for (const SlotId id : slots) {
-    const Slot& slot = program.slots[static_cast<size_t>(id)];
-    bytes += numel(slot) * static_cast<int64_t>(c10::elementSize(slot.dtype));
-  }
-  return bytes;
-}
-
 }  // namespace
 
-ReplayStopwatch::ReplayStopwatch(size_t instructions, int64_t replays, Now now)
+ReplayStopwatch::ReplayStopwatch(size_t instructions, const TimingSchedule& schedule, Now now)
     : instructions_(instructions),
-      replays_(replays),
+      replays_(schedule.active),
       now_(now),
-      left_(replays > 0 ? all_replays(replays) : 0) {}
-
-int64_t ReplayStopwatch::all_replays(int64_t replays) {
-  return kOnTrial + kToWarmUp * replays + 2 * replays;
-}
+      left_(schedule.replays()) {}
 
 void ReplayStopwatch::begin() {
   is_timing_ = left_ <= 2 * replays_;

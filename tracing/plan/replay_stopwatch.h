@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/step_report.h"
+#include "tracing/plan/instruments.h"
 #include "tracing/plan/plan.h"
 
 namespace rondo {
@@ -19,11 +20,8 @@ class ReplayStopwatch {
   using Now = Clock::time_point (*)();
 
   /// \param instructions  of the plan
-  /// \param replays       how many to time by instruction, and how many whole; 0: none
-  ReplayStopwatch(size_t instructions, int64_t replays, Now now = &Clock::now);
-
-  /// How many replays there have to be until `replays` of either kind are timed.
-  static int64_t all_replays(int64_t replays);
+  /// \param schedule      which replays to time
+  ReplayStopwatch(size_t instructions, const TimingSchedule& schedule, Now now = &Clock::now);
 
   /// A replay begins.
   void start() {

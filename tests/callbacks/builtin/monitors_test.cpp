@@ -1,4 +1,5 @@
-// OptimizerMonitor, SystemMetricsMonitor, LogInputSummaries, SavePerformanceData and OpProfiler.
+// OptimizerMonitor, SystemMetricsMonitor, LogInputSummaries, SavePerformanceData, OpProfiler,
+// FlopUtilization and VerifyNumerics.
 
 #include <doctest/doctest.h>
 #include <torch/types.h>
@@ -10,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/builtin/flop_utilization.h"
 #include "callbacks/builtin/log_input_summaries.h"
 #include "callbacks/builtin/memory_snapshot.h"
 #include "callbacks/builtin/op_profiler.h"
 #include "callbacks/builtin/optimizer_monitor.h"
 #include "callbacks/builtin/save_performance_data.h"
 #include "callbacks/builtin/system_metrics_monitor.h"
+#include "callbacks/builtin/verify_numerics.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/json_reader.h"
@@ -177,6 +180,51 @@ TEST_CASE("OpProfiler writes a trace that names operators, and says when there i
   REQUIRE(!warnings.empty());
   CHECK(warnings.back().find("OpProfiler") != std::string::npos);
   CHECK_THROWS_AS(OpProfiler({0}), UsageError);
+  CHECK_THROWS_AS(OpProfiler({1, -1}), UsageError);
+  const TimingSchedule schedule = OpProfiler({2, 3, 4}).instruments().timing;
+  CHECK(schedule.wait == 3);
+  CHECK(schedule.warmup == 4);
+  CHECK(schedule.replays() == 3 + 4 + 2 * 2);
+}
+
+TEST_CASE("FlopUtilization logs rates and shares of what this machine was measured to do") {
+  const TempDir dir;
+  const Entries entries = monitored(dir, use<FlopUtilization>(), "traced");
+  const auto rates = values_of(entries, "throughput/flops_per_sec");
+  REQUIRE(!rates.empty());
+  for (const auto& [update, rate] : rates) {
+    CHECK(rate > 0.0);
+  }
+  for (const char* share : {"throughput/flops_share", "throughput/bandwidth_share"}) {
+    const auto shares = values_of(entries, share);
+    REQUIRE(shares.size() == rates.size());
+    CHECK(shares.back().second > 0.0);
+  }
+  CHECK(values_of(monitored(dir, use<FlopUtilization>(), "eager"), "throughput/flops_per_sec")
+            .empty());
+}
+
+TEST_CASE("VerifyNumerics writes the error of each operator, and changes no bit of the run") {
+  const TempDir dir;
+  const Entries entries = monitored(dir, use<VerifyNumerics>(), "traced");
+  const TempDir other;
+  const Entries plain = monitored(other, use<OptimizerMonitor>(), "traced");
+  CHECK(values_of(entries, "loss") == values_of(plain, "loss"));
+  size_t tables = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(dir / "traced/logs/latest/numerics")) {
+    const std::string text = text_of(entry.path());
+    if (entry.path().extension() == ".txt") {
+      CHECK(text.find(" 0 differ") != std::string::npos);
+      CHECK(text.find(" by operator\n") != std::string::npos);
+      ++tables;
+    } else {
+      JsonReader json(text);
+      json.skip();
+      json.end();
+    }
+  }
+  CHECK(tables > 0);
 }
 
 TEST_CASE("MemorySnapshot lists what takes memory, also when it runs out") {

@@ -76,4 +76,32 @@ TEST_CASE("T126: the flags of validations") {
   CHECK(at::globalContext().benchmarkCuDNN() == before);
 }
 
+TEST_CASE("T126: global flags hold as long as the Trainer") {
+  const TempDir dir;
+  const auto is_on = [] { return at::globalContext().benchmarkCuDNN(); };
+  const bool before = is_on();
+  std::vector<bool> seen;
+  ProbeCallback::Options probe;
+  probe.train_batch_start = [&](Trainer&, const Batch&) { seen.push_back(is_on()); };
+  probe.validate_batch_start = [&](Trainer&, const Batch&) { seen.push_back(is_on()); };
+  TorchFlags flags;
+  flags.benchmark_cudnn = !before;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.callbacks = {use<GlobalFlags>(flags), use<ProbeCallback>(probe)};
+  options.loop.max_steps = 1;
+  {
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"), {tiny_loader("val", 1)});
+    CHECK(is_on() == !before);
+  }
+  REQUIRE(seen.size() >= 2);
+  for (const bool was_on : seen) {
+    CHECK(was_on == !before);
+  }
+  CHECK(is_on() == before);
+  options.model_dir = "";  // refused, after pre_setup or before it
+  CHECK_THROWS(Trainer(options, quiet_log()));
+  CHECK(is_on() == before);
+}
+
 TEST_SUITE_END();
