@@ -183,8 +183,8 @@ void GroupedStream::cut_again(int64_t samples) {
 }
 
 void GroupedStream::take() {
-  for (const Read& read : batches_) {
-    add(read.batch);
+  for (Read& read : batches_) {
+    add(options_.cuts_again ? read.batch : std::move(read.batch));
   }
   const auto size = static_cast<int64_t>(group_.size());
   for (int64_t i = 0; i < size; ++i) {
@@ -195,14 +195,14 @@ void GroupedStream::take() {
   set_shares();
 }
 
-void GroupedStream::add(const Batch& batch) {
+void GroupedStream::add(Batch batch) {
   const std::vector<std::string>& not_cut = loader_.options().not_cut;
   const int64_t most = options_.micro_batch.value_or(batch.size());
   if (options_.cuts_again && batch.size() <= most) {
     // A copy: what hooks and steps write into it is not there when it is cut again.
     group_.emplace_back().batch = samples_of(cut_first(batch, not_cut), 0, batch.size(), not_cut);
   } else if (!options_.micro_batch) {
-    group_.emplace_back().batch = batch;
+    group_.emplace_back().batch = std::move(batch);
   } else {
     for (Batch& piece : micro_batches(batch, most, not_cut)) {
       group_.emplace_back().batch = std::move(piece);

@@ -103,7 +103,7 @@ class GroupedStream {
   bool is_last() const;
   void make_group();
   void take();
-  void add(const Batch& batch);
+  void add(Batch batch);
   void set_shares();
   void take_parts();
   std::vector<Cut> cuts() const;
