@@ -47,10 +47,8 @@ GraphExecutor::GraphExecutor(StepProgram program,
   for (Segment& segment : segments_) {
     capture(segment);
   }
-  const auto add_result = [&](SlotId id) {
-    const bool is_live = slot(id).kind == SlotKind::Captured;  // not a mirror of it
-    results_.push_back(is_live ? slot(id).value : tensors_[static_cast<size_t>(id)]);
-  };
+  place_live();
+  const auto add_result = [&](SlotId id) { results_.push_back(live_[static_cast<size_t>(id)]); };
   for (const auto& output : program_.outputs) {
     add_result(output.second);
   }
@@ -96,6 +94,9 @@ void GraphExecutor::place_inputs() {
     if (input.kind == SlotKind::Input) {
       tensors_[i] = memory_like(input).zero_();  // zeros are indices that every table has
       memory_.inputs += extent_of(input);
+      if (numel(input) > 0) {
+        inputs_.push_back(static_cast<SlotId>(i));
+      }
     }
   }
 }
@@ -191,24 +192,20 @@ void GraphExecutor::capture(Segment& segment) {
   }
 }
 
-void GraphExecutor::bind(const Batch& batch) {
+// For host calls and results.
+void GraphExecutor::place_live() {
+  live_ = tensors_;
   for (size_t i = 0; i < program_.slots.size(); ++i) {
-    const Slot& input = program_.slots[i];
-    if (input.kind == SlotKind::Input && numel(input) > 0) {
-      tensors_[i].copy_(batch[input.name], /*non_blocking=*/true);
+    if (program_.slots[i].kind == SlotKind::Captured) {
+      live_[i] = program_.slots[i].value;
     }
   }
 }
 
-// On the live tensors, not on mirrors of them: it may change them.
-void GraphExecutor::call_host(const Instruction& instruction) {
-  SlotTensors live = tensors_;
-  for_each_slot(instruction.arguments, [&](SlotId id) {
-    if (slot(id).kind == SlotKind::Captured) {
-      live[static_cast<size_t>(id)] = slot(id).value;
-    }
-  });
-  run_instruction(instruction, live);
+void GraphExecutor::bind(const Batch& batch) {
+  for (const SlotId id : inputs_) {
+    tensors_[static_cast<size_t>(id)].copy_(batch[slot(id).name], /*non_blocking=*/true);
+  }
 }
 
 const std::vector<at::Tensor>& GraphExecutor::run(const Batch& batch, DueSet) {
@@ -220,7 +217,7 @@ const std::vector<at::Tensor>& GraphExecutor::run(const Batch& batch, DueSet) {
       segment.graph->launch();
     }
     if (segment.host_call != nullptr) {
-      call_host(*segment.host_call);
+      run_instruction(*segment.host_call, live_);
     }
   }
   return results_;

@@ -46,15 +46,17 @@ class GraphExecutor final : public Executor {
   void find_last_uses();
   void cut_into_segments();
   void capture(Segment& segment);
+  void place_live();
   void bind(const Batch& batch);
-  void call_host(const Instruction& instruction);
 
   const Slot& slot(SlotId id) const { return program_.slots[static_cast<size_t>(id)]; }
 
   StepProgram program_;
   std::shared_ptr<DeviceGraphs> graphs_;
   c10::Device device_;
-  SlotTensors tensors_;
+  SlotTensors tensors_;         // that the recording walks on
+  SlotTensors live_;            // the same, with numbers of the host instead of mirrors
+  std::vector<SlotId> inputs_;  // with elements
   std::vector<std::vector<SlotId>> last_uses_;  // by instruction
   MirroredNumbers numbers_;
   std::vector<Segment> segments_;
