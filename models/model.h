@@ -15,7 +15,8 @@ class Metric;
 
 /// A trainable model: a torch module and how it reads a batch. See `ModuleModel` for a model that
 /// is a `torch::nn::Module` itself, `from_module` for a plain module and a loss, `ScriptModel` for
-/// a TorchScript file.
+/// a TorchScript file. The first two are for your own modules: they are in <rondo/module.h>, which
+/// rondo.h leaves out because it includes LibTorch's heavy module headers.
 class Model {
  public:
   using Component = Model;
