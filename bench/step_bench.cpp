@@ -10,7 +10,8 @@
 // is trained on again and again stays in the caches, which no training has (--copies=1).
 //
 // They take turns, round by round, in one process; the median round counts. `libtorch` is the loop
-// by hand, `eager`, `traced` and `traced-interpreter` are the step under rondo's backends, `fit` is
+// by hand, `graph` (on a GPU) that loop recorded by hand as a graph of the device, with a fused
+// update, `eager`, `traced` and `traced-interpreter` are the step under rondo's backends, `fit` is
 // `traced` with everything around it: Trainer, loader, hooks, metrics, the recipes' loggers.
 
 #include <ATen/Parallel.h>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "contenders.h"
+#include "core/error.h"
 #include "workloads.h"
 #include "zoo/zoo.h"
 
@@ -58,25 +60,34 @@ double median(std::vector<double> values) {
 void time_in_turns(std::vector<Entry>& entries, const Rounds& rounds) {
   for (Entry& entry : entries) {
     entry.contender->train(rounds.warm_up);
+    entry.contender->wait();
   }
   for (int round = 0; round < rounds.count; ++round) {
     for (Entry& entry : entries) {
       const Clock::time_point start = Clock::now();
       entry.contender->train(rounds.steps);
+      entry.contender->wait();
       entry.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
   }
 }
 
-void print(const Entry& entry, double seconds_per_step) {
+const char* prefix_of(const std::string& peer) {
+  return peer == "libtorch" ? "" : peer == "graph" ? "libtorch-" : "rondo-";
+}
+
+void print(const Entry& entry, const Settings& settings, double seconds_per_step) {
   const Workload& w = *entry.workload;
   const auto samples = static_cast<double>(bench::make_batch(w).size() * w.micro_batches);
   fmt::print(
-      "{{\"peer\":\"{}{}\",\"workload\":\"{}\",\"threads\":{},\"us_per_step\":{:.1f},"
+      "{{\"peer\":\"{}{}\",\"workload\":\"{}\",\"device\":\"{}\",\"precision\":\"{}\","
+      "\"threads\":{},\"us_per_step\":{:.1f},"
       "\"samples_per_s\":{:.0f},\"final_loss\":{}}}\n",
-      entry.peer == "libtorch" ? "" : "rondo-",
+      prefix_of(entry.peer),
       entry.peer,
       w.name,
+      settings.device,
+      settings.precision,
       at::get_num_threads(),
       seconds_per_step * 1e6,
       samples / seconds_per_step,
@@ -96,7 +107,7 @@ void time_and_print(const std::vector<std::string>& names,
   }
   time_in_turns(entries, rounds);
   for (const Entry& entry : entries) {
-    print(entry, median(entry.seconds) / static_cast<double>(rounds.steps));
+    print(entry, settings, median(entry.seconds) / static_cast<double>(rounds.steps));
     fmt::print(stderr, "{}", entry.contender->timeline());
   }
 }
@@ -120,7 +131,11 @@ int main(int argc, char** argv) {
   app.add_option(
       "--timeline", settings.timed_replays, "replays to time, instruction by instruction");
   CLI::Option* const chosen = app.add_option("--backend", backends, "who is timed, in turns");
-  chosen->check(CLI::IsMember({"libtorch", "eager", "traced", "traced-interpreter", "fit"}));
+  chosen->check(
+      CLI::IsMember({"libtorch", "graph", "eager", "traced", "traced-interpreter", "fit"}));
+  app.add_option("--device", settings.device, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--precision", settings.precision, "of the forward pass, by autocast")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
   app.add_option("--copies", settings.copies, "of the batch in memory, which steps go round")
       ->check(CLI::PositiveNumber);
   app.add_option("--warm-up", rounds.warm_up, "updates before the clock starts")
@@ -139,12 +154,17 @@ int main(int argc, char** argv) {
   } else {
     at::set_num_threads(settings.threads);
   }
-  if (names == std::vector<std::string>{"zoo"}) {
-    for (const Workload& w : bench::zoo()) {
-      time_and_print({w.name}, backends, settings, rounds);  // one after the other: less memory
+  try {
+    if (names == std::vector<std::string>{"zoo"}) {
+      for (const Workload& w : bench::zoo()) {
+        time_and_print({w.name}, backends, settings, rounds);  // one after the other: less memory
+      }
+    } else {
+      time_and_print(names, backends, settings, rounds);
     }
-    return 0;
+  } catch (const rondo::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
   }
-  time_and_print(names, backends, settings, rounds);
   return 0;
 }

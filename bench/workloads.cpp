@@ -77,14 +77,15 @@ class Cnn final : public Classifier {
   nn::Linear linear = nullptr;
 };
 
+constexpr int64_t kVocabulary = 65;
+
 struct GptSize {
   int64_t layers;
   int64_t heads;
   int64_t width;
   int64_t context;
+  int64_t vocabulary = kVocabulary;
 };
-
-constexpr int64_t kVocabulary = 65;
 
 class BlockImpl final : public nn::Module {
  public:
@@ -125,7 +126,7 @@ class BlockImpl final : public nn::Module {
 class Gpt final : public Classifier {
  public:
   explicit Gpt(const GptSize& size) {
-    tokens = register_module("tokens", nn::Embedding(kVocabulary, size.width));
+    tokens = register_module("tokens", nn::Embedding(size.vocabulary, size.width));
     positions = register_module("positions", nn::Embedding(size.context, size.width));
     mask = register_buffer(
         "mask", torch::ones({size.context, size.context}, torch::kBool).triu(/*diagonal=*/1));
@@ -134,7 +135,7 @@ class Gpt final : public Classifier {
           register_module("block" + std::to_string(i), std::make_shared<BlockImpl>(size)));
     }
     norm = register_module("norm", nn::LayerNorm(nn::LayerNormOptions({size.width})));
-    head = register_module("head", nn::Linear(size.width, kVocabulary));
+    head = register_module("head", nn::Linear(size.width, size.vocabulary));
   }
 
   at::Tensor forward(const at::Tensor& x) override {
@@ -153,9 +154,9 @@ class Gpt final : public Classifier {
   nn::Linear head = nullptr;
 };
 
-Batch token_batch(int64_t batch, int64_t context) {
-  return {{"x", torch::randint(kVocabulary, {batch, context})},
-          {"label", torch::randint(kVocabulary, {batch, context})}};
+Batch token_batch(int64_t batch, int64_t context, int64_t vocabulary = kVocabulary) {
+  return {{"x", torch::randint(vocabulary, {batch, context})},
+          {"label", torch::randint(vocabulary, {batch, context})}};
 }
 
 class Lstm final : public Classifier {
@@ -253,7 +254,7 @@ Workload make_gpt(const char* name, const GptSize& size, int64_t batch) {
   w.rule = Rule::AdamW;
   w.lr = 1e-3;
   w.make_network = [size] { return std::make_shared<Gpt>(size); };
-  w.make_batch = [size, batch] { return token_batch(batch, size.context); };
+  w.make_batch = [size, batch] { return token_batch(batch, size.context, size.vocabulary); };
   return w;
 }
 
@@ -304,6 +305,7 @@ const std::vector<Workload>& workloads() {
                                    make_cnn(),
                                    make_gpt("gpt", {4, 4, 128, 64}, 8),
                                    make_gpt("gptbig", {6, 6, 384, 256}, 4),
+                                   make_gpt("gpt124m", {12, 12, 768, 1024, 50257}, 8),
                                    make_lstm(),
                                    make_accum(),
                                    make_attention("attention", /*asks=*/true),

@@ -46,13 +46,13 @@ def attention_before_2(query, key, value, is_causal):
 
 
 class Gpt(nn.Module):
-    def __init__(self, layers, heads, width, context):
+    def __init__(self, layers, heads, width, context, vocabulary=VOCABULARY):
         super().__init__()
-        self.tokens = nn.Embedding(VOCABULARY, width)
+        self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(context, width)
         self.blocks = nn.Sequential(*[Block(heads, width) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, VOCABULARY)
+        self.head = nn.Linear(width, vocabulary)
 
     def forward(self, x):
         return self.head(self.norm(self.blocks(self.tokens(x) + self.positions.weight)))

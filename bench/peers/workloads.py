@@ -16,10 +16,12 @@ class Workload:
     shape: tuple  # of a batch's "x"; tokens where classes are a vocabulary
     classes: int
     optimizer: str
+    device: str = "cpu"
+    precision: str = "fp32"
 
     @property
     def takes_tokens(self):
-        return self.classes == VOCABULARY
+        return self.network in ("gpt", "lstm")
 
     def batches(self):
         """The same batch, (x, label), in several places."""
@@ -39,5 +41,6 @@ WORKLOADS = {
     "cnn": Workload("cnn", (), (64, 1, 28, 28), 10, "sgd"),
     "gpt": Workload("gpt", (4, 4, 128, 64), (8, 64), VOCABULARY, "adamw"),
     "gptbig": Workload("gpt", (6, 6, 384, 256), (4, 256), VOCABULARY, "adamw"),
+    "gpt124m": Workload("gpt", (12, 12, 768, 1024, 50257), (8, 1024), 50257, "adamw"),
     "lstm": Workload("lstm", (), (16, 64), VOCABULARY, "adam"),
 }
