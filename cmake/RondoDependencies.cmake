@@ -9,7 +9,21 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-find_package(Protobuf REQUIRED)  # before Torch, which makes an empty one of that name
+# Event files of TensorBoard are Protobuf's. It is looked for before Torch, which makes an empty target
+# of that name.
+set(RONDO_WITH_TENSORBOARD AUTO CACHE STRING "Write event files of TensorBoard: AUTO, ON or OFF")
+set_property(CACHE RONDO_WITH_TENSORBOARD PROPERTY STRINGS AUTO ON OFF)
+set(RONDO_HAS_TENSORBOARD OFF)
+if(RONDO_WITH_TENSORBOARD STREQUAL "ON")
+  find_package(Protobuf REQUIRED)
+elseif(NOT RONDO_WITH_TENSORBOARD STREQUAL "OFF")
+  find_package(Protobuf QUIET)
+endif()
+if(TARGET protobuf::protoc)
+  set(RONDO_HAS_TENSORBOARD ON)
+else()
+  message(STATUS "Without TENSORBOARD: libprotobuf-dev and protobuf-compiler were not found, or RONDO_WITH_TENSORBOARD is OFF")
+endif()
 find_package(Torch REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
@@ -48,7 +62,9 @@ endfunction()
 file(MAKE_DIRECTORY ${RONDO_SHADOWS_DIR})
 get_target_property(fmt_include_dir fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
 rondo_shadow(fmt ${fmt_include_dir})
-rondo_shadow(google ${Protobuf_INCLUDE_DIRS})
+if(RONDO_HAS_TENSORBOARD)
+  rondo_shadow(google ${Protobuf_INCLUDE_DIRS})
+endif()
 
 # Convolutions are run by the oneDNN that LibTorch calls, where it is a library beside LibTorch and
 # its headers are there: another one would have other bits, and threads of its own.

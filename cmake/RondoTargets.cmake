@@ -47,7 +47,7 @@ function(rondo_configure_library target)
   target_link_libraries(${target}
     PUBLIC stdc++ ${TORCH_LIBRARIES}
     PRIVATE fmt::fmt spdlog::spdlog Eigen3::Eigen ZLIB::ZLIB zstd::libzstd_shared JPEG::JPEG PNG::PNG
-            protobuf::libprotobuf Threads::Threads tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
+            Threads::Threads tomlplusplus::tomlplusplus ${CMAKE_DL_LIBS})
 endfunction()
 
 # For files that are compiled alone, and for groups of small ones. Four of five read the tensor's header,

@@ -12,6 +12,10 @@
 
 namespace rondo {
 
+/// \throws NotSupportedError  where rondo was built without Protobuf (RONDO_WITH_TENSORBOARD); so
+/// do all of the below
+void require_event_files();
+
 /// A TensorBoard event file: records of a length, a payload and their masked CRC-32C.
 /// Source: TensorFlow's TFRecord format and tensorboard/compat/proto/event.proto.
 class EventFile {

@@ -47,8 +47,8 @@ LiveProgress::~LiveProgress() {
 
 void LiveProgress::start_training() {
   const State& state = trainer_.state();
-  stretch_begin_ = state.global_step();
-  stretch_updates_ =
+  stage_begin_ = state.global_step();
+  stage_updates_ =
       state.plan == nullptr ? std::nullopt : state.plan->updates_of_stage(state.timestamp);
   start_measuring(Clock::now());
 }
@@ -132,8 +132,8 @@ void LiveProgress::draw() {
     facts_.pass.pop_back();
   }
   if (state.is_training) {
-    facts_.done = state.global_step() - stretch_begin_;
-    facts_.all = stretch_updates_;
+    facts_.done = state.global_step() - stage_begin_;
+    facts_.all = stage_updates_;
   } else if (executor != nullptr) {
     facts_.done = executor->iteration() + 1;
     facts_.all = executor->num_batches();

@@ -49,8 +49,8 @@ class LiveProgress {
   Clock::time_point drawn_;
   Clock::time_point since_;  // when what follows began
   int64_t updates_before_ = 0;
-  int64_t stretch_begin_ = 0;  // update at which this stretch of training began
-  std::optional<int64_t> stretch_updates_;
+  int64_t stage_begin_ = 0;  // update at which this stage of training began
+  std::optional<int64_t> stage_updates_;
   int64_t samples_ = 0;
 };
 

@@ -53,7 +53,7 @@ void ProgressLogger::on_train_batch_end(
   if (live_) {
     live_->add_batch(samples);
   }
-  if (trainer.state().phase.is_last && trainer.is_log_step() &&
+  if (trainer.state().position.is_last && trainer.is_log_step() &&
       trainer.metric_log().is_due(filter())) {
     trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { print_train(trainer); });
   }

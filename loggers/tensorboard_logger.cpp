@@ -9,7 +9,9 @@
 namespace rondo {
 
 TensorBoardLogger::TensorBoardLogger(const Options& options)
-    : FilteredLogger({options.log_steps, options.exclude}), directory_(options.summary_dir) {}
+    : FilteredLogger({options.log_steps, options.exclude}), directory_(options.summary_dir) {
+  require_event_files();
+}
 
 TensorBoardLogger::~TensorBoardLogger() = default;
 

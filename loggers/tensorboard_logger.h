@@ -20,6 +20,7 @@ class TensorBoardLogger final : public FilteredLogger {
     std::vector<std::string> exclude = {};
   };
 
+  /// \throws NotSupportedError  where rondo was built without Protobuf
   explicit TensorBoardLogger(const Options& options);
   ~TensorBoardLogger() override;
 
