@@ -8,6 +8,7 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include "backends/gpu_environment.h"
 #include "core/blas_library.h"
 #include "core/openblas_core.h"
 
@@ -45,7 +46,7 @@ void compare(std::string& lines,
 
 }  // namespace
 
-NumericEnvironment current_environment() {
+NumericEnvironment current_environment(c10::Device device) {
   NumericEnvironment environment;
   environment.libtorch = TORCH_VERSION;
   environment.cpu_capability = cpu_capability();
@@ -53,6 +54,7 @@ NumericEnvironment current_environment() {
   environment.onednn = at::globalContext().userEnabledMkldnn() && at::hasMKLDNN();
   environment.blas = blas_file();
   environment.blas_core = openblas_core(blas_library().handle);
+  environment.gpu = gpu_environment(device);
   return environment;
 }
 
@@ -62,7 +64,8 @@ StateDict to_state(const NumericEnvironment& environment) {
           {"threads", static_cast<int64_t>(environment.threads)},
           {"onednn", environment.onednn},
           {"blas", environment.blas},
-          {"blas_core", environment.blas_core}};
+          {"blas_core", environment.blas_core},
+          {"gpu", environment.gpu}};
 }
 
 NumericEnvironment environment_from(const StateDict& state) {
@@ -74,6 +77,9 @@ NumericEnvironment environment_from(const StateDict& state) {
   environment.blas = state.at("blas").as_string();
   if (state.contains("blas_core")) {  // the first checkpoints had none
     environment.blas_core = state.at("blas_core").as_string();
+  }
+  if (state.contains("gpu")) {
+    environment.gpu = state.at("gpu").as_string();
   }
   return environment;
 }
@@ -88,6 +94,8 @@ std::string difference(const NumericEnvironment& saved, const NumericEnvironment
   if (!saved.blas_core.empty()) {
     compare(lines, "blas_core", saved.blas_core, here.blas_core);
   }
+  const auto or_none = [](const std::string& gpu) { return gpu.empty() ? "none" : gpu; };
+  compare(lines, "gpu", or_none(saved.gpu), or_none(here.gpu));
   return lines;
 }
 

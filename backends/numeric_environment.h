@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <string>
 
 #include "core/state_dict.h"
@@ -16,10 +18,11 @@ struct NumericEnvironment {
   std::string
       blas;  ///< file of the BLAS library, such as "openblas-openmp/libblas.so.3"; "" unknown
   std::string blas_core;  ///< processor whose kernels OpenBLAS uses, such as "Haswell"; "" unknown
+  std::string gpu;        ///< see gpu_environment; "" on the CPU
 };
 
 /// That of this process, now.
-NumericEnvironment current_environment();
+NumericEnvironment current_environment(c10::Device device = c10::kCPU);
 
 StateDict to_state(const NumericEnvironment& environment);
 

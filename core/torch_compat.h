@@ -2,6 +2,7 @@
 
 // The one place where LibTorch versions differ. Include it from .cpp files only.
 
+#include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <ATen/autocast_mode.h>
 #include <c10/core/AutogradState.h>
@@ -48,6 +49,19 @@ inline void set_autocast_dtype(c10::DeviceType device, at::ScalarType dtype) {
   device == c10::kCPU ? at::autocast::set_autocast_cpu_dtype(dtype)
                       : at::autocast::set_autocast_gpu_dtype(dtype);
 }
+
+#endif
+
+#if TORCH_VERSION_MAJOR >= 2 && TORCH_VERSION_MINOR >= 2
+
+/// Whether new tensors are filled with NaN while algorithms are deterministic.
+inline void fill_new_tensors(bool on) {
+  at::globalContext().setDeterministicFillUninitializedMemory(on);
+}
+
+#else
+
+inline void fill_new_tensors(bool) {}
 
 #endif
 

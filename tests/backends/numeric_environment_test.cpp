@@ -34,6 +34,21 @@ TEST_CASE("the kernels of OpenBLAS are compared where a checkpoint tells them") 
   CHECK(difference(saved, here) == "");
 }
 
+TEST_CASE("a GPU is compared, and an environment of before GPUs were kept has none") {
+  const NumericEnvironment here = current_environment();
+  CHECK(here.gpu == "");
+  NumericEnvironment saved = here;
+  saved.gpu = "Z80";
+  CHECK(difference(saved, here) == "gpu: Z80 in the checkpoint, none here");
+  StateDict of_before;
+  for (const auto& [name, value] : to_state(here).items()) {
+    if (name != "gpu") {
+      of_before.set(name, value);
+    }
+  }
+  CHECK(difference(environment_from(of_before), here) == "");
+}
+
 TEST_CASE("a difference names what differs and both values, and nothing else") {
   const NumericEnvironment here = current_environment();
   NumericEnvironment saved = here;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+
+namespace rondo {
+
+/// Sets whether operators on GPUs give the same bits each time: LibTorch's and cuDNN's switches,
+/// and cuBLAS's workspace (`CUBLAS_WORKSPACE_CONFIG`, unless the environment has it). For the whole
+/// process, and before cuBLAS is used for the first time. An operator without such a form warns.
+/// Source: PyTorch's notes on reproducibility.
+void use_deterministic_kernels(bool is_on);
+
+/// What the bits of a GPU's operators depend on: its name, the versions of driver, CUDA and cuDNN,
+/// and the switches above and of TF32. "" for the CPU.
+std::string gpu_environment(c10::Device device);
+
+}  // namespace rondo
