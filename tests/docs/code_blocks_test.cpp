@@ -37,7 +37,7 @@ std::vector<Block> all_blocks(const std::set<std::string>& languages) {
 /// Programs with rondo's command line, as the pages call them.
 bool is_rondo(const std::string& program) {
   const std::string name = fs::path(program).filename();
-  return name == "rondo" || name == "run.sh" || name == "own_program";
+  return name == "rondo" || name == "own_program" || program == "./run.sh" || program == "run.sh";
 }
 
 /// A text without what is empty or stands before its lines: a block may be the inside of a
