@@ -3,6 +3,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace rondo {
 
 /// An option or a positional argument, as the help of its command shows it.
@@ -27,5 +31,8 @@ struct CommandHelp {
   std::vector<ArgumentHelp> arguments;
   std::vector<CommandHelp> commands;  ///< of rondo: its commands; of a command: its actions
 };
+
+/// That of a command as it is parsed.
+CommandHelp help_of(const CLI::App& app);
 
 }  // namespace rondo
