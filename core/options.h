@@ -47,7 +47,10 @@ struct OptionKey {
 /// `describe` and the reference docs.
 class KeyList {
  public:
-  const std::vector<OptionKey>& keys() const { return keys_; }
+  const std::vector<OptionKey>& keys() const& { return keys_; }
+
+  /// Of a table that ends with the expression.
+  std::vector<OptionKey> keys() && { return std::move(keys_); }
 
   /// Reads every key of `table` into `options`; absent keys keep the struct's value. Unknown keys,
   /// wrong types, values out of range and missing required keys become faults.

@@ -98,7 +98,7 @@ const char* detail::needs_index(const LoaderOptions& options) {
 KeyTable<LoaderOptions> loader_keys() {
   KeyTable<LoaderOptions> keys;
   keys.key("batch_size", &LoaderOptions::batch_size, at_least(1), "samples of a batch")
-      .key("shuffle", &LoaderOptions::shuffle, "whether each epoch has an order of its own")
+      .key("shuffle", &LoaderOptions::shuffle, "whether each epoch has a new order")
       .key("drop_last", &LoaderOptions::drop_last, "leave a short last batch out")
       .key("shuffle_seed",
            &LoaderOptions::shuffle_seed,
