@@ -23,6 +23,9 @@ struct BackendOptions {
                                ///< rounded differently, and a resumed run may differ
   int64_t timed_replays = 0;   ///< of each traced step, >= 0, for a timeline of its instructions
   std::string device = "cpu";  ///< "cpu" or "cuda"
+  /// On a GPU: operators give the same bits each time (see use_deterministic_kernels). Without,
+  /// runs are not repeated bit for bit, and traced steps may not equal eager ones.
+  bool deterministic = true;
   std::string verify =
       "first";  ///< "first", "off", or N: compare a replay with eager every N steps, if exact
   /// What happens to a step that cannot be recorded: "eager" runs it as written, with a warning;

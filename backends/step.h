@@ -30,12 +30,12 @@ struct GroupPosition {
 /// What a recorded step is valid for, besides the structure of its batch, which the backend looks
 /// at itself, and a generation that `Backend::invalidate` moves.
 struct StepKey {
-  std::string step;       ///< "train", "validate" or a validation loop's own name
-  GroupPosition phase;    ///< of a training step
-  std::string precision;  ///< such as "fp32", "bf16"
+  std::string step;        ///< "train", "validate" or a validation loop's own name
+  GroupPosition position;  ///< of a training step
+  std::string precision;   ///< such as "fp32", "bf16"
 
   bool operator==(const StepKey& o) const {
-    return step == o.step && phase == o.phase && precision == o.precision;
+    return step == o.step && position == o.position && precision == o.precision;
   }
 };
 

@@ -90,9 +90,9 @@ struct StepGuard {
 
 /// One recorded step, for people and tools.
 struct StepReport {
-  std::string name;     ///< fits a file name, such as "train_update.0"
-  GroupPosition phase;  ///< of a training step
-  int64_t samples = 0;  ///< of its batch
+  std::string name;        ///< fits a file name, such as "train_update.0"
+  GroupPosition position;  ///< of a training step
+  int64_t samples = 0;     ///< of its batch
   /// "traced"; "guarded": it is replayed while its guards give the same answers; "eager": it was
   /// refused, and has no program, plan or memory.
   std::string mode = "traced";

@@ -189,7 +189,7 @@ void GroupedStream::take() {
   const auto size = static_cast<int64_t>(group_.size());
   for (int64_t i = 0; i < size; ++i) {
     GroupedBatch& one = group_[static_cast<size_t>(i)];
-    one.phase = {i == 0, i + 1 == size, size};
+    one.position = {i == 0, i + 1 == size, size};
     one.counts = {one.batch.size(), tokens_in(one.batch), 0.0, i + 1 == size};
   }
   set_shares();
@@ -252,7 +252,7 @@ void GroupedStream::take_parts() {
     const bool ends_rank = i + 1 == all.size() || all[i + 1].rank != cut.rank;
     GroupedBatch& one = group_.emplace_back();
     one.batch = batch_of(cut);
-    one.phase = {
+    one.position = {
         is_first, ends_rank && own + 1 == options_.ranks.own, static_cast<int64_t>(all.size())};
     one.ends_rank = ends_rank ? 1 + trailing_ones(own) : 0;
     one.share = shares[i];

@@ -14,7 +14,7 @@ namespace rondo {
 /// What a step sees of training: a batch, or a piece of one, with its place in its group.
 struct GroupedBatch {
   Batch batch;
-  GroupPosition phase;
+  GroupPosition position;
   bool ends_epoch = false;
   std::optional<double> share;  ///< of the group's samples (or tokens); nothing where all are alike
   int64_t rank = 0;             ///< the virtual rank that it belongs to

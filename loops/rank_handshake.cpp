@@ -28,13 +28,14 @@ std::string text_of(const NamedTensors& tensors) {
 
 std::string text_of(const NumericEnvironment& here) {
   return fmt::format(
-      "LibTorch {}\n{} kernels\n{} threads\noneDNN {}\nBLAS {}\n{} kernels of BLAS\n",
+      "LibTorch {}\n{} kernels\n{} threads\noneDNN {}\nBLAS {}\n{} kernels of BLAS\n{}",
       here.libtorch,
       here.cpu_capability,
       here.threads,
       here.onednn,
       here.blas,
-      here.blas_core);
+      here.blas_core,
+      here.gpu);
 }
 
 std::string beginning_of(const State& state) {
@@ -52,12 +53,13 @@ void require_same_start(const Trainer& trainer) {
     return;
   }
   const torch::nn::Module& module = state.model->module();
-  require_same_facts(*state.communicator,
-                     {{"the checkpoint to begin with", beginning_of(state)},
-                      {"their parameters", text_of(named_parameters(module))},
-                      {"their buffers", text_of(named_buffers(module))},
-                      {"the numeric environment", text_of(current_environment())},
-                      {"the seed", std::to_string(state.seed)}});
+  require_same_facts(
+      *state.communicator,
+      {{"the checkpoint to begin with", beginning_of(state)},
+       {"their parameters", text_of(named_parameters(module))},
+       {"their buffers", text_of(named_buffers(module))},
+       {"the numeric environment", text_of(current_environment(state.backend->device()))},
+       {"the seed", std::to_string(state.seed)}});
 }
 
 }  // namespace rondo

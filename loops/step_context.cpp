@@ -77,7 +77,7 @@ void StepContext::backward(Outputs& outputs, const std::vector<std::string>& opt
 
 void StepContext::keep_gradients() {
   const VirtualRanks* const ranks = ranks_of(trainer_);
-  if (phase().is_last || (ranks != nullptr && ranks->ends_rank())) {
+  if (position().is_last || (ranks != nullptr && ranks->ends_rank())) {
     return;
   }
   for (const auto& optimizer : trainer_.state().optimizers) {
@@ -107,7 +107,7 @@ std::vector<at::Tensor> StepContext::gradients(const Outputs& outputs, std::stri
 }
 
 void StepContext::optimizer_step(std::string_view name, const Optimizer::Evaluate& evaluate) {
-  if (!phase().is_last) {
+  if (!position().is_last) {
     return;
   }
   Optimizer& stepping = optimizer(name);
@@ -128,7 +128,7 @@ void StepContext::optimizer_step(std::string_view name, const Optimizer::Evaluat
 }
 
 void StepContext::optimizer_zero_grad(std::string_view name) {
-  if (!phase().is_last) {
+  if (!position().is_last) {
     return;
   }
   Optimizer& cleared = optimizer(name);
@@ -138,7 +138,7 @@ void StepContext::optimizer_zero_grad(std::string_view name) {
 }
 
 void StepContext::schedulers_step(std::string_view name) {
-  if (phase().is_last) {
+  if (position().is_last) {
     trainer_.step_slots().schedulers->step(trainer_, optimizer(name));
   }
 }
@@ -159,8 +159,8 @@ void StepContext::update_all() {
   }
 }
 
-const GroupPosition& StepContext::phase() const {
-  return trainer_.state().phase;
+const GroupPosition& StepContext::position() const {
+  return trainer_.state().position;
 }
 
 Model& StepContext::model() const {

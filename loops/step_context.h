@@ -65,7 +65,7 @@ class StepContext {
   std::string kind() const;
 
   /// Place of the batch in its group of accumulated batches.
-  const GroupPosition& phase() const;
+  const GroupPosition& position() const;
 
   Model& model() const;
 

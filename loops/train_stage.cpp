@@ -57,9 +57,9 @@ StepKey key_of(const Trainer& trainer) {
   const VirtualRanks* const ranks = ranks_of(trainer);
   StepKey key{(kind.empty() ? name : name + "/" + kind) + (ranks ? ranks->step_name() : "") +
                   trainer.step_slots().algorithms->match(trainer),
-              state.phase,
+              state.position,
               trainer.step_slots().precision->dtype()};
-  key.phase.size = state.share_of_group ? 0 : key.phase.size;
+  key.position.size = state.share_of_group ? 0 : key.position.size;
   return key;
 }
 
@@ -85,7 +85,7 @@ void TrainStage::begin() {
 std::optional<Batch> TrainStage::fetch() {
   beat();
   GroupedBatch grouped = trainer_.step_slots().dataloader->next_batch();
-  trainer_.state().phase = grouped.phase;
+  trainer_.state().position = grouped.position;
   trainer_.state().share_of_group = grouped.share;
   ends_epoch_ = grouped.ends_epoch;
   counts_ = grouped.counts;
@@ -113,7 +113,7 @@ template <class Run>
 const Outputs* TrainStage::run_step(const Run& run) {
   const State& state = trainer_.state();
   const StepKey key = key_of(trainer_);
-  const bool logs = state.phase.is_last && trainer_.metric_log().is_log_step_at(state.next);
+  const bool logs = state.position.is_last && trainer_.metric_log().is_log_step_at(state.next);
   // Every batch of a group belongs to the update that the group makes.
   Timestamp group_end = state.next;
   group_end.update = state.timestamp.update + 1;
@@ -220,7 +220,7 @@ void TrainStage::begin_batch() {
     state.earlier = state.previous;
     state.previous = state.timestamp;
   }
-  begins_group_ = state.phase.is_last;  // the next one
+  begins_group_ = state.position.is_last;  // the next one
   state.next = advanced(state.timestamp);
   const TensorsOfBatch given = tensors_of(*batch_);
   trainer_.call(hooks::on_dataloader_end, *batch_);
@@ -233,8 +233,8 @@ void TrainStage::begin_batch() {
 bool TrainStage::end_batch(const Outputs& outputs) {
   State& state = trainer_.state();
   VirtualRanks* const ranks = ranks_of(trainer_);
-  if (state.phase.size > 1 && !ran_body_) {
-    const bool are_dropped = state.phase.is_last || (ranks != nullptr && ranks->ends_rank());
+  if (state.position.size > 1 && !ran_body_) {
+    const bool are_dropped = state.position.is_last || (ranks != nullptr && ranks->ends_rank());
     for (const auto& optimizer : state.optimizers) {
       optimizer->bind_grads(!are_dropped);
     }
@@ -246,7 +246,7 @@ bool TrainStage::end_batch(const Outputs& outputs) {
   counts_.seconds = ranks != nullptr ? ranks->agreed_seconds(trainer_, seconds_) : seconds_;
   state.timestamp = advanced(state.timestamp);
   const bool is_over =
-      state.phase.is_last && state.plan->ends_stage(state.previous, state.timestamp);
+      state.position.is_last && state.plan->ends_stage(state.previous, state.timestamp);
   state.due_validation =
       is_over && state.plan->validates() ? std::optional(loop_idx_) : std::nullopt;
   trainer_.call(hooks::on_train_batch_end, *state.model, outputs, batch, batch_idx_);
@@ -255,7 +255,7 @@ bool TrainStage::end_batch(const Outputs& outputs) {
   }
   executor_->finish();
   ++batch_idx_;
-  return !is_over && !(state.phase.is_last && trainer_.stops_now());
+  return !is_over && !(state.position.is_last && trainer_.stops_now());
 }
 
 void TrainStage::end() {

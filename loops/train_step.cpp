@@ -65,9 +65,9 @@ std::string TrainStep::state_subject() const {
 
 Outputs train_step(Trainer& trainer, const Batch& batch) {
   Model& model = *trainer.state().model;
-  const GroupPosition phase = trainer.state().phase;
+  const GroupPosition position = trainer.state().position;
   VirtualRanks* const ranks = ranks_of(trainer);
-  if (phase.is_first) {
+  if (position.is_first) {
     drop_gradients(trainer);
   }
   if (ranks != nullptr) {
@@ -79,7 +79,7 @@ Outputs train_step(Trainer& trainer, const Batch& batch) {
   if (ranks != nullptr) {
     ranks->end_step(trainer);
   }
-  if (phase.is_last || (ranks != nullptr && ranks->ends_rank())) {
+  if (position.is_last || (ranks != nullptr && ranks->ends_rank())) {
     drop_gradients(trainer);  // of what did not step
   }
   trainer.call(hooks::on_train_step_end, model, outputs, batch);

@@ -57,7 +57,7 @@ class TrainStep : public CoreCallback {
 };
 
 /// One training step: the body of slot `step` between its in-step hooks. Reads the batch's place in
-/// its group from `trainer.state().phase`.
+/// its group from `trainer.state().position`.
 Outputs train_step(Trainer& trainer, const Batch& batch);
 
 /// One validation step: forward without gradients, between its in-step hooks.

@@ -124,7 +124,7 @@ class Hooks final : public Callback, public HearsWholePasses {
       rondo::Trainer& trainer, Model&, const Outputs& outputs, const Batch&, int64_t) override {
     of_epoch_.collect(outputs);
     of_step_.collect(outputs);
-    if (!trainer.state().phase.is_last) {
+    if (!trainer.state().position.is_last) {
       return;
     }
     const int64_t step = trainer.state().timestamp.update;

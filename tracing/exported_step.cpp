@@ -47,8 +47,7 @@ std::mutex& generator_mutex() {
 bool may_draw(const StepProgram& program) {
   return std::any_of(
       program.instructions.begin(), program.instructions.end(), [](const Instruction& instruction) {
-        return instruction.draws_random ||
-               (instruction.is_opaque && !has_name(instruction, "rondo::host_call"));
+        return instruction.draws_random || (instruction.is_opaque && !is_host_call(instruction));
       });
 }
 
@@ -340,8 +339,8 @@ void ExportedStep::run() {
       throw UsageError("input \"" + inputs_[i].name + "\" of the step is not bound");
     }
   }
-  const auto phase = static_cast<size_t>(file_.batches) % file_.cycle.size();
-  const auto program = static_cast<size_t>(file_.cycle[phase]);
+  const auto position = static_cast<size_t>(file_.batches) % file_.cycle.size();
+  const auto program = static_cast<size_t>(file_.cycle[position]);
   std::optional<OwnGenerator> random;
   if (may_draw_[program]) {
     random.emplace(file_.generator);

@@ -8,6 +8,7 @@
 
 #include "backends/blas_advice.h"
 #include "backends/eager_backend.h"
+#include "backends/gpu_environment.h"
 #include "backends/numeric_environment.h"
 #include "core/available_cores.h"
 #include "core/error.h"
@@ -73,8 +74,7 @@ std::optional<c10::Device> find_device(const std::string& name) {
   }
   try {
     const c10::DeviceType type = c10::Device(name).type();
-    const bool has_graphs = make_device_graphs(type) != nullptr;
-    return has_graphs ? std::optional(c10::Device(type, 0)) : std::nullopt;
+    return has_device_graphs(type) ? std::optional(c10::Device(type, 0)) : std::nullopt;
   } catch (const c10::Error&) {
     return std::nullopt;
   }
@@ -114,6 +114,9 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options,
           std::to_string(options.timed_replays));
   const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
+  if (!device.is_cpu()) {
+    use_deterministic_kernels(options.deterministic);
+  }
   use_threads(options.threads);
   warn_of_blas(options.threads, log);
   if (const int cores = available_cores(); options.threads > cores) {

@@ -60,13 +60,13 @@ std::unique_ptr<Executor> make_executor(const StepProgram& program,
 }  // namespace
 
 StepVariant::StepVariant(std::string name,
-                         const GroupPosition& phase,
+                         const GroupPosition& position,
                          std::shared_ptr<KeptCasts> casts,
                          const TracedOptions& options,
                          TextLog log,
                          std::vector<std::string> answers)
     : name_(std::move(name)),
-      phase_(phase),
+      position_(position),
       casts_(std::move(casts)),
       options_(options),
       log_(std::move(log)),
@@ -235,7 +235,7 @@ void StepVariant::plan(CapturedStep captured, const StepCall& call) {
   program_ = std::move(cleaned_up.program);
   stats_.passes = std::move(cleaned_up.applied);
   if (!options_.is_without(KeptCasts::kPass) && options_.device.is_cpu()) {
-    use_of_casts_ = casts_->keep(program_, phase_, call.state());
+    use_of_casts_ = casts_->keep(program_, position_, call.state());
   }
   stats_.passes.emplace_back(
       KeptCasts::kPass,
@@ -425,7 +425,7 @@ void StepVariant::note_arenas(int64_t bytes) {
 
 StepReport StepVariant::report() const {
   StepReport report;
-  report.phase = phase_;
+  report.position = position_;
   report.samples = samples_;
   report.stats = stats_;
   report.mode = answers_.empty() ? "traced" : "guarded";

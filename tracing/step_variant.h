@@ -32,11 +32,11 @@ struct Verified;
 class StepVariant {
  public:
   /// \param name     of the step
-  /// \param phase    of a training step
+  /// \param position    of a training step
   /// \param casts    of the steps of one backend
   /// \param answers  of its guards, in order
   StepVariant(std::string name,
-              const GroupPosition& phase,
+              const GroupPosition& position,
               std::shared_ptr<KeptCasts> casts,
               const TracedOptions& options,
               TextLog log,
@@ -136,7 +136,7 @@ class StepVariant {
   const Outputs* finish(const StepCall& call, const std::vector<at::Tensor>* results);
 
   std::string name_;
-  GroupPosition phase_;
+  GroupPosition position_;
   std::shared_ptr<KeptCasts> casts_;
   KeptCasts::Use use_of_casts_;
   TracedOptions options_;

@@ -36,11 +36,11 @@ std::string name_of(const StepKey& key) {
   if (!is_training(key)) {
     return key.step;
   }
-  std::string name = key.step + (key.phase.is_last ? "/update" : "/accumulate");
-  if (key.phase.size != 1) {  // 0: of batches that differ, whatever their number
-    const bool is_weighted = key.phase.size == 0;
-    name += key.phase.is_first ? "_first" : "";
-    name += is_weighted ? "_weighted" : "_of_" + std::to_string(key.phase.size);
+  std::string name = key.step + (key.position.is_last ? "/update" : "/accumulate");
+  if (key.position.size != 1) {  // 0: of batches that differ, whatever their number
+    const bool is_weighted = key.position.size == 0;
+    name += key.position.is_first ? "_first" : "";
+    name += is_weighted ? "_weighted" : "_of_" + std::to_string(key.position.size);
   }
   return name;
 }
@@ -409,7 +409,7 @@ bool TracedBackend::make_room(const StepKey& key, const Batch& batch) {
 TracedStep& TracedBackend::add_step(Entry entry) {
   const std::string name = name_of(entry.key);
   entry.step = std::make_unique<TracedStep>(
-      name, steps_made_[name]++, entry.key.phase, casts_, options_, log_);
+      name, steps_made_[name]++, entry.key.position, casts_, options_, log_);
   steps_.push_back(std::move(entry));
   return *steps_.back().step;
 }

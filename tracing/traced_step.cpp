@@ -22,13 +22,13 @@ constexpr size_t kMostVariants = 8;
 
 TracedStep::TracedStep(std::string name,
                        int number,
-                       const GroupPosition& phase,
+                       const GroupPosition& position,
                        std::shared_ptr<KeptCasts> casts,
                        const TracedOptions& options,
                        TextLog log)
     : name_(std::move(name)),
       number_(number),
-      phase_(phase),
+      position_(position),
       casts_(std::move(casts)),
       options_(options),
       log_(std::move(log)) {}
@@ -160,7 +160,7 @@ StepVariant* TracedStep::variant_for(const StepProgram& captured) {
     log_.debug("step " + name_ + ": captured for other answers to what the host reads");
   }
   variants_.push_back(
-      std::make_unique<StepVariant>(name_, phase_, casts_, options_, log_, std::move(answers)));
+      std::make_unique<StepVariant>(name_, position_, casts_, options_, log_, std::move(answers)));
   return variants_.back().get();
 }
 
@@ -237,7 +237,7 @@ std::vector<StepReport> TracedStep::reports() const {
   if (refusal_) {
     StepReport& report = reports.emplace_back();
     report.name = report_name(0);
-    report.phase = phase_;
+    report.position = position_;
     report.samples = samples_;
     report.mode = "eager";
     report.reason = refusal_->what;

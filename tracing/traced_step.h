@@ -25,7 +25,7 @@ class StepVariant;
 /// The steps of one key: captured on their first two runs, then replayed. Where the host reads a
 /// flag or a size, there is a variant for each set of answers, of which the one that ran last is
 /// tried first. What is baked into a replay, and what guards it:
-/// - shapes, dtypes, the loop and the phase: the key, compared before each run by the backend
+/// - shapes, dtypes, the loop and the position: the key, compared before each run by the backend
 /// - what trains, modes of modules, global switches: a fingerprint, compared likewise
 /// - addresses of captured state: compared before each replay; another one starts the captures anew
 /// - flags and sizes that the host reads: compared in each replay; another one undoes it
@@ -38,11 +38,11 @@ class StepVariant;
 class TracedStep {
  public:
   /// \param number  tells steps of one name apart: how many there were before
-  /// \param phase   of a training step
+  /// \param position   of a training step
   /// \param casts   of the steps of one backend
   TracedStep(std::string name,
              int number,
-             const GroupPosition& phase,
+             const GroupPosition& position,
              std::shared_ptr<KeptCasts> casts,
              const TracedOptions& options,
              TextLog log);
@@ -114,7 +114,7 @@ class TracedStep {
 
   std::string name_;
   int number_;
-  GroupPosition phase_;
+  GroupPosition position_;
   std::shared_ptr<KeptCasts> casts_;
   TracedOptions options_;
   TextLog log_;

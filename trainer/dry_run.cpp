@@ -93,9 +93,11 @@ TrainerOptions for_dry_run(TrainerOptions options,
   }
   options = options_aside(std::move(options), directory);
   leave_out(options, validates ? is_not_validated_with : is_left_out);
-  options.slots.emplace("early_exit", use<NoEarlyExit>());
+  options.slots.emplace(EarlyExitCallback::kSlot, use<NoEarlyExit>());
   // Its end, where it would be saved, is never reached.
-  if (!options.slots.emplace("run_schedule", use<EndlessRunSchedule>({updates_per_epoch})).second) {
+  if (!options.slots
+           .emplace(RunScheduleCallback::kSlot, use<EndlessRunSchedule>({updates_per_epoch}))
+           .second) {
     set_length(options.loop, int64_t{1} << 40);  // one of a user's own goes on by no other way
   }
   options.loop.eval_frequency = validates ? kToSettle : 0;

@@ -67,23 +67,25 @@ bool is_readable(const fs::path& checkpoint, const TextLog& log) {
                   difference_of_inputs(first, other)));
 }
 
-/// The program of a phase in groups of unequal batches, whose size is 0: losses have weights there.
+/// The program of a position in groups of unequal batches, whose size is 0: losses have weights
+/// there.
 const StepProgram* unequal_program(const std::vector<RecordedStep>& recorded,
-                                   const GroupPosition& phase) {
+                                   const GroupPosition& position) {
   const auto found = std::find_if(recorded.begin(), recorded.end(), [&](const RecordedStep& step) {
-    return step.key.step == "train" && step.key.phase.size == 0 &&
-           step.key.phase.is_first == phase.is_first && step.key.phase.is_last == phase.is_last;
+    return step.key.step == "train" && step.key.position.size == 0 &&
+           step.key.position.is_first == position.is_first &&
+           step.key.position.is_last == position.is_last;
   });
   return found == recorded.end() ? nullptr : &found->program;
 }
 
-/// The program of a phase for batches like those of `first`.
+/// The program of a position for batches like those of `first`.
 const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
-                              const GroupPosition& phase,
+                              const GroupPosition& position,
                               const StepProgram* first) {
   const StepProgram* other = nullptr;
   for (const RecordedStep& step : recorded) {
-    if (step.key.step != "train" || !(step.key.phase == phase)) {
+    if (step.key.step != "train" || !(step.key.position == position)) {
       continue;
     }
     if (first == nullptr || difference_of_inputs(*first, step.program).empty()) {
@@ -103,11 +105,11 @@ const StepProgram& program_of(const std::vector<RecordedStep>& recorded,
       fmt::format("the step did not settle in {} updates: in a pass over the data there must be "
                   "whole groups of {} batches of one shape",
                   kGroups,
-                  phase.size));
+                  position.size));
 }
 
 /// The phases of a group of batches that differ, first to last.
-std::vector<GroupPosition> phases_of_group(int64_t size) {
+std::vector<GroupPosition> positions_in_group(int64_t size) {
   if (size == 1) {
     return {{true, true, size}};
   }
@@ -120,7 +122,7 @@ std::vector<GroupPosition> phases_of_group(int64_t size) {
 /// Which of a group's phases each of its batches is.
 std::vector<int64_t> cycle_of_group(int64_t size) {
   std::vector<int64_t> cycle(static_cast<size_t>(size), 1);
-  cycle.back() = static_cast<int64_t>(phases_of_group(size).size()) - 1;
+  cycle.back() = static_cast<int64_t>(positions_in_group(size).size()) - 1;
   cycle.front() = 0;
   return cycle;
 }
@@ -128,9 +130,9 @@ std::vector<int64_t> cycle_of_group(int64_t size) {
 std::vector<StepProgram> programs_of_group(const std::vector<RecordedStep>& recorded,
                                            int64_t size) {
   std::vector<StepProgram> programs;
-  for (const GroupPosition& phase : phases_of_group(size)) {
+  for (const GroupPosition& position : positions_in_group(size)) {
     const StepProgram* const first = programs.empty() ? nullptr : &programs.front();
-    programs.push_back(program_of(recorded, phase, first));
+    programs.push_back(program_of(recorded, position, first));
   }
   return programs;
 }

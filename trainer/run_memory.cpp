@@ -81,7 +81,7 @@ Batches batches_of(const DataLoader& loader, int64_t group, const std::vector<St
   for (const StepReport& step : steps) {
     batches.bytes = std::max(batches.bytes, step.memory.inputs);
     batches.last_bytes = std::min(batches.last_bytes, step.memory.inputs);
-    longest_group = std::max(longest_group, step.phase.size);
+    longest_group = std::max(longest_group, step.position.size);
   }
   batches.group = group;
   batches.ahead = loader.options().prefetch.value_or(usual_prefetch_depth(batches.bytes));

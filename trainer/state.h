@@ -37,7 +37,7 @@ struct State {
   uint64_t seed = 0;     // slot reproducibility
   Timestamp timestamp;   // the loop; `update` is the global step
 
-  GroupPosition phase;                   // training stage: the current batch's
+  GroupPosition position;                // training stage: the current batch's
   std::optional<double> share_of_group;  // training stage: if its group's batches differ
   Timestamp previous;                    // training stage: before the current update
   Timestamp earlier;                     // training stage: before the previous update

@@ -80,6 +80,9 @@ KeyTable<BackendOptions> backend_keys() {
            at_least(0),
            "replays of each traced step to time for its timeline")
       .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "device of the tensors")
+      .key("deterministic",
+           &BackendOptions::deterministic,
+           "operators on a GPU give the same bits each time; false: some are faster")
       .key_of("verify",
               &BackendOptions::verify,
               VerifyOption{},

@@ -115,7 +115,7 @@ void AverageWeights::on_train_batch_start(Trainer& trainer, Model&, const Batch&
 
 // Once an update, whatever optimizers step in it.
 void AverageWeights::on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) {
-  if (!trainer.state().phase.is_last) {
+  if (!trainer.state().position.is_last) {
     return;
   }
   const at::NoGradGuard no_grad;
@@ -131,7 +131,7 @@ void AverageWeights::on_train_step_end(Trainer& trainer, Model&, const Outputs&,
 
 void AverageWeights::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
-  if (trainer.state().phase.is_last && is_due(trainer.state().global_step())) {
+  if (trainer.state().position.is_last && is_due(trainer.state().global_step())) {
     ++averaged_;
   }
 }

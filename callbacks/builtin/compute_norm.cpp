@@ -54,7 +54,7 @@ ComputeNorm::ComputeNorm(const Options& options) : options_(options) {
 }
 
 void ComputeNorm::on_before_backward(Trainer& trainer, Model&, Outputs&) {
-  if (!trainer.state().phase.is_last) {
+  if (!trainer.state().position.is_last) {
     return;
   }
   std::vector<at::Tensor> values;

@@ -16,7 +16,8 @@ void FlopUtilization::on_train_start(Trainer&, Model&, const DataLoader&, Loop&,
 void FlopUtilization::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
   const auto* const backend = dynamic_cast<const TracedBackend*>(trainer.state().backend.get());
-  if (backend == nullptr || !trainer.state().phase.is_last || (last_ && !trainer.is_log_step())) {
+  if (backend == nullptr || !trainer.state().position.is_last ||
+      (last_ && !trainer.is_log_step())) {
     return;
   }
   const Point now{backend->work_done(), trainer.state().timestamp.total_seconds};

@@ -29,7 +29,7 @@ at::Tensor squared_norm(const Optimizer& optimizer) {
 
 /// Whether the batch is one of several that are alike.
 bool counts(const State& state) {
-  return state.phase.size > 1 && !state.share_of_group;
+  return state.position.size > 1 && !state.share_of_group;
 }
 
 }  // namespace
@@ -65,11 +65,11 @@ void GradientNoiseScale::on_train_step_start(Trainer&, Model&, const Batch& batc
 
 void GradientNoiseScale::on_after_backward(Trainer& trainer, Model&, Outputs&) {
   const State& state = trainer.state();
-  if (!counts(state) || !state.phase.is_first || state.optimizer->grads().empty()) {
+  if (!counts(state) || !state.position.is_first || state.optimizer->grads().empty()) {
     return;
   }
   const at::NoGradGuard no_grad;
-  const auto size = static_cast<double>(state.phase.size);  // by which the loss was divided
+  const auto size = static_cast<double>(state.position.size);  // by which the loss was divided
   at::Tensor norm = squared_norm(*state.optimizer).mul(size * size);
   if (const GradScaler* const scaler = trainer.step_slots().precision->scaler()) {
     norm = norm.div(scaler->scale().pow(2));
@@ -84,7 +84,7 @@ void GradientNoiseScale::on_before_optimizer_step(Trainer& trainer, Model&, Opti
   }
   const at::NoGradGuard no_grad;
   const auto small = static_cast<double>(batch_size_);
-  const double big = small * static_cast<double>(state.phase.size);
+  const double big = small * static_cast<double>(state.position.size);
   const at::Tensor group = squared_norm(optimizer);
   const at::Tensor signal = group.mul(big).sub(first_.mul(small)).div(big - small);
   const at::Tensor noise = first_.sub(group).div(1.0 / small - 1.0 / big);

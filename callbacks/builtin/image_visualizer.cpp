@@ -17,7 +17,8 @@ ImageVisualizer::ImageVisualizer(const Options& options) : options_(options) {
 void ImageVisualizer::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch& batch, int64_t) {
   const State& state = trainer.state();
-  if (!state.phase.is_last || !state.falls_due(options_.every, state.previous, state.timestamp)) {
+  if (!state.position.is_last ||
+      !state.falls_due(options_.every, state.previous, state.timestamp)) {
     return;
   }
   const at::Tensor& pictures = batch[options_.input];

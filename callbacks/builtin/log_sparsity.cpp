@@ -41,7 +41,7 @@ void add(Metrics& values, const std::string& name, const Count& count) {
 void LogSparsity::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
   const SparsityCallback& sparsity = *trainer.step_slots().sparsity;
-  if (sparsity.masks() == nullptr || !trainer.state().phase.is_last || !trainer.is_log_step()) {
+  if (sparsity.masks() == nullptr || !trainer.state().position.is_last || !trainer.is_log_step()) {
     return;
   }
   Metrics values;

@@ -30,7 +30,7 @@ void MemoryMonitor::setup(Trainer& trainer) {
 
 void MemoryMonitor::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
-  if (!trainer.state().phase.is_last || !trainer.is_log_step()) {
+  if (!trainer.state().position.is_last || !trainer.is_log_step()) {
     return;
   }
   const auto current = resident_bytes();

@@ -83,7 +83,7 @@ MemorySnapshot::MemorySnapshot(const Options& options) : options_(options) {
 void MemorySnapshot::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
   const State& state = trainer.state();
-  if (state.phase.is_last && state.global_step() == options_.after) {
+  if (state.position.is_last && state.global_step() == options_.after) {
     write_report(trainer.log(), state.artifact_dir / "memory_snapshot.txt", snapshot_of(trainer));
   }
 }

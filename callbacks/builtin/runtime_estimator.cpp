@@ -30,7 +30,7 @@ void RuntimeEstimator::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
   const State& state = trainer.state();
   ++batches_;
-  if (batches_ < skip_batches_ || !state.phase.is_last) {
+  if (batches_ < skip_batches_ || !state.position.is_last) {
     return;
   }
   remaining_.train(state.plan->elapsed_share(state.timestamp), state.timestamp.total_seconds);

@@ -30,7 +30,7 @@ void SpeedMonitor::on_train_batch_end(
   if (points_.size() > window_ + 1) {
     points_.pop_front();
   }
-  if (!trainer.state().phase.is_last) {
+  if (!trainer.state().position.is_last) {
     return;
   }
   const double train = now.total_seconds / unit_seconds_;

@@ -59,7 +59,7 @@ void SystemMetricsMonitor::on_fit_start(Trainer&, const DataLoader&, const Loade
 
 void SystemMetricsMonitor::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
-  if (!trainer.state().phase.is_last || !trainer.is_log_step()) {
+  if (!trainer.state().position.is_last || !trainer.is_log_step()) {
     return;
   }
   const Times now = times_now();

@@ -129,7 +129,7 @@ void DumpAvailableTensorNames::hear(Trainer&, const NamedTensors& tensors) {
 
 void DumpAvailableTensorNames::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
-  if (is_written_ || !trainer.state().phase.is_last) {
+  if (is_written_ || !trainer.state().position.is_last) {
     return;
   }
   std::sort(lines_.begin(), lines_.end());

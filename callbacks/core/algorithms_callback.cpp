@@ -297,7 +297,7 @@ void AlgorithmsCallback::on_dataloader_end(Trainer& trainer, Batch&) {
 }
 
 void AlgorithmsCallback::on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) {
-  if (trainer.state().phase.is_first) {
+  if (trainer.state().position.is_first) {
     run(trainer, Event::BatchStart);
   }
 }
@@ -306,7 +306,7 @@ void AlgorithmsCallback::on_train_batch_start(Trainer& trainer, Model&, const Ba
 void AlgorithmsCallback::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
   const State& state = trainer.state();
-  if (!state.phase.is_last) {
+  if (!state.position.is_last) {
     return;
   }
   run(trainer, Event::BatchEnd);
@@ -390,7 +390,7 @@ void AlgorithmsCallback::on_predict_batch_end(
 }
 
 void AlgorithmsCallback::on_train_step_start(Trainer& trainer, Model&, const Batch&) {
-  if (trainer.state().phase.is_first) {
+  if (trainer.state().position.is_first) {
     run(trainer, Event::BeforeTrainBatch);
   }
 }

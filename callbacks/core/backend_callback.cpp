@@ -247,7 +247,7 @@ void BackendCallback::check_checkpoint(Trainer& trainer, const StateDict& state)
   if (!saved) {
     return;
   }
-  NumericEnvironment now = current_environment();
+  NumericEnvironment now = current_environment(trainer.state().backend->device());
   now.threads = is_open_ ? saved->threads : now.threads;
   const std::string what = difference(*saved, now);
   if (!what.empty()) {

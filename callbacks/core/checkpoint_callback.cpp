@@ -229,7 +229,7 @@ void CheckpointCallback::on_train_start(
 void CheckpointCallback::on_train_batch_end(
     Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
   const State& state = trainer.state();
-  if (!state.phase.is_last) {
+  if (!state.position.is_last) {
     return;
   }
   settle(trainer, /*waits=*/false);
@@ -424,11 +424,12 @@ StateDict CheckpointCallback::gather(Trainer& trainer) {
   if (!callbacks.empty()) {
     state.set("callbacks", std::move(callbacks));
   }
-  state.set("__metadata__",
-            StateDict{{"version", kVersion},
-                      {"run_name", trainer.state().run_name},
-                      {"environment", to_state(current_environment())},
-                      {"config", trainer.options().config_text}});
+  state.set(
+      "__metadata__",
+      StateDict{{"version", kVersion},
+                {"run_name", trainer.state().run_name},
+                {"environment", to_state(current_environment(trainer.state().backend->device()))},
+                {"config", trainer.options().config_text}});
   trainer.call(hooks::postprocess_checkpoint, state);
   return without_ignored(std::move(state));
 }

@@ -112,8 +112,9 @@ void GradAccumCallback::on_train_batch_start(Trainer& trainer, Model&, const Bat
 }
 
 at::Tensor GradAccumCallback::weighted(const Trainer& trainer, const at::Tensor& loss) const {
-  return trainer.state().share_of_group ? loss.mul(share_.to(loss.scalar_type()))
-                                        : loss.div(static_cast<double>(trainer.state().phase.size));
+  return trainer.state().share_of_group
+             ? loss.mul(share_.to(loss.scalar_type()))
+             : loss.div(static_cast<double>(trainer.state().position.size));
 }
 
 GroupOptions GradAccumCallback::groups_of(const Trainer& trainer) const {
@@ -128,7 +129,7 @@ NamedTensors GradAccumCallback::captured_state() {
 }
 
 void GradAccumCallback::on_after_forward(Trainer& trainer, Model&, Outputs& outputs, const Batch&) {
-  if (!trainer.state().is_training || trainer.state().phase.size == 1) {
+  if (!trainer.state().is_training || trainer.state().position.size == 1) {
     return;
   }
   std::vector<std::string> names = loss_parts(outputs);

@@ -53,13 +53,13 @@ void require_finite(const at::Tensor& loss, Trainer& trainer) {
 /// a virtual rank it is `sum`.
 at::Tensor summed(const at::Tensor& value,
                   at::Tensor& sum,
-                  const GroupPosition& phase,
+                  const GroupPosition& position,
                   bool ends_rank) {
   at::Tensor so_far = value.detach();
-  if (!phase.is_first) {
+  if (!position.is_first) {
     so_far = sum.add(so_far);
   }
-  if (!phase.is_last || ends_rank) {
+  if (!position.is_last || ends_rank) {
     sum.copy_(so_far);
   }
   return ends_rank ? sum : so_far;
@@ -78,21 +78,21 @@ void LossAccumCallback::on_train_step_end(Trainer& trainer,
                                           Model&,
                                           const Outputs& outputs,
                                           const Batch&) {
-  const GroupPosition& phase = trainer.state().phase;
+  const GroupPosition& position = trainer.state().position;
   VirtualRanks* const ranks = ranks_of(trainer);
   const bool ends_rank = ranks != nullptr && ranks->ends_rank();
-  const at::Tensor loss = summed(outputs["loss"], group_loss_, phase, ends_rank);
+  const at::Tensor loss = summed(outputs["loss"], group_loss_, position, ends_rank);
   Metrics values{{"loss", loss}};
   std::vector<at::Tensor> sums{loss};
   for (const std::string& name : loss_parts(outputs)) {
-    const bool is_alone = phase.is_first && phase.is_last && !ends_rank;
-    sums.push_back(summed(outputs[name], sum_of_part(name, is_alone), phase, ends_rank));
+    const bool is_alone = position.is_first && position.is_last && !ends_rank;
+    sums.push_back(summed(outputs[name], sum_of_part(name, is_alone), position, ends_rank));
     values.set(name, sums.back());
   }
   if (ranks != nullptr) {
     ranks->sum_losses(trainer, std::move(sums));
   }
-  if (!phase.is_last) {
+  if (!position.is_last) {
     return;
   }
   trainer.defer({loss}, [&trainer](const std::vector<at::Tensor>& of_update) {

@@ -162,7 +162,7 @@ bool is_followed_now(const Trainer& trainer, const std::string& when) {
   const bool ends_epoch = state.timestamp.epoch > state.previous.epoch;
   const bool is_due =
       (when == "update" && trainer.is_log_step()) || (when == "epoch" && ends_epoch);
-  return state.phase.is_last && is_due;
+  return state.position.is_last && is_due;
 }
 
 }  // namespace rondo

@@ -77,7 +77,7 @@ const std::vector<MetricSet::Entry>& MetricsCallback::of_validation(
 
 void MetricsCallback::on_train_step_start(Trainer& trainer, Model&, const Batch&) {
   VirtualRanks* const ranks = ranks_of(trainer);
-  if (ranks == nullptr || training_.entries().empty() || !trainer.state().phase.is_first) {
+  if (ranks == nullptr || training_.entries().empty() || !trainer.state().position.is_first) {
     return;
   }
   std::vector<at::Tensor> sums;
@@ -103,7 +103,7 @@ void MetricsCallback::on_train_batch_end(
     return;
   }
   training_.note(outputs, batch);
-  if (trainer.state().phase.is_last && trainer.is_log_step()) {
+  if (trainer.state().position.is_last && trainer.is_log_step()) {
     trainer.log_metrics(training_.values());
     training_.reset();
   }

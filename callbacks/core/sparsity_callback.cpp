@@ -98,7 +98,7 @@ double SparsityCallback::Window::share_done(const Timestamp& now) const {
 bool SparsityCallback::is_due(const Trainer& trainer, size_t group) const {
   const State& state = trainer.state();
   const MaskGroup& masks = masks_->groups()[group];
-  if (!masks.changes_masks() || !state.phase.is_last) {
+  if (!masks.changes_masks() || !state.position.is_last) {
     return false;
   }
   const Window& window = windows_[group];

@@ -204,7 +204,7 @@ void VirtualRanks::begin_batch(Trainer& trainer, const GroupedBatch& batch) {
   current_ = batch.rank;
   end_.reset();
   if (batch.ends_rank > 0) {
-    end_ = RankEnd{static_cast<size_t>(batch.ends_rank) - 1, batch.phase.is_last};
+    end_ = RankEnd{static_cast<size_t>(batch.ends_rank) - 1, batch.position.is_last};
   }
   set(share_, batch.share_of_rank);
   set(is_real_, batch.share_of_rank > 0.0 ? 1.0 : 0.0);
@@ -219,7 +219,7 @@ void VirtualRanks::begin_batch(Trainer& trainer, const GroupedBatch& batch) {
     asked[kSave] = trainer.take_save_request() ? 1.0 : 0.0;
     asked[kSeconds] = current_ == 0 ? std::exchange(seconds_, 0.0) : 0.0;
   }
-  is_last_of_group_ = batch.phase.is_last;
+  is_last_of_group_ = batch.position.is_last;
 }
 
 double VirtualRanks::agreed_seconds(Trainer& trainer, double own) {
@@ -239,7 +239,7 @@ bool VirtualRanks::has_agreed(Asked what) const {
 
 void VirtualRanks::begin_step(Trainer& trainer) {
   has_summed_ = false;
-  if (trainer.state().phase.is_first) {
+  if (trainer.state().position.is_first) {
     buffers_.begin(buffers_of(trainer));
   }
 }

@@ -31,8 +31,8 @@ Optimizer::Evaluate evaluate_again(StepContext& step, const Batch& batch, const 
 Outputs StandardStep::run(StepContext& step, const Batch& batch) {
   Outputs outputs = step.forward(batch);
   step.backward(outputs);
-  const GroupPosition& phase = step.phase();
-  const bool is_whole = phase.is_first && phase.is_last;
+  const GroupPosition& position = step.position();
+  const bool is_whole = position.is_first && position.is_last;
   if (is_whole && step.trainer().state().optimizer->needs_evaluate()) {
     step.update("", evaluate_again(step, batch, outputs));
   } else {

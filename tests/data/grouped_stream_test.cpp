@@ -52,7 +52,7 @@ TEST_CASE("where the rest of an epoch makes no batch, the next epoch begins") {
     CHECK(stream.first_epoch() == one.first_epoch);
     const GroupedBatch first = stream.next();
     CHECK(first.batch["x"][0].item<int64_t>() == one.first_sample);
-    CHECK(first.phase.size == (one.from == 60 ? 1 : 2));
+    CHECK(first.position.size == (one.from == 60 ? 1 : 2));
     CHECK(first.ends_epoch == (one.from == 60));
   }
 }
@@ -73,9 +73,9 @@ TEST_CASE("each batch knows its position in its group, and a group ends with its
                                 Position{false, true, 3, false},
                                 Position{true, true, 1, true}}) {
       const GroupedBatch batch = stream.next();
-      CHECK(batch.phase.is_first == one.is_first);
-      CHECK(batch.phase.is_last == one.is_last);
-      CHECK(batch.phase.size == one.size);
+      CHECK(batch.position.is_first == one.is_first);
+      CHECK(batch.position.is_last == one.is_last);
+      CHECK(batch.position.size == one.size);
       CHECK(batch.ends_epoch == one.ends_epoch);
     }
   }
@@ -93,7 +93,7 @@ TEST_CASE("batches of a group that are alike have no share, others have that of 
     const GroupedBatch piece = cut.next();
     CHECK_FALSE(piece.share.has_value());
     CHECK(piece.batch.size() == 2);
-    CHECK(piece.phase == GroupPosition{i % 2 == 0, i % 2 == 1, 2});
+    CHECK(piece.position == GroupPosition{i % 2 == 0, i % 2 == 1, 2});
   }
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a group is what each virtual rank has of its batches, one rank after 
     const GroupedBatch piece = all.next();
     CHECK(at::equal(piece.batch["x"], torch::tensor(expected[i])));
     CHECK(piece.rank == static_cast<int64_t>(i / 2));
-    CHECK(piece.phase == GroupPosition{i % 2 == 0, i == 7, 8});
+    CHECK(piece.position == GroupPosition{i % 2 == 0, i == 7, 8});
     CHECK(piece.ends_rank == ends[i]);
     CHECK(piece.share == static_cast<double>(expected[i].size()) / 10.0);
     CHECK(piece.share_of_rank == (i < 2 ? 0.4 : 0.2));
@@ -153,7 +153,7 @@ TEST_CASE("of a group a process gets its own virtual ranks, and at the end the o
     const GroupedBatch piece = own.next();
     CHECK(piece.batch["x"].item<int64_t>() == expected[i]);
     CHECK(piece.ends_rank == ends[i]);
-    CHECK(piece.phase == GroupPosition{i % 2 == 0, i == 3, 8});
+    CHECK(piece.position == GroupPosition{i % 2 == 0, i == 3, 8});
     CHECK(piece.counts.samples == (i == 3 ? 7 : 1));
     CHECK(piece.batches_elsewhere == (i == 3 ? 4 : 0));
   }

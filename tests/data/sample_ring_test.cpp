@@ -229,8 +229,8 @@ TEST_CASE("a loader reads no further than what it gives out, and its state is ex
   GroupedStream stream(loader, {2}, 1, {});
   CHECK(value_of({{"x", stream.next().batch["x"][1]}}) == 1);
   const GroupedBatch second = stream.next();
-  CHECK(second.phase.is_last);
-  CHECK(second.phase.size == 2);
+  CHECK(second.position.is_last);
+  CHECK(second.position.size == 2);
   CHECK(ring->counts().drawn == 4);
   CHECK(message_of([&] { stream.next(); }) != "");
   CHECK(loader.has_state());
@@ -261,7 +261,7 @@ TEST_CASE("epochs of a ring have the samples that were asked for") {
   CHECK(!stream.next().ends_epoch);
   const GroupedBatch last = stream.next();
   CHECK(last.ends_epoch);
-  CHECK(last.phase.size == 1);
+  CHECK(last.position.size == 1);
   CHECK(last.batch.size() == 1);
   CHECK(stream.next().batch.size() == 2);
   CHECK(loader.source().counts().front().second == 1.0);

@@ -45,7 +45,7 @@ class RunsOut final : public Callback {
 
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override {
     const Timestamp& now = trainer.state().timestamp;
-    piece_ = trainer.state().phase.is_first ? 0 : piece_ + 1;
+    piece_ = trainer.state().position.is_first ? 0 : piece_ + 1;
     is_due_ = (options_.is_always || !has_failed_) && now.update == options_.update &&
               piece_ == options_.piece;
   }

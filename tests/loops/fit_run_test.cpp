@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -286,20 +287,27 @@ TEST_CASE("C45: two runs from one seed have the same losses, bit for bit") {
 TEST_CASE("T74: a short last group is averaged by its own size and leaks nothing") {
   const auto trained = [](int64_t batch_size, int64_t group) {
     const TempDir dir;
-    TrainerOptions options = tiny_options(dir / "run");
+    Entries entries;
+    TrainerOptions options = logged_options(dir, entries);
     options.loop.max_steps = 4;
     options.loop.grad_accum_steps = group;
     Trainer trainer(options, quiet_log());
     trainer.fit(tiny_loader("train", 10, batch_size));
     CHECK(trainer.state().timestamp.epoch == 1);
-    return std::pair(trainer.state().timestamp.batch,
-                     bits_of(trainer).at("model/0.weight").as_tensor());
+    return std::tuple(trainer.state().timestamp.batch,
+                      bits_of(trainer).at("model/0.weight").as_tensor(),
+                      values_of(entries, "loss"));
   };
-  const auto [batches, in_groups] = trained(2, 2);  // of 2, 2, 1, then 2 batches
-  const auto [large_batches, at_once] = trained(4, 1);
+  const auto [batches, in_groups, losses] = trained(2, 2);  // of 2, 2, 1, then 2 batches
+  const auto [large_batches, at_once, large_losses] = trained(4, 1);
   CHECK(batches == 7);
   CHECK(large_batches == 4);
   CHECK(torch::allclose(in_groups, at_once, /*rtol=*/1e-6, /*atol=*/1e-6));
+  REQUIRE(losses.size() == 4);
+  REQUIRE(large_losses.size() == 4);
+  for (size_t i = 0; i < losses.size(); ++i) {
+    CHECK(losses[i].second == doctest::Approx(large_losses[i].second));
+  }
 }
 
 TEST_CASE("T73: a validation loss is not divided by the group") {

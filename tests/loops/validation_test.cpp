@@ -11,6 +11,7 @@
 #include "callbacks/core/early_exit_callback.h"
 #include "callbacks/core/validation_callback.h"
 #include "callbacks/global_callbacks.h"
+#include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "loops/sample_stream.h"
 #include "support/probe_callback.h"
@@ -452,7 +453,8 @@ TEST_CASE(
     CHECK_FALSE(outputs["logits"].allclose(outputs["logits"].flip(0)));
     CHECK(outputs["loss"].size(0) == 5);
     CHECK_FALSE(trainer.state().model->module().is_training());
-    CHECK(std::filesystem::exists(trainer.state().artifact_dir / "predictions.pt"));
+    const StateDict file = read_checkpoint(trainer.state().artifact_dir / "predictions.pt");
+    CHECK(at::equal(file.at("logits").as_tensor(), one_by_one["logits"]));
   }
 }
 

@@ -89,17 +89,17 @@ TEST_CASE("C11: ExponentialLR decays by its rate over its period, smoothly or at
              {2.0, 2.0, 0.5, 0.5, 0.125});
 }
 
-TEST_CASE("InverseExponentialTimeDecayLR divides by 1 + rate t^e/T") {
-  check_near(values<InverseExponentialTimeDecayLR>({1.0, 0.5, 10}, {0, 10, 20}),
-             {1.0, 1.0 / 1.5, 0.5});
+TEST_CASE("C11: InverseExponentialTimeDecayLR divides by 1 + rate t^e/T, for ever") {
+  check_near(values<InverseExponentialTimeDecayLR>({1.0, 0.5, 10}, {0, 5, 10, 20, 1980}),
+             {1.0, 0.8, 1.0 / 1.5, 0.5, 0.01});
   check_near(values<InverseExponentialTimeDecayLR>({1.0, 0.5, 10, 2.0}, {10}), {1.0 / 6.0});
   check_near(values<InverseExponentialTimeDecayLR>({1.0, 0.5, 10, 1.0, true}, {9, 10, 19}),
              {1.0, 1.0 / 1.5, 1.0 / 1.5});
 }
 
-TEST_CASE("InverseSquareRootDecayLR divides by the root of the time, after its first steps") {
-  check_near(values<InverseSquareRootDecayLR>({0.5, 4.0, 4}, {0, 4, 16, 64}),
-             {1.0, 1.0, 0.5, 0.25});
+TEST_CASE("C11: InverseSquareRootDecayLR divides by the root of the time, after its first steps") {
+  check_near(values<InverseSquareRootDecayLR>({0.5, 4.0, 4}, {0, 3, 4, 9, 16, 64, 40000}),
+             {1.0, 1.0, 1.0, 2.0 / 3.0, 0.5, 0.25, 0.01});
 }
 
 TEST_CASE("MultiplicativeLR is multiplied with each update") {

@@ -522,6 +522,10 @@ void register_device() {
   aten->impl("set_.source_Storage_storage_offset", &set_storage);
   aten->impl("set_.source_Storage", &set_whole_storage);
   aten->impl("_has_compatible_shallow_copy_type", &can_move);
+  // LibTorch's own kernels of these choose a library by device, and know none for this one.
+  for (const char* const name : {"convolution", "convolution_backward"}) {
+    aten->impl(name, torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  }
   register_device_graphs(kFake, [] { return std::make_unique<FakeGraphs>(); });
 }
 

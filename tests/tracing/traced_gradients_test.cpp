@@ -23,8 +23,8 @@ struct Accumulating {
   at::Tensor kept_w = torch::zeros({6, 3});
   at::Tensor kept_b = torch::zeros({3});
 
-  void backward(const Batch& batch, const GroupPosition& phase) const {
-    if (phase.is_first) {
+  void backward(const Batch& batch, const GroupPosition& position) const {
+    if (position.is_first) {
       w.mutable_grad().reset();
       b.mutable_grad().reset();
     } else {
@@ -32,13 +32,13 @@ struct Accumulating {
       b.mutable_grad() = kept_b;
     }
     const at::Tensor loss = F::cross_entropy(torch::addmm(b, batch["x"], w), batch["label"]);
-    (loss / phase.size).backward();
+    (loss / position.size).backward();
   }
 
-  void keep_or_update(const GroupPosition& phase) const {
-    if (phase.is_last) {
+  void keep_or_update(const GroupPosition& position) const {
+    if (position.is_last) {
       descend({w, b}, lr);
-    } else if (phase.is_first) {
+    } else if (position.is_first) {
       kept_w.copy_(w.grad());
       kept_b.copy_(b.grad());
     }
@@ -72,7 +72,7 @@ StepProbe accumulating() {
 
 }  // namespace
 
-TEST_CASE("groups of accumulated batches replay, one key a phase") {
+TEST_CASE("groups of accumulated batches replay, one key a position") {
   // First, middle and last of a group: three keys, two captures each.
   CHECK(traced_against_eager(&accumulating, 15, 6) == "");
 }

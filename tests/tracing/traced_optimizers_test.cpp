@@ -35,21 +35,21 @@ StepProbe training(std::shared_ptr<Optimizer> optimizer, int64_t size) {
     parameters.emplace_back(parameter.key(), parameter.value());
   }
   optimizer->attach(parameters);
-  auto phase = std::make_shared<GroupPosition>();
+  auto position = std::make_shared<GroupPosition>();
   StepProbe probe;
   probe.more_state = [=] { return optimizer->captured_state(); };
   probe.key = [=](int step) {
-    *phase = phase_of(step, size);
-    optimizer->bind_grads(!phase->is_first);
-    return StepKey{"train", *phase, "fp32"};
+    *position = phase_of(step, size);
+    optimizer->bind_grads(!position->is_first);
+    return StepKey{"train", *position, "fp32"};
   };
   probe.body = [=](Backend& backend, const Batch& batch) mutable {
-    if (phase->is_first) {
+    if (position->is_first) {
       optimizer->zero_grad();
     }
     const at::Tensor loss = F::cross_entropy(net->forward(batch["x"]), batch["label"]);
-    (loss / phase->size).backward();
-    if (phase->is_last) {
+    (loss / position->size).backward();
+    if (position->is_last) {
       const at::Tensor lr = optimizer->groups()[0]["lr"];
       backend.host_call("schedule", {lr}, [](const auto& tensors) { tensors[0].mul_(0.97); });
       optimizer->step();

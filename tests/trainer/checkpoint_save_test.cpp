@@ -291,7 +291,7 @@ TEST_CASE("a save that is asked for comes after the current update, whatever the
     options.loop.grad_accum_steps = 2;
     AtBatchEnd::Options ask;
     ask.train = [](Trainer& trainer) {
-      if (trainer.state().global_step() == 3 && !trainer.state().phase.is_last) {
+      if (trainer.state().global_step() == 3 && !trainer.state().position.is_last) {
         trainer.request_save();
       }
     };

@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "models/mlp.h"
 #include "optim/adam.h"
+#include "optim/lion.h"
 #include "optim/schedulers.h"
 #include "optim/sgd.h"
+#include "support/every_model.h"
 #include "support/every_optimizer.h"
 #include "support/fake_device.h"
 #include "support/temp_dir.h"
@@ -85,6 +88,30 @@ Factory<Optimizer> momentum() {
   return use<Sgd>(sgd);
 }
 
+/// Bits after some updates of a model, with dropout.
+StateDict bits_after_model(const ModelOnData& subject, TrainerOptions options) {
+  const TempDir dir;
+  options.model_dir = dir / "run";
+  options.model = subject.model(0.2);
+  options.loop.max_steps = 6;
+  options.checkpoint.steps = 0;
+  LoaderOptions batches;
+  batches.batch_size = 3;
+  Trainer trainer(options, quiet_log());
+  trainer.fit(DataLoader("train", subject.data(), batches));
+  return bits_of(trainer);
+}
+
+void check_traced_equals_eager(const ModelOnData& subject, TrainerOptions options) {
+  CAPTURE(subject.name);
+  CAPTURE(options.backend.device);
+  CAPTURE(options.precision.dtype);
+  CAPTURE(options.optimizer.name());
+  const StateDict eager = bits_after_model(subject, options);
+  options.backend.mode = "traced";
+  CHECK(first_difference(eager, bits_after_model(subject, options)) == "");
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("trainer/devices");
@@ -138,6 +165,49 @@ TEST_CASE("a traced run on a device equals the eager one, bit for bit, for every
       options.backend.mode = "traced";
       CHECK(first_difference(eager, bits_after(options)) == "");
     }
+  }
+}
+
+TEST_CASE("a traced run on a device equals the eager one, bit for bit, for every model") {
+  for (const std::string& device : devices()) {
+    for (const ModelOnData& subject : every_model()) {
+      check_traced_equals_eager(subject, run_on(device, "", use<AdamW>({1e-2})));
+    }
+  }
+}
+
+TEST_CASE("a traced run on CUDA equals the eager one, bit for bit, in every precision") {
+  if (!has_cuda()) {
+    return;
+  }
+  for (const ModelOnData& subject : every_model()) {
+    if (!subject.is_basic) {
+      continue;
+    }
+    for (const Factory<Optimizer>& optimizer :
+         {momentum(), Factory<Optimizer>(use<AdamW>({1e-2})), Factory<Optimizer>(use<Lion>({}))}) {
+      for (const char* precision : {"fp32", "bf16", "fp16"}) {
+        TrainerOptions options = run_on("cuda", "", optimizer);
+        options.precision.dtype = precision;
+        check_traced_equals_eager(subject, options);
+      }
+    }
+  }
+}
+
+TEST_CASE("a checkpoint of another device is refused until the environment may be new") {
+  for (const std::string& device : devices()) {
+    CAPTURE(device);
+    const TempDir dir;
+    TrainerOptions options = run_on("cpu", dir / "run", momentum());
+    options.loop.max_steps = 6;
+    bits_after(options);
+    options.backend.device = device;
+    options.loop.max_steps = 12;
+    CHECK_THROWS_WITH_AS(
+        bits_after(options), doctest::Contains("gpu: none in the checkpoint"), CheckpointError);
+    options.backend.environment = "new";
+    CHECK_NOTHROW(bits_after(options));
   }
 }
 

@@ -113,7 +113,7 @@ Run run(const std::string& mode, const Schedule& schedule, int64_t accumulated =
   TrainerOptions options = options_of(dir, mode, accumulated);
   ProbeCallback::Options probe;
   probe.train_batch_end = [&](Trainer& trainer) {
-    if (!trainer.state().phase.is_last) {
+    if (!trainer.state().position.is_last) {
       return;
     }
     result.optimizer.push_back(deep_copy(trainer.state().optimizer->state_dict()));

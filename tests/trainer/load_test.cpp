@@ -264,7 +264,7 @@ TEST_CASE("a schedule counts what groups of batches have taken, whatever is in a
       std::vector<double> rates;
       ProbeCallback::Options probe;
       probe.train_batch_end = [&](Trainer& trainer) {
-        if (trainer.state().phase.is_last) {
+        if (trainer.state().position.is_last) {
           rates.push_back(trainer.state().optimizer->groups()[0]["lr"].item<double>());
         }
       };

@@ -220,7 +220,8 @@ void check_captures(Trainer& trainer) {
   for (const StepReport& step : trainer.state().backend->reports()) {
     CHECK_MESSAGE(!is_eager(step), step.name << ": " << step.reason);
     const std::string kind = step.name.substr(0, step.name.rfind('.'));
-    ++captures[kind + " " + std::to_string(step.phase.size) + " " + std::to_string(step.samples)];
+    ++captures[kind + " " + std::to_string(step.position.size) + " " +
+               std::to_string(step.samples)];
   }
   for (const auto& [step, count] : captures) {
     CAPTURE(step);

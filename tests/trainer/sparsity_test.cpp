@@ -48,7 +48,7 @@ class Watch final : public Callback {
 
   void on_train_batch_end(
       Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
-    if (!trainer.state().phase.is_last) {
+    if (!trainer.state().position.is_last) {
       return;
     }
     const SparsityCallback& sparsity = trainer.slot<SparsityCallback>();

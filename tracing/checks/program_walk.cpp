@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "tracing/program/run_instruction.h"
+#include "tracing/program/storages.h"
 
 namespace rondo {
 
@@ -25,7 +26,7 @@ ProgramWalk::ProgramWalk(const StepProgram& program,
 }
 
 void ProgramWalk::execute(const Instruction& instruction) {
-  if (operator_name(instruction.op) == "rondo::host_call") {
+  if (is_host_call(instruction)) {
     give_answers(instruction);
     return;
   }

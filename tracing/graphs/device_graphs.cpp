@@ -12,23 +12,24 @@ namespace rondo {
 
 namespace {
 
+using Makers = std::map<c10::DeviceType, MakeDeviceGraphs>;
+
+Makers builtin() {
+#ifdef RONDO_HAS_CUDA
+  return {{c10::kCUDA, &make_cuda_graphs}};
+#else
+  return {};
+#endif
+}
+
 struct KnownDevices {
   std::mutex mutex;
-  std::map<c10::DeviceType, MakeDeviceGraphs> makers;
+  Makers makers = builtin();
 };
 
 KnownDevices& known_devices() {
   static KnownDevices known;
   return known;
-}
-
-std::unique_ptr<DeviceGraphs> make_builtin([[maybe_unused]] c10::DeviceType type) {
-#ifdef RONDO_HAS_CUDA
-  if (type == c10::kCUDA) {
-    return make_cuda_graphs();
-  }
-#endif
-  return nullptr;
 }
 
 }  // namespace
@@ -43,7 +44,13 @@ std::unique_ptr<DeviceGraphs> make_device_graphs(c10::DeviceType type) {
   KnownDevices& known = known_devices();
   const std::lock_guard lock(known.mutex);
   const auto found = known.makers.find(type);
-  return found == known.makers.end() ? make_builtin(type) : found->second();
+  return found == known.makers.end() ? nullptr : found->second();
+}
+
+bool has_device_graphs(c10::DeviceType type) {
+  KnownDevices& known = known_devices();
+  const std::lock_guard lock(known.mutex);
+  return known.makers.count(type) > 0;
 }
 
 }  // namespace rondo

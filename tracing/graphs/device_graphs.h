@@ -52,4 +52,6 @@ void register_device_graphs(c10::DeviceType type, MakeDeviceGraphs make);
 /// Null where steps cannot be recorded on such devices.
 std::unique_ptr<DeviceGraphs> make_device_graphs(c10::DeviceType type);
 
+bool has_device_graphs(c10::DeviceType type);
+
 }  // namespace rondo

@@ -9,14 +9,11 @@
 
 #include "core/error.h"
 #include "tracing/program/kernels_only.h"
+#include "tracing/program/storages.h"
 
 namespace rondo {
 
 namespace {
-
-bool is_host_call(const Instruction& instruction) {
-  return operator_name(instruction.op) == "rondo::host_call";
-}
 
 // As much memory as the slot reaches, laid out as it was recorded: later views count from its
 // start.

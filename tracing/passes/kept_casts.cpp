@@ -52,9 +52,9 @@ at::Tensor live_tensor(const CapturedState& state, const at::Tensor& captured) {
 bool lasts(const StorageFacts& facts,
            const Slot& source,
            size_t index,
-           const GroupPosition& phase) {
+           const GroupPosition& position) {
   const std::vector<size_t>& writes = facts.writes[static_cast<size_t>(source.storage)];
-  return writes.empty() || (phase.is_last && writes.front() > index);
+  return writes.empty() || (position.is_last && writes.front() > index);
 }
 
 /// copy_(kept, source)
@@ -93,11 +93,11 @@ bool KeptCasts::is_kept(const Slot& slot) {
 }
 
 KeptCasts::Use KeptCasts::keep(StepProgram& program,
-                               const GroupPosition& phase,
+                               const GroupPosition& position,
                                const CapturedState& state) {
   Use use;
   use.written = written_memory(program);
-  if (phase.is_first && phase.is_last) {
+  if (position.is_first && position.is_last) {
     return use;
   }
   const StorageFacts facts(program);
@@ -112,7 +112,7 @@ KeptCasts::Use KeptCasts::keep(StepProgram& program,
     }
     const Slot& source = slot_of(program, instruction.arguments[0].slots[0]);
     const at::Tensor live = live_tensor(state, source.value);
-    if (!live.defined() || !lasts(facts, source, i, phase)) {
+    if (!live.defined() || !lasts(facts, source, i, position)) {
       continue;
     }
     const SlotId result = instruction.results[0].slots[0];
@@ -121,7 +121,7 @@ KeptCasts::Use KeptCasts::keep(StepProgram& program,
     slot.kind = SlotKind::Captured;
     slot.name = kPrefix + source.name;
     slot.value = casts_[cast].kept;
-    if (phase.is_first) {
+    if (position.is_first) {
       instruction = copy_into(result, instruction);
       use.made.push_back(cast);
     } else {

@@ -33,7 +33,7 @@ class KeptCasts {
   /// Lets the program of a step of a group make the casts, when it is the group's first, or use
   /// those that are kept.
   /// \param state  the live tensors, whose versions tell what host code wrote
-  Use keep(StepProgram& program, const GroupPosition& phase, const CapturedState& state);
+  Use keep(StepProgram& program, const GroupPosition& position, const CapturedState& state);
 
   /// Before a replay: casts what it reads and what is not as it should be.
   void prepare(const Use& use);

@@ -33,6 +33,11 @@ inline bool has_name(const Instruction& instruction, const char* op) {
   return operator_name(instruction.op) == op;
 }
 
+/// True for what a step asks the host to do: `Backend::host_call`.
+inline bool is_host_call(const Instruction& instruction) {
+  return has_name(instruction, "rondo::host_call");
+}
+
 /// True when nothing but its results matters of an instruction.
 inline bool is_pure(const Instruction& instruction) {
   return instruction.writes.empty() && !instruction.draws_random && !instruction.is_opaque &&

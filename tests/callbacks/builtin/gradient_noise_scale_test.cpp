@@ -37,7 +37,7 @@ TEST_CASE("the noise scale is that of the paper's formula, from a batch and its 
     std::vector<double> group;
     ProbeCallback::Options probe;
     probe.after_backward = [&](Trainer& trainer, const Outputs&) {
-      if (trainer.state().phase.is_first && !trainer.state().backend->is_capturing()) {
+      if (trainer.state().position.is_first && !trainer.state().backend->is_capturing()) {
         first.push_back(squared_norm(*trainer.state().optimizer) * 9.0);  // it was divided by 3
       }
     };
