@@ -26,8 +26,9 @@ struct BackendOptions {
   /// On a GPU: operators give the same bits each time (see use_deterministic_kernels). Without,
   /// runs are not repeated bit for bit, and traced steps may not equal eager ones.
   bool deterministic = true;
-  std::string verify =
-      "first";  ///< "first", "off", or N: compare a replay with eager every N steps, if exact
+  /// Which replays of a step are compared with eager, if exact: "growing", number 0, 1, 2, 4, 8 …;
+  /// "first"; "off"; or N, every N-th one.
+  std::string verify = "growing";
   /// What happens to a step that cannot be recorded: "eager" runs it as written, with a warning;
   /// "error" ends the run with a CaptureError.
   std::string on_refusal = "eager";

@@ -16,4 +16,11 @@ inline std::string error_text(const Refusal& refusal) {
          ". backend.on_refusal = \"eager\" runs such a step as it is written";
 }
 
+/// The same for a replay after the first: updates since the last good one may be wrong.
+inline std::string later_error_text(const Refusal& refusal) {
+  return refusal.what + "; " + refusal.advice +
+         ". Updates since the last comparison may be wrong: resume from a checkpoint before it, "
+         "with backend.mode = \"eager\" until the step is mended";
+}
+
 }  // namespace rondo

@@ -298,6 +298,7 @@ BackendOptions backend_options(const std::string& name, const Settings& settings
   options.exact = settings.exact;
   options.timed_replays = settings.timed_replays;
   options.device = settings.device;
+  options.verify = "first";  // the others become rare; here they would fall into some rounds
   return options;
 }
 

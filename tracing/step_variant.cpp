@@ -350,7 +350,7 @@ const Outputs* StepVariant::run_verified(const StepCall& call) {
   }
   if (verified.refusal) {
     if (!is_first) {  // updates since the last good one may be wrong
-      throw CaptureError(error_text(*verified.refusal));
+      throw CaptureError(later_error_text(*verified.refusal));
     }
     keep_as_written(call, std::move(verified));
     return &outputs_;

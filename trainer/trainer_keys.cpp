@@ -18,11 +18,14 @@ namespace {
 
 /// "first", "off", or every N steps.
 struct VerifyOption {
-  static std::string name() { return "\"first\", \"off\" or an integer >= 1"; }
+  static std::string name() { return "\"growing\", \"first\", \"off\" or an integer >= 1"; }
+
+  static bool is_word(const std::string& text) {
+    return text == "growing" || text == "first" || text == "off";
+  }
 
   static std::optional<std::string> read(const ConfigValue& value, FaultSink& faults) {
-    if (const std::string* word = value.get_if<std::string>();
-        word != nullptr && (*word == "first" || *word == "off")) {
+    if (const std::string* word = value.get_if<std::string>(); word != nullptr && is_word(*word)) {
       return *word;
     }
     if (const int64_t* steps = value.get_if<int64_t>(); steps != nullptr && *steps >= 1) {
@@ -32,8 +35,8 @@ struct VerifyOption {
   }
 
   static ConfigValue write(const std::string& value) {
-    const bool is_word = value == "first" || value == "off";
-    return is_word ? ConfigValue(value) : ConfigValue(static_cast<int64_t>(std::stoll(value)));
+    return is_word(value) ? ConfigValue(value)
+                          : ConfigValue(static_cast<int64_t>(std::stoll(value)));
   }
 };
 
@@ -86,7 +89,8 @@ KeyTable<BackendOptions> backend_keys() {
       .key_of("verify",
               &BackendOptions::verify,
               VerifyOption{},
-              "which replays are compared with the eager step: the first, none, or every N-th")
+              "which replays are compared with the eager step: number 0, 1, 2, 4, 8 and so on "
+              "(growing), the first, none, or every N-th")
       .key("on_refusal",
            &BackendOptions::on_refusal,
            one_of({"eager", "error"}),

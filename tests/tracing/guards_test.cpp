@@ -330,6 +330,18 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("what the host decides rarely, without LibTorch, ends the run at a later comparison") {
+  const auto make = [] {
+    const auto calls = std::make_shared<int>(0);
+    return scaled_by([=](const at::Tensor& x) {
+      return ++*calls % 6 == 0 ? x.square().mean() : x.abs().sum() * 0.1;
+    });
+  };
+  CHECK(capture_error(make, 60, "growing").find("Updates since the last comparison may be wrong") !=
+        std::string::npos);
+  CHECK(capture_error(make, 60, "first") == "");
+}
+
 TEST_CASE("a number that the host reads in every step runs as it is written") {
   check_eager(
       [] {

@@ -38,7 +38,7 @@ class SteadyFit {
   static constexpr int kUnsteady = 1 + 3;
 
   explicit SteadyFit(const RunConfig& run)
-      : trainer_(run.init, TextLog(LogLevel::Error)),
+      : trainer_(compared_once(run.init), TextLog(LogLevel::Error)),
         fit_(trainer_.start_fit(run.fit->train, {}, LoadFrom::nothing())),
         random_(trainer_) {
     for (int i = 0; i < kUnsteady; ++i) {
@@ -49,6 +49,12 @@ class SteadyFit {
   void step() { fit_->advance(); }
 
  private:
+  // Steps that are compared with eager run as written.
+  static TrainerOptions compared_once(TrainerOptions options) {
+    options.backend.verify = "first";
+    return options;
+  }
+
   Trainer trainer_;
   std::unique_ptr<FitRun> fit_;
   RngScope random_;

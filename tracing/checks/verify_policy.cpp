@@ -7,6 +7,9 @@
 namespace rondo {
 
 VerifyPolicy parse_verify(const std::string& text) {
+  if (text == "growing") {
+    return {true, 0, true};
+  }
   if (text == "first") {
     return {true, 0};
   }
@@ -17,8 +20,9 @@ VerifyPolicy parse_verify(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, every);
   if (error != std::errc() || stop != end || every < 1) {
-    throw UsageError("backend.verify: expected \"first\", \"off\" or an integer >= 1, got \"" +
-                     text + '"');
+    throw UsageError(
+        "backend.verify: expected \"growing\", \"first\", \"off\" or an integer >= 1, got \"" +
+        text + '"');
   }
   return {true, every};
 }
