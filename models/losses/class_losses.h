@@ -29,6 +29,8 @@ class CrossEntropyLoss final : public Criterion {
 
   Targets targets() const override { return Targets::Classes; }
 
+  std::optional<int64_t> ignore_index() const override { return options_.ignore_index; }
+
   bool is_negative_log_likelihood() const override;
 
  protected:
@@ -62,6 +64,8 @@ class FocalLoss final : public Criterion {
 
   Targets targets() const override { return Targets::Classes; }
 
+  std::optional<int64_t> ignore_index() const override { return options_.ignore_index; }
+
  protected:
   at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const override;
   at::Tensor counts(const at::Tensor& target) const override;
@@ -89,6 +93,8 @@ class DiceLoss final : public Criterion {
   explicit DiceLoss(const Options& options);
 
   Targets targets() const override { return Targets::Classes; }
+
+  std::optional<int64_t> ignore_index() const override { return options_.ignore_index; }
 
  protected:
   void require_fits(const at::Tensor& output,

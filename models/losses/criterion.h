@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/factory.h"
@@ -36,6 +37,9 @@ class Criterion {
   /// Numbers that a model must predict for each value of the target; if more than 1, they are the
   /// last dimension of the output.
   virtual int64_t outputs_per_value() const { return 1; }
+
+  /// The class that does not count, where there is one.
+  virtual std::optional<int64_t> ignore_index() const { return std::nullopt; }
 
   /// True when the loss is the mean of -log p, so that it gives a perplexity.
   virtual bool is_negative_log_likelihood() const { return false; }
