@@ -29,11 +29,10 @@ bool is_loss(const std::string& name) {
   return name == "loss" || name.rfind("loss/", 0) == 0;
 }
 
-/// What the metrics of a validation in this scope say of a name without it.
-std::optional<Better> better_in_validation(const Trainer& trainer,
-                                           const std::string& scope,
-                                           const std::string& name) {
-  for (const MetricSet::Entry& entry : metrics_of(trainer, scope)) {
+/// What metrics say of a name without the scope of a validation.
+std::optional<Better> better_among(const std::vector<MetricSet::Entry>& metrics,
+                                   const std::string& name) {
+  for (const MetricSet::Entry& entry : metrics) {
     // One of its numbers too, such as that of a class.
     const bool is_of_it = name == entry.name || name.rfind(entry.name + "/", 0) == 0;
     if (is_of_it && entry.metric->better()) {
@@ -51,12 +50,12 @@ std::optional<Better> better_of(const Trainer& trainer,
        slash = name.find('/', slash + 1)) {
     const std::string scope = name.substr(0, slash);
     if (is_scope(scope)) {
-      if (const auto better = better_in_validation(trainer, scope, name.substr(slash + 1))) {
+      if (const auto better = better_among(metrics_of(trainer, scope), name.substr(slash + 1))) {
         return better;
       }
     }
   }
-  return is_loss(name) ? std::optional(Better::Lower) : std::nullopt;
+  return better_among(trainer.slot<MetricsCallback>().of_training(), name);
 }
 
 std::vector<std::string> labels_of(Trainer& trainer, const Loaders& loaders) {
@@ -80,12 +79,16 @@ bool is_scope_of_callback(const Trainer& trainer, const std::string& scope) {
 std::vector<std::string> known_names(const Trainer& trainer,
                                      const std::vector<std::string>& labels) {
   std::vector<std::string> names{"loss"};
-  for (const std::string& label : labels) {
-    for (const MetricSet::Entry& entry : metrics_of(trainer, label)) {
-      if (better_in_validation(trainer, label, entry.name)) {
-        names.push_back(label + "/" + entry.name);
+  const auto add = [&](const std::string& scope, const std::vector<MetricSet::Entry>& metrics) {
+    for (const MetricSet::Entry& entry : metrics) {
+      if (better_among(metrics, entry.name)) {
+        names.push_back(scope + entry.name);
       }
     }
+  };
+  add("", trainer.slot<MetricsCallback>().of_training());
+  for (const std::string& label : labels) {
+    add(label + "/", metrics_of(trainer, label));
   }
   return names;
 }
@@ -154,7 +157,8 @@ double MetricDirection::newest_value(const Trainer& trainer) const {
                                callback_,
                                metric_,
                                trainer.state().global_step(),
-                               suggestion(metric_, known)));
+                               known.empty() ? "; training logs every logging.log_steps updates"
+                                             : suggestion(metric_, known)));
 }
 
 bool is_followed_now(const Trainer& trainer, const std::string& when) {

@@ -69,6 +69,10 @@ void MetricsCallback::add_evaluators(Trainer& trainer) {
   }
 }
 
+const std::vector<MetricSet::Entry>& MetricsCallback::of_training() const {
+  return training_.entries();
+}
+
 const std::vector<MetricSet::Entry>& MetricsCallback::of_validation(
     const std::string& scope) const {
   const auto own = own_.find(scope);

@@ -45,6 +45,9 @@ class MetricsCallback : public CoreCallback {
   /// modulo `all`. None where a metric is no sum, which processes cannot add.
   RankRange ranks_of_validation(const Trainer& trainer, const std::string& scope) const;
 
+  /// The metrics of training.
+  const std::vector<MetricSet::Entry>& of_training() const;
+
   /// The metrics of a validation in this scope, in the order in which they are logged.
   const std::vector<MetricSet::Entry>& of_validation(const std::string& scope) const;
 

@@ -66,6 +66,16 @@ TEST_CASE("C77: the metric says which values are better, whatever the loader is 
   CHECK(direction_of("val/accuracy", {}) == "higher");  // of a fit that validates nothing
 }
 
+TEST_CASE("a metric of training says it, too") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.train_metrics = {use<Accuracy>({})};
+  Trainer trainer(options, quiet_log());
+  MetricDirection direction("X", "accuracy", "auto");
+  direction.resolve(trainer, {});
+  CHECK(direction.is_better(1.0, 0.0));
+}
+
 TEST_CASE("a name that no metric answers for is an error that names it and the known ones") {
   for (const std::string metric :
        {"val/accuracies", "vall/accuracy", "accuracy", "lossy", "val/my_loss", "error", "lr"}) {
