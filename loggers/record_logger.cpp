@@ -9,6 +9,7 @@
 #include <cmath>
 #include <variant>
 
+#include "backends/backend.h"
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/metric_direction.h"
 #include "callbacks/core/run_plan.h"
@@ -84,6 +85,19 @@ std::string json_of(const TextTable& table) {
   return fmt::format("\"columns\":{},\"rows\":[{}]", texts_of(table.columns), rows);
 }
 
+/// Steps that could not be recorded, for the summary; "" when there are none.
+std::string steps_as_written(const Backend& backend) {
+  std::string text;
+  for (const EagerSteps& steps : backend.eager_steps()) {
+    text += fmt::format("\nStep {} ran as it is written {} times, in {:.0f} % of the time: {}\n",
+                        steps.name,
+                        steps.runs,
+                        100.0 * steps.share_of_time,
+                        steps.reason);
+  }
+  return text;
+}
+
 }  // namespace
 
 void RecordLogger::pre_setup(Trainer& trainer) {
@@ -96,7 +110,8 @@ void RecordLogger::go_back(const LogPosition& position) {
 }
 
 // Of a further fit of the Trainer, for which nothing goes back.
-void RecordLogger::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
+void RecordLogger::on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) {
+  samples_of_epoch_ = train.samples();
   if (!is_open_) {
     begin_session(trainer.state().global_step());
   }
@@ -173,7 +188,9 @@ void RecordLogger::write_summary() {
   try {
     const RunRecord run = read_record(file_.path());
     const fs::path& directory = trainer_->state().artifact_dir;
-    write_report(trainer_->log(), directory / "summary.md", summary_of(run));
+    write_report(trainer_->log(),
+                 directory / "summary.md",
+                 summary_of(run) + steps_as_written(*trainer_->state().backend));
     write_report(trainer_->log(), directory / "results.svg", svg_charts(charts_of(run)));
   } catch (const DataError& unreadable) {
     trainer_->log().warning(unreadable.what());
@@ -195,11 +212,10 @@ std::string RecordLogger::position_at(int64_t update) const {
   if (now_at.update != update) {
     return "";
   }
-  const RunPlan* const plan = trainer_->state().plan;
-  const auto in_epoch = plan == nullptr ? std::nullopt : plan->length().updates_per_epoch;
-  const double part = in_epoch && *in_epoch > 0 ? static_cast<double>(now_at.update_in_epoch) /
-                                                      static_cast<double>(*in_epoch)
-                                                : 0.0;
+  const double part =
+      samples_of_epoch_.value_or(0) > 0
+          ? static_cast<double>(now_at.sample_in_epoch) / static_cast<double>(*samples_of_epoch_)
+          : 0.0;
   const double epoch = static_cast<double>(now_at.epoch) + part;
   return fmt::format(",\"epoch\":{:.9g},\"samples\":{}", epoch, now_at.sample) +
          (now_at.token > 0 ? fmt::format(",\"tokens\":{}", now_at.token) : "");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -58,6 +59,7 @@ class RecordLogger final : public FilteredLogger, public HearsAlerts {
   const char* status_ = "stopped";  // as the fit ended
   std::string stop_reason_;
   double flushed_ = 0.0;
+  std::optional<int64_t> samples_of_epoch_;  // where known
   std::set<std::string> told_;  // metrics whose direction was looked for in this session
 };
 

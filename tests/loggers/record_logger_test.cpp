@@ -133,6 +133,19 @@ TEST_CASE("a fit ends with a summary and its curves") {
   CHECK(svg.find(">val/accuracy<") != std::string::npos);
 }
 
+TEST_CASE("the summary of a fit names the steps that could not be recorded") {
+  const TempDir dir;
+  TrainerOptions options = recorded_options(dir / "run");
+  options.backend.mode = "traced";
+  options.backend.on_refusal = "eager";
+  ProbeCallback::Options probe;
+  probe.after_forward = [](Outputs& outputs) { (void)outputs["loss"].item<double>(); };
+  options.callbacks.push_back(use<ProbeCallback>(probe));
+  fit(options);
+  const std::string summary = real_file_system()->read(dir.path() / "run/logs/latest/summary.md");
+  CHECK(summary.find("Step train/update ran as it is written") != std::string::npos);
+}
+
 TEST_CASE("a run that died and went on reads as one that was not interrupted") {
   const TempDir dir;
   fit(recorded_options(dir / "whole"));
