@@ -89,9 +89,8 @@ void ArtifactDirCallback::pre_setup(Trainer& trainer) {
   trainer.state().artifact_dir = new_stamped_directory(logs);
   link_relative(logs / "latest", trainer.state().artifact_dir);
   if (!trainer.options().config_text.empty()) {
-    write_atomically(*real_file_system(),
-                     trainer.state().artifact_dir / kConfigFile,
-                     trainer.options().config_text);
+    write_report(
+        trainer.log(), trainer.state().artifact_dir / kConfigFile, trainer.options().config_text);
   }
 }
 
