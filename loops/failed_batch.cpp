@@ -96,8 +96,11 @@ void rethrow_with_place(Trainer& trainer, const Batch& batch, const BatchPlace& 
     rethrow_with(error, more);
   } catch (const BackwardError& error) {
     rethrow_with(error, more);
-  } catch (const CaptureError& error) {
-    rethrow_with(error, more);
+  } catch (const CaptureError& error) {  // of a replay, which knows operators and no model
+    rethrow_with(error, [&] {
+      return fmt::format("; {} was given {}", trainer.options().model.name(), to_text(batch)) +
+             more();
+    });
   }
 }
 

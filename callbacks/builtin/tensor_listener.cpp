@@ -146,10 +146,8 @@ DumpActivations::DumpActivations(const Options& options)
   detail::require(options.steps >= 1, "DumpActivations.steps", ">= 1", options.steps);
 }
 
+// Also once all is written, as a replayed step does.
 void DumpActivations::hear(Trainer& trainer, const NamedTensors& tensors) {
-  if (is_written_) {
-    return;
-  }
   std::vector<std::string> names;
   std::vector<at::Tensor> values;
   for (const NamedTensor& tensor : tensors) {

@@ -164,7 +164,13 @@ TEST_CASE("a label out of range is named with its value, its limit and its sampl
       const DataLoader train(
           "train", from_tensors(rows_with("label", label)), batches_of(10, shuffle));
       const std::exception_ptr error = failure_of(trainer, train);
-      check_facts(error, {"\"label\"[", "] is 7", "sample 57 of the data set", "Target 7"});
+      check_facts(error,
+                  {"Mlp",
+                   "\"label\" Long[10]",
+                   "\"label\"[",
+                   "] is 7",
+                   "sample 57 of the data set",
+                   "Target 7"});
       const int64_t first = trainer.state().timestamp.sample_in_epoch;
       check_facts(error, {"samples " + std::to_string(first) + " to "});
       const std::string text = describe(error);
