@@ -1,22 +1,15 @@
 #include "contenders.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <fmt/format.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "backends/backend.h"
-#include "callbacks/core/precision_callback.h"
+#include "by_hand.h"
 #include "callbacks/core/reproducibility_callback.h"
 #include "checkpoint/checkpoint_file.h"
-#include "core/error.h"
+#include "contender_parts.h"
 #include "core/file_system.h"
 #include "data/tensor_dataset.h"
 #include "loggers/loggers.h"
@@ -24,7 +17,6 @@
 #include "optim/clip.h"
 #include "optim/optimizers.h"
 #include "optim/schedulers.h"
-#include "tracing/graphs/device_graphs.h"
 #include "tracing/make_backend.h"
 #include "tracing/timeline.h"
 #include "trainer/trainer.h"
@@ -35,134 +27,7 @@ using namespace rondo;
 
 namespace {
 
-constexpr uint64_t kSeed = 1;
 constexpr int64_t kBatchesOfAPass = 64;
-constexpr int64_t kLogEvery = 10;
-constexpr int64_t kSaveEvery = 1000;
-constexpr int64_t kScheduleLength = 100000;
-
-/// That batch, in several places in memory that steps go round: data that a loader makes anew does
-/// not lie in the caches from the step before.
-class RepeatedBatch {
- public:
-  RepeatedBatch(const Workload& w, int64_t copies, c10::Device device) {
-    const Batch batch = make_batch(w);
-    for (int64_t i = 0; i < copies; ++i) {
-      Batch& copy = copies_.emplace_back();
-      for (const auto& [name, tensor] : batch.items()) {
-        copy.set(name, tensor.to(device, /*non_blocking=*/false, /*copy=*/true));
-      }
-    }
-  }
-
-  const Batch& next() {
-    next_ = (next_ + 1) % copies_.size();
-    return copies_[next_];
-  }
-
- private:
-  std::vector<Batch> copies_;
-  size_t next_ = 0;
-};
-
-double cosine(double lr, int64_t update) {
-  const double share = static_cast<double>(update) / static_cast<double>(kScheduleLength);
-  return lr * 0.5 * (1.0 + std::cos(M_PI * share));
-}
-
-/// A directory for what is saved, gone afterwards.
-class Scratch {
- public:
-  explicit Scratch(const std::string& of)
-      : path_(std::filesystem::temp_directory_path() /
-              fmt::format("step_bench_{}_{}", of, ::getpid())) {
-    std::filesystem::create_directories(path_);
-  }
-
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  ~Scratch() { std::filesystem::remove_all(path_); }
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-bool is_save_due(const Workload& w, int64_t update) {
-  return w.is_saved && (update + 1) % kSaveEvery == 0;
-}
-
-std::shared_ptr<bench::Network> seeded_network(const Workload& w, c10::Device device) {
-  torch::manual_seed(kSeed);
-  std::shared_ptr<bench::Network> network = w.make_network();
-  network->to(device);
-  return network;
-}
-
-at::Tensor loss_of(bench::Network& network, const Batch& batch, const Place& place) {
-  const OperatorPrecision as_others;
-  const PrecisionScope scope(place.autocast, place.device.type(), as_others);
-  return network.loss(batch);
-}
-
-/// What a C++ user writes today.
-class HandWritten final : public Contender {
- public:
-  HandWritten(const Workload& w, const Settings& settings)
-      : w_(w), place_(place_of(settings)), batches_(w, settings.copies, place_.device) {
-    net_ = seeded_network(w, place_.device);
-    const std::vector<at::Tensor> parameters = net_->parameters();
-    if (w.rule == Rule::SgdMomentum) {
-      optimizer_ = std::make_unique<torch::optim::SGD>(
-          parameters, torch::optim::SGDOptions(w.lr).momentum(0.9));
-    } else if (w.rule == Rule::Adam) {
-      optimizer_ =
-          std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(w.lr));
-    } else {
-      optimizer_ =
-          std::make_unique<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(w.lr));
-    }
-  }
-
-  void train(int64_t updates) override {
-    for (int64_t i = 0; i < updates; ++i, ++update_) {
-      optimizer_->zero_grad();
-      for (int64_t m = 0; m < w_.micro_batches; ++m) {
-        loss_ = loss_of(*net_, batches_.next(), place_);
-        (w_.micro_batches > 1 ? loss_ / static_cast<double>(w_.micro_batches) : loss_).backward();
-      }
-      if (w_.clip_norm > 0.0) {
-        torch::nn::utils::clip_grad_norm_(net_->parameters(), w_.clip_norm);
-      }
-      if (w_.is_scheduled) {
-        optimizer_->param_groups()[0].options().set_lr(cosine(w_.lr, update_));
-      }
-      optimizer_->step();
-      if (w_.is_scheduled && update_ % kLogEvery == 0) {
-        logged_ = loss_.item<double>();
-      }
-      if (is_save_due(w_, update_)) {
-        torch::save(net_, (scratch_.path() / "model.pt").string());
-        torch::save(*optimizer_, (scratch_.path() / "optimizer.pt").string());
-      }
-    }
-  }
-
-  double loss() const override { return loss_.item<double>(); }
-
- private:
-  Workload w_;
-  Place place_;
-  RepeatedBatch batches_;
-  std::shared_ptr<bench::Network> net_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
-  at::Tensor loss_;
-  Scratch scratch_{"by_hand"};
-  int64_t update_ = 0;
-  double logged_ = 0.0;
-};
 
 Factory<Optimizer> optimizer_of(const Workload& w) {
   if (w.rule == Rule::SgdMomentum) {
@@ -173,122 +38,6 @@ Factory<Optimizer> optimizer_of(const Workload& w) {
   }
   return w.rule == Rule::Adam ? use<Adam>({w.lr}) : use<AdamW>({w.lr});
 }
-
-/// Calls one of LibTorch's fused updates, which only some versions have.
-void call_by_name(const char* name, torch::jit::Stack arguments) {
-  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(&arguments);
-}
-
-/// What a C++ user writes who records the step as a graph of the device: a fused update, and no
-/// number that changes from step to step. No schedule, no accumulation.
-class HandMadeGraph final : public Contender {
- public:
-  HandMadeGraph(const Workload& w, const Settings& settings)
-      : w_(w), place_(place_of(settings)), batches_(w, settings.copies, place_.device) {
-    graphs_ = make_device_graphs(place_.device.type());
-    if (graphs_ == nullptr || w.micro_batches > 1 || w.clip_norm > 0.0) {
-      throw NotSupportedError("graph: not for " + w.name + " on " + settings.device);
-    }
-    net_ = seeded_network(w, place_.device);
-    for (const at::Tensor& parameter : net_->parameters()) {
-      parameters_.push_back(parameter);
-      first_moments_.push_back(at::zeros_like(parameter));
-      second_moments_.push_back(at::zeros_like(parameter));
-      counts_.push_back(at::zeros({}, parameter.options().dtype(at::kFloat)));
-    }
-    for (const auto& [name, tensor] : batches_.next().items()) {
-      input_.set(name, tensor.clone());
-    }
-    for (int i = 0; i < kStepsBefore; ++i) {
-      step();
-    }
-    zero_grad();  // gradients of the graph lie in its memory
-    graph_ = graphs_->make_graph();
-    graph_->capture([this] { step(); });
-  }
-
-  void train(int64_t updates) override {
-    for (int64_t i = 0; i < updates; ++i) {
-      for (const auto& [name, tensor] : batches_.next().items()) {
-        input_[name].copy_(tensor, /*non_blocking=*/true);
-      }
-      graph_->launch();
-    }
-  }
-
-  double loss() const override { return loss_.item<double>(); }
-
- private:
-  static constexpr int kStepsBefore = 3;  // cuBLAS and cuDNN make their memory in them
-
-  void zero_grad() {
-    for (at::Tensor& parameter : parameters_) {
-      parameter.mutable_grad().reset();
-    }
-  }
-
-  void step() {
-    zero_grad();
-    loss_ = loss_of(*net_, input_, place_);
-    loss_.backward();
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> grads;
-    for (const at::Tensor& parameter : parameters_) {
-      grads.push_back(parameter.grad());
-    }
-    update(grads);
-  }
-
-  void update(const std::vector<at::Tensor>& grads) {
-    if (w_.rule == Rule::SgdMomentum) {
-      call_by_name("aten::_fused_sgd_",
-                   {parameters_,
-                    grads,
-                    first_moments_,
-                    /*weight_decay=*/0.0,
-                    /*momentum=*/0.9,
-                    w_.lr,
-                    /*dampening=*/0.0,
-                    /*nesterov=*/false,
-                    /*maximize=*/false,
-                    /*is_first_step=*/false,
-                    /*grad_scale=*/c10::IValue(),
-                    /*found_inf=*/c10::IValue()});
-      return;
-    }
-    const bool is_decoupled = w_.rule == Rule::AdamW;
-    at::_foreach_add_(counts_, 1);
-    call_by_name(is_decoupled ? "aten::_fused_adamw_" : "aten::_fused_adam_",
-                 {parameters_,
-                  grads,
-                  first_moments_,
-                  second_moments_,
-                  /*max_exp_avg_sqs=*/std::vector<at::Tensor>(),
-                  counts_,
-                  w_.lr,
-                  /*beta1=*/0.9,
-                  /*beta2=*/0.999,
-                  /*weight_decay=*/is_decoupled ? 0.01 : 0.0,
-                  /*eps=*/1e-8,
-                  /*amsgrad=*/false,
-                  /*maximize=*/false,
-                  /*grad_scale=*/c10::IValue(),
-                  /*found_inf=*/c10::IValue()});
-  }
-
-  Workload w_;
-  Place place_;
-  RepeatedBatch batches_;
-  Batch input_;
-  std::unique_ptr<DeviceGraphs> graphs_;
-  std::shared_ptr<bench::Network> net_;
-  std::vector<at::Tensor> parameters_;
-  std::vector<at::Tensor> first_moments_;
-  std::vector<at::Tensor> second_moments_;
-  std::vector<at::Tensor> counts_;
-  at::Tensor loss_;
-  std::unique_ptr<DeviceGraph> graph_;
-};
 
 BackendOptions backend_options(const std::string& name, const Settings& settings) {
   BackendOptions options;
@@ -499,26 +248,15 @@ class Fit final : public Contender {
 
 }  // namespace
 
-Batch make_batch(const Workload& w) {
-  torch::manual_seed(kSeed + 1);
-  return w.make_batch();
-}
-
-Place place_of(const Settings& settings) {
-  const std::map<std::string, std::optional<c10::ScalarType>> formats = {
-      {"fp32", std::nullopt}, {"bf16", at::kBFloat16}, {"fp16", at::kHalf}};
-  return {c10::Device(settings.device), formats.at(settings.precision)};
-}
-
 std::unique_ptr<Contender> make_contender(const Workload& w,
                                           const std::string& name,
                                           const Settings& settings,
                                           int64_t updates) {
   if (name == "libtorch") {
-    return std::make_unique<HandWritten>(w, settings);
+    return make_hand_written(w, settings);
   }
   if (name == "graph") {
-    return std::make_unique<HandMadeGraph>(w, settings);
+    return make_hand_made_graph(w, settings);
   }
   if (name == "fit") {
     return std::make_unique<Fit>(w, settings, updates);

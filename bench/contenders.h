@@ -29,6 +29,7 @@ struct Place {
   std::optional<c10::ScalarType> autocast = std::nullopt;
 };
 
+/// \throws rondo::NotSupportedError  for a device that this LibTorch does not have
 Place place_of(const Settings& settings);
 
 /// Who is timed.

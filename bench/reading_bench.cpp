@@ -59,8 +59,9 @@ void time_images(const std::string& folder, int64_t workers) {
   batches.workers = workers;
   batches.prefetch = 2 * workers;
   const DataLoader loader(use<ImageFolder>(options), batches);
-  const auto stream = loader.stream({}, /*run_seed=*/1);
+  loader.samples();  // lists the files
   const auto start = Clock::now();
+  const auto stream = loader.stream({}, /*run_seed=*/1);
   int64_t images = 0;
   while (const auto batch = stream->next()) {
     images += batch->size();

@@ -39,7 +39,8 @@ def timed(name, workload, peer, steps):
     loss = train(steps)
     step = (time.perf_counter() - start) / steps
     return {
-        "peer": peer, "workload": name, "device": workload.device, "precision": workload.precision, "threads": 1, "us_per_step": round(step * 1e6, 1),
+        "peer": peer, "workload": name, "device": workload.device, "precision": workload.precision,
+        "threads": 1, "us_per_step": round(step * 1e6, 1),
         "samples_per_s": round(workload.shape[0] / step), "final_loss": loss}
 
 
