@@ -13,6 +13,7 @@
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/metric_direction.h"
 #include "callbacks/core/run_plan.h"
+#include "callbacks/core/run_schedule_callback.h"
 #include "core/base64.h"
 #include "core/error.h"
 #include "core/file_system.h"
@@ -111,7 +112,7 @@ void RecordLogger::go_back(const LogPosition& position) {
 
 // Of a further fit of the Trainer, for which nothing goes back.
 void RecordLogger::on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) {
-  samples_of_epoch_ = train.samples();
+  samples_of_epoch_ = samples_of_pass(train, trainer.options().loop);
   if (!is_open_) {
     begin_session(trainer.state().global_step());
   }

@@ -7,6 +7,15 @@
 
 namespace rondo {
 
+std::optional<int64_t> samples_of_pass(const DataLoader& loader, const LoopOptions& loop) {
+  const std::optional<int64_t> samples = loader.samples();
+  if (!loop.train_subset_num_batches) {
+    return samples;
+  }
+  const int64_t most = *loop.train_subset_num_batches * loader.options().batch_size;
+  return std::min(samples.value_or(most), most);
+}
+
 std::optional<int64_t> updates_of_pass(const DataLoader& loader,
                                        const LoopOptions& loop,
                                        const LoaderPosition& from,

@@ -10,6 +10,9 @@
 
 namespace rondo {
 
+/// Samples that training takes of a pass, if known.
+std::optional<int64_t> samples_of_pass(const DataLoader& loader, const LoopOptions& loop);
+
 /// Updates in a pass, if its length is known; a short last group counts as one.
 /// \param from      the position where the pass begins
 /// \param run_seed  as for `DataLoader::size`

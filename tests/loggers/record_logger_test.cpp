@@ -122,6 +122,18 @@ TEST_CASE("each log step says how much of the data the run has seen") {
   }
 }
 
+TEST_CASE("a pass that ends early is an epoch for the record, too") {
+  const TempDir dir;
+  TrainerOptions options = recorded_options(dir / "run");
+  options.loop.train_subset_num_batches = 2;
+  fit(options);
+  const RunRecord run = read_record(dir / "run");
+  REQUIRE(run.positions.size() == 12);
+  CHECK(run.positions[0].epoch == 0.5);
+  CHECK(run.positions[1].epoch == 1.0);
+  CHECK(run.positions[2].epoch == 1.5);
+}
+
 TEST_CASE("a fit ends with a summary and its curves") {
   const TempDir dir;
   fit(recorded_options(dir / "run"));
