@@ -9,6 +9,7 @@ namespace rondo {
 /// Sets whether operators on GPUs give the same bits each time: LibTorch's and cuDNN's switches,
 /// and cuBLAS's workspace (`CUBLAS_WORKSPACE_CONFIG`, unless the environment has it). For the whole
 /// process, and before cuBLAS is used for the first time. An operator without such a form warns.
+/// New tensors are not filled, as LibTorch otherwise does with these switches.
 /// Source: PyTorch's notes on reproducibility.
 void use_deterministic_kernels(bool is_on);
 
