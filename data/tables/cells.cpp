@@ -15,8 +15,46 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/// A number of at most fifteen digits without an exponent, which most are: a whole number and a
+/// power of ten that a double has, so that their quotient is rounded once. Nothing for others.
+/// Source: Clinger 1990, "How to Read Floating Point Numbers Accurately"
+std::optional<double> parse_short(std::string_view cell) {
+  constexpr std::ptrdiff_t kMostDigits = 15;
+  constexpr std::array<double, kMostDigits + 1> kPowers = {
+      1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const char* at = cell.data();
+  const char* const end = at + cell.size();
+  const bool is_negative = at != end && *at == '-';
+  at += is_negative ? 1 : 0;
+  const char* const first = at;
+  int64_t digits = 0;
+  const auto take_digits = [&] {
+    for (; at != end && is_digit(*at); ++at) {
+      digits = 10 * digits + (*at - '0');
+    }
+  };
+  if (end - first > kMostDigits + 1) {
+    return std::nullopt;
+  }
+  take_digits();
+  std::ptrdiff_t decimals = 0;
+  if (at != end && *at == '.' && at != first) {
+    const char* const point = at++;
+    take_digits();
+    decimals = at - point - 1;
+  }
+  if (at != end || at == first || at - first > kMostDigits) {
+    return std::nullopt;
+  }
+  const double value = static_cast<double>(digits) / kPowers[static_cast<size_t>(decimals)];
+  return is_negative ? -value : value;
+}
+
 /// A number with a decimal point and no groups.
 std::optional<double> parse_plain(std::string_view cell) {
+  if (const auto number = parse_short(cell)) {
+    return number;
+  }
   const char* begin = cell.data() + (!cell.empty() && cell.front() == '+' ? 1 : 0);
   const char* const end = cell.data() + cell.size();
   double value = 0.0;

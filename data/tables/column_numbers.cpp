@@ -75,6 +75,9 @@ ColumnNumbers::ColumnNumbers(const Table& table,
   } else {
     of_words_ = numbers_of_words(column_, kind, part, date_order);
   }
+  if (!column_.is_text && kind == Kind::Number) {
+    return;  // all cells were numbers, or missing
+  }
   const bool is_foreign = column_.is_text == (kind == Kind::Number);
   CellFaults faults;
   for (const size_t row : rows) {

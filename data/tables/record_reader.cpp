@@ -36,7 +36,11 @@ RecordReader::RecordReader(std::string file, std::string_view text, RecordRules 
       begin_(text.data()),
       at_(text.data()),
       end_(text.data() + text.size()),
-      line_begin_(text.data()) {}
+      line_begin_(text.data()) {
+  ends_[static_cast<unsigned char>(rules_.delimiter)] = true;
+  ends_[static_cast<unsigned char>('\n')] = true;
+  ends_[static_cast<unsigned char>('\t')] = rules_.delimiter == ' ' || rules_.delimiter == '\t';
+}
 
 void RecordReader::skip_lines(int64_t count) {
   for (; count > 0 && at_ != end_; --count) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -65,12 +66,11 @@ class RecordReader {
 
   bool is_blank(char c) const { return c == ' ' || (c == '\t' && rules_.delimiter != '\t'); }
 
-  bool ends_field(char c) const {
-    return c == rules_.delimiter || c == '\n' || (rules_.delimiter == ' ' && c == '\t');
-  }
+  bool ends_field(char c) const { return ends_[static_cast<unsigned char>(c)]; }
 
   std::string file_;
   RecordRules rules_;
+  std::array<bool, 256> ends_{};  // whether a byte ends a field
   const char* begin_;
   const char* at_;
   const char* end_;

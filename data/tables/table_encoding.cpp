@@ -1,8 +1,10 @@
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "data/tables/column_numbers.h"
 #include "data/tables/table_fit.h"
@@ -20,49 +22,76 @@ struct Target {
   size_t width;
 };
 
-/// Writes the parts of a feature of numbers, and its indicator, into columns from `at` on.
-void encode_numbers(const Table& table,
-                    size_t column,
-                    const FittedFeature& feature,
-                    const TableFit& fit,
-                    const Rows& rows,
-                    const std::string& date_order,
-                    const Target& out,
-                    size_t& at) {
-  CellFaults missing;
-  CellFaults too_large;
-  for (size_t p = 0; p < feature.parts.size(); ++p, ++at) {
-    const ColumnNumbers numbers(table, column, feature.kind, feature.parts[p], date_order, rows);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      double value = numbers[rows[i]];
-      if (std::isnan(value)) {
-        if (!fit.fills_missing) {
-          missing.add(rows[i]);
-        }
-        value = feature.fills[p];
-      }
-      const double scaled = feature.scales[p].of(value);
-      if (!is_float32(scaled)) {
-        too_large.add(rows[i]);
-      }
-      out.values[i * out.width + at] = static_cast<float>(scaled);
+/// A feature of numbers, with its parts and its indicator.
+class NumberFeature {
+ public:
+  /// \param at  the first of its columns in the target
+  NumberFeature(const Table& table,
+                size_t column,
+                const FittedFeature& feature,
+                const Rows& rows,
+                const std::string& date_order,
+                size_t at)
+      : table_(table), column_(column), feature_(feature), rows_(rows), at_(at) {
+    for (const std::string& part : feature.parts) {
+      parts_.emplace_back(table, column, feature.kind, part, date_order, rows);
     }
   }
-  if (!missing.empty()) {
-    missing.fail(table,
-                 column,
-                 kNumberExpected,
-                 "missing = \"mean\", \"median\", \"drop\" or a number handles missing cells");
-  }
-  if (!too_large.empty()) {
-    too_large.fail(table, column, kNumberExpected, "");
-  }
-  if (feature.has_indicator) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const bool is_missing = table.columns[column].is_missing(rows[i]);
+
+  /// Writes the rows from `begin` to `end`.
+  void encode(size_t begin, size_t end, const Target& out) {
+    size_t at = at_;
+    for (size_t p = 0; p < parts_.size(); ++p, ++at) {
+      for (size_t i = begin; i < end; ++i) {
+        double value = parts_[p][rows_[i]];
+        if (std::isnan(value)) {
+          missing_.add(rows_[i]);
+          value = feature_.fills[p];
+        }
+        const double scaled = feature_.scales[p].of(value);
+        if (!is_float32(scaled)) {
+          too_large_.add(rows_[i]);
+        }
+        out.values[i * out.width + at] = static_cast<float>(scaled);
+      }
+    }
+    for (size_t i = begin; feature_.has_indicator && i < end; ++i) {
+      const bool is_missing = table_.columns[column_].is_missing(rows_[i]);
       out.values[i * out.width + at] = is_missing ? 1.0F : 0.0F;
     }
-    ++at;
+  }
+
+  /// \throws DataError  for cells that no number can stand for
+  void require_sound(bool fills_missing) const {
+    if (!fills_missing && !missing_.empty()) {
+      missing_.fail(table_,
+                    column_,
+                    kNumberExpected,
+                    "missing = \"mean\", \"median\", \"drop\" or a number handles missing cells");
+    }
+    if (!too_large_.empty()) {
+      too_large_.fail(table_, column_, kNumberExpected, "");
+    }
+  }
+
+ private:
+  const Table& table_;
+  size_t column_;
+  const FittedFeature& feature_;
+  const Rows& rows_;
+  size_t at_;
+  std::vector<ColumnNumbers> parts_;
+  CellFaults missing_;
+  CellFaults too_large_;
+};
+
+/// All features of a few rows after the other, so that these stay in the caches.
+void encode_numbers(std::vector<NumberFeature>& features, size_t rows, const Target& out) {
+  constexpr size_t kRows = 1024;
+  for (size_t begin = 0; begin < rows; begin += kRows) {
+    for (NumberFeature& feature : features) {
+      feature.encode(begin, std::min(begin + kRows, rows), out);
+    }
   }
 }
 
@@ -123,7 +152,7 @@ EncodedTable encode_table(const LabelledTable& data,
   if (categories > 0) {
     encoded.categories = at::empty({count, static_cast<int64_t>(categories)}, at::kLong);
   }
-  const Target out{encoded.features.data_ptr<float>(), numbers};
+  std::vector<NumberFeature> of_numbers;
   size_t number = 0;
   size_t category = 0;
   for (size_t i = 0; i < fit.features.size(); ++i) {
@@ -132,8 +161,13 @@ EncodedTable encode_table(const LabelledTable& data,
       int64_t* const codes = encoded.categories.data_ptr<int64_t>() + category++;
       encode_words(data.table, features[i], feature, fit, rows, codes, categories);
     } else {
-      encode_numbers(data.table, features[i], feature, fit, rows, options.date_order, out, number);
+      of_numbers.emplace_back(data.table, features[i], feature, rows, options.date_order, number);
+      number += numbers_in(feature);
     }
+  }
+  encode_numbers(of_numbers, rows.size(), {encoded.features.data_ptr<float>(), numbers});
+  for (const NumberFeature& feature : of_numbers) {
+    feature.require_sound(fit.fills_missing);
   }
   if (!data.labels.empty()) {
     encoded.labels = encode_label(data, fit.label, rows, options);

@@ -34,13 +34,14 @@ double mean_of(const std::vector<double>& values) {
   return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
 }
 
-double fit_fill(const std::string& missing, std::vector<double> values) {
+double fit_fill(const std::string& missing, const std::vector<double>& values) {
   if (missing == "mean") {
     return mean_of(values);
   }
   if (missing == "median") {
-    std::sort(values.begin(), values.end());
-    return values.empty() ? 0.0 : quantile(values, 0.5);
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty() ? 0.0 : quantile(sorted, 0.5);
   }
   return parse_number(missing, {}).value_or(0.0);
 }
@@ -86,6 +87,7 @@ FittedFeature fit_feature(const Table& table, size_t c, const Rows& rows, const 
   for (const std::string& part : feature.parts) {
     const ColumnNumbers numbers(table, c, feature.kind, part, options.date_order, rows);
     std::vector<double> values;
+    values.reserve(rows.size());
     for (const size_t row : rows) {
       const double value = numbers[row];
       if (std::isnan(value)) {

@@ -2,6 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "core/random.h"
+
 using namespace rondo;
 
 TEST_SUITE_BEGIN("data/cells");
@@ -42,6 +49,24 @@ TEST_CASE("numbers are read as their format has them, and nothing else") {
   for (const Case& one : cases) {
     CAPTURE(one.cell);
     CHECK(parse_number(one.cell, one.format) == one.number);
+  }
+}
+
+TEST_CASE("numbers of any length are the nearest doubles, as the C library reads them") {
+  KeyedRandom random(1);
+  for (int i = 0; i < 100000; ++i) {
+    std::string cell = random.below(2) == 0 ? "-" : "";
+    const int64_t digits = 1 + random.below(19);
+    const int64_t point = random.below(20);
+    for (int64_t d = 0; d < digits; ++d) {
+      cell += d == point ? "." : "";
+      cell += static_cast<char>('0' + random.below(10));
+    }
+    const std::optional<double> number = parse_number(cell, {});
+    REQUIRE_MESSAGE(number, cell);
+    const double expected = std::strtod(cell.c_str(), nullptr);
+    CHECK_MESSAGE(*number == expected, cell);
+    CHECK_MESSAGE(std::signbit(*number) == std::signbit(expected), cell);
   }
 }
 
