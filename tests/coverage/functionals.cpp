@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include <optional>
+#include <tuple>
 
 #include "coverage/row.h"
 
@@ -199,6 +200,41 @@ void add_poolings(Rows& rows) {
   });
 }
 
+/// The maximum of each window, and where it was found.
+void add_pools_with_indices(Rows& rows) {
+  const auto both = [](const std::tuple<Tensor, Tensor>& found) {
+    return std::get<0>(found) * (std::get<1>(found) + 1);
+  };
+  rows.function("F::max_pool1d_with_indices", kLine, [both](const Tensor& x) {
+    return both(F::max_pool1d_with_indices(x, F::MaxPool1dFuncOptions(2)));
+  });
+  rows.function("F::max_pool2d_with_indices", kImage, [both](const Tensor& x) {
+    return both(F::max_pool2d_with_indices(x, F::MaxPool2dFuncOptions(2)));
+  });
+  rows.function("F::max_pool3d_with_indices", kVolume, [both](const Tensor& x) {
+    return both(F::max_pool3d_with_indices(x, F::MaxPool3dFuncOptions(2)));
+  });
+  rows.function("F::adaptive_max_pool1d_with_indices", kLine, [both](const Tensor& x) {
+    return both(F::adaptive_max_pool1d_with_indices(x, F::AdaptiveMaxPool1dFuncOptions(3)));
+  });
+  rows.function("F::adaptive_max_pool2d_with_indices", kImage, [both](const Tensor& x) {
+    return both(F::adaptive_max_pool2d_with_indices(x, F::AdaptiveMaxPool2dFuncOptions({3, 3})));
+  });
+  rows.function("F::adaptive_max_pool3d_with_indices", kVolume, [both](const Tensor& x) {
+    return both(F::adaptive_max_pool3d_with_indices(x, F::AdaptiveMaxPool3dFuncOptions({2, 2, 2})));
+  });
+  rows.function("F::fractional_max_pool2d_with_indices", kImage, [both](const Tensor& x) {
+    return both(
+        F::fractional_max_pool2d_with_indices(x,
+                                              F::FractionalMaxPool2dFuncOptions(2).output_ratio(
+                                                  torch::ExpandingArray<2, double>({0.5, 0.5}))));
+  });
+  rows.function("F::fractional_max_pool3d_with_indices", kVolume, [both](const Tensor& x) {
+    return both(F::fractional_max_pool3d_with_indices(
+        x, F::FractionalMaxPool3dFuncOptions(2).output_size(3)));
+  });
+}
+
 void add_dropouts(Rows& rows) {
   rows.function("F::dropout", kMatrix, [](const Tensor& x) { return F::dropout(x); });
   rows.function("F::dropout2d", kImage, [](const Tensor& x) { return F::dropout2d(x); });
@@ -357,6 +393,7 @@ std::vector<Row> functionals() {
   add_linear(rows);
   add_norms(rows);
   add_poolings(rows);
+  add_pools_with_indices(rows);
   add_dropouts(rows);
   add_images(rows);
   add_tables(rows);
