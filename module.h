@@ -7,4 +7,5 @@
 
 #include "models/from_module.h"
 #include "models/module_model.h"
+#include "models/recompute.h"
 #include "models/with_loss.h"

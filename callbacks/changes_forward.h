@@ -13,6 +13,9 @@ class ChangesForward {
   /// Harmless when it does not hold.
   virtual void end_forward() noexcept = 0;
 
+  /// Whether the change of a layer depends on those that ran before it in the forward.
+  virtual bool counts_layers() const { return false; }
+
  protected:
   ~ChangesForward() = default;
 };

@@ -18,6 +18,7 @@
 #include "models/internal/judge.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
+#include "models/recompute.h"
 #include "models/register.h"
 
 namespace rondo {
@@ -115,6 +116,7 @@ class DeepResNetNetwork final : public ModuleModel {
 
  private:
   bool is_for_small_images_;
+  bool recomputes_;
   detail::Judge judge_;
   torch::nn::Conv2d conv1_{nullptr};
   torch::nn::BatchNorm2d bn1_{nullptr};
@@ -123,7 +125,9 @@ class DeepResNetNetwork final : public ModuleModel {
 };
 
 DeepResNetNetwork::DeepResNetNetwork(const DeepResNet::Options& options)
-    : is_for_small_images_(options.stem == "cifar"), judge_(options.loss, "label") {
+    : is_for_small_images_(options.stem == "cifar"),
+      recomputes_(options.recompute),
+      judge_(options.loss, "label") {
   DeepResNet::check(options);
   const Depth& depth = *depth_of(options.depth);
   const int64_t kernel = is_for_small_images_ ? 3 : 7;
@@ -152,7 +156,10 @@ Outputs DeepResNetNetwork::forward(const Batch& batch) {
     x = at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
   }
   for (const auto& block : blocks_) {
-    x = block->forward(x);
+    x = recomputes_
+            ? recompute(
+                  *block, [block](const auto& inputs) { return block->forward(inputs[0]); }, {x})
+            : block->forward(x);
   }
   return judge_(fc_(x.mean({2, 3})), batch);
 }
@@ -187,6 +194,10 @@ void register_deep_resnet(Registry<Model>& registry, const Registry<Criterion>& 
            &Options::stem,
            one_of({"imagenet", "cifar"}),
            "first layers: for images of 224 pixels, or of 32")
+      .key("recompute",
+           &Options::recompute,
+           "true: the backward pass computes each block again, which takes less memory and more "
+           "time")
       .key_of("loss", &Options::loss, LossOption(losses), "what the model is trained for");
 }
 

@@ -24,7 +24,9 @@ class DeepResNet final : public WrappedModel {
     int64_t width = 64;             ///< channels of the first stage, >= 1
     std::string stem = "imagenet";  ///< "imagenet": images of 224 pixels, 7×7 with stride 2 and
                                     ///< pooling; "cifar": of 32, 3×3
-    Factory<Criterion> loss = {};   ///< none: cross entropy
+    /// Whether the backward pass computes each block again (models/recompute.h).
+    bool recompute = false;
+    Factory<Criterion> loss = {};  ///< none: cross entropy
   };
 
   /// \throws UsageError  for options out of range

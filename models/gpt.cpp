@@ -24,6 +24,7 @@
 #include "models/internal/next_token.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
+#include "models/recompute.h"
 #include "models/register.h"
 
 namespace rondo {
@@ -285,7 +286,15 @@ at::Tensor GptNetwork::logits(const at::Tensor& tokens, std::vector<Seen>& seen)
     mask = at::ones({length, length}, tokens.options().dtype(at::kBool)).triu(/*diagonal=*/1);
   }
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    x = blocks_[i]->forward(x, mask, first, seen.empty() ? nullptr : &seen[i]);
+    if (options_.recompute && seen.empty()) {
+      x = recompute(*blocks_[i],
+                    [block = blocks_[i], mask](const auto& inputs) {
+                      return block->forward(inputs[0], mask, /*first=*/0, /*seen=*/nullptr);
+                    },
+                    {x});
+    } else {
+      x = blocks_[i]->forward(x, mask, first, seen.empty() ? nullptr : &seen[i]);
+    }
   }
   x = final_norm_(x);
   return options_.tied ? at::linear(x, token_embedding_->weight) : head_(x);
@@ -419,6 +428,10 @@ void register_gpt(Registry<Model>& registry, const Registry<Criterion>& losses) 
            &Options::rotary_base,
            greater_than(1),
            "how slowly the slowest pair of rotary positions turns")
+      .key("recompute",
+           &Options::recompute,
+           "true: the backward pass computes each block again, which takes less memory and more "
+           "time")
       .key_of("loss", &Options::loss, LossOption(losses), "what the model is trained for");
 }
 

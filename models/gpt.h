@@ -49,6 +49,8 @@ class Gpt final : public WrappedModel {
     int64_t hidden = 0;            ///< width of a perceptron; 0: 4 · width, of SwiGLU 2/3 of that
     bool bias = true;              ///< of the linear layers
     double rotary_base = 10000.0;  ///< of rotary positions, > 1
+    /// Whether the backward pass computes each block again (models/recompute.h).
+    bool recompute = false;
     Factory<Criterion> loss = {};  ///< none: cross entropy
   };
 

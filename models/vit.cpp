@@ -26,6 +26,7 @@
 #include "models/internal/judge.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
+#include "models/recompute.h"
 #include "models/register.h"
 
 namespace rondo {
@@ -159,7 +160,10 @@ Outputs VitNetwork::forward(const Batch& batch) {
   at::Tensor x =
       at::dropout(at::cat({first, tokens}, 1) + position_, options_.dropout, is_training());
   for (const auto& block : blocks_) {
-    x = block->forward(x);
+    x = options_.recompute
+            ? recompute(
+                  *block, [block](const auto& inputs) { return block->forward(inputs[0]); }, {x})
+            : block->forward(x);
   }
   return judge_(head_(norm_(x).select(1, 0)), batch);
 }
@@ -199,6 +203,10 @@ void register_vit(Registry<Model>& registry, const Registry<Criterion>& losses) 
       .key("width", &Options::width, at_least(1), "width of a token")
       .key("hidden", &Options::hidden, at_least(0), "width of a perceptron; 0: 4 times the width")
       .key("dropout", &Options::dropout, below_one(), "share of every part that is set to zero")
+      .key("recompute",
+           &Options::recompute,
+           "true: the backward pass computes each block again, which takes less memory and more "
+           "time")
       .key_of("loss", &Options::loss, LossOption(losses), "what the model is trained for");
 }
 

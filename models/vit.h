@@ -18,15 +18,17 @@ namespace rondo {
 class Vit final : public WrappedModel {
  public:
   struct Options {
-    int64_t image_size = 32;       ///< pixels a side, a multiple of patch
-    int64_t patch = 4;             ///< pixels a side, >= 1
-    int64_t channels = 3;          ///< of the images, >= 1
-    int64_t classes = 10;          ///< >= 1
-    int64_t layers = 6;            ///< >= 1
-    int64_t heads = 4;             ///< a divisor of width, >= 1
-    int64_t width = 128;           ///< of a token, >= 1
-    int64_t hidden = 0;            ///< width of a perceptron; 0: 4 · width
-    double dropout = 0.0;          ///< of embeddings, attention and perceptrons, in [0, 1)
+    int64_t image_size = 32;  ///< pixels a side, a multiple of patch
+    int64_t patch = 4;        ///< pixels a side, >= 1
+    int64_t channels = 3;     ///< of the images, >= 1
+    int64_t classes = 10;     ///< >= 1
+    int64_t layers = 6;       ///< >= 1
+    int64_t heads = 4;        ///< a divisor of width, >= 1
+    int64_t width = 128;      ///< of a token, >= 1
+    int64_t hidden = 0;       ///< width of a perceptron; 0: 4 · width
+    double dropout = 0.0;     ///< of embeddings, attention and perceptrons, in [0, 1)
+    /// Whether the backward pass computes each block again (models/recompute.h).
+    bool recompute = false;
     Factory<Criterion> loss = {};  ///< none: cross entropy
   };
 

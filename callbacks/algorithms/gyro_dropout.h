@@ -30,6 +30,8 @@ class GyroDropout final : public LayerSurgery {
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override;
   void begin_forward() override;
 
+  bool counts_layers() const override { return true; }
+
   NamedTensors captured_state() override { return {{"masks", masks_}}; }
 
   bool required_on_load() const override { return false; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "callbacks/core/algorithms_callback.h"
 #include "callbacks/core/precision_callback.h"
 #include "core/error.h"
+#include "core/forward_context.h"
 #include "core/summary.h"
 #include "models/forward_error.h"
 #include "models/loss_parts.h"
@@ -86,6 +88,31 @@ Outputs run_forward(Trainer& trainer, Model& model, const Batch& input, const Fo
   }
 }
 
+/// What holds while a model computes.
+class ComputeScopes {
+ public:
+  explicit ComputeScopes(Trainer& trainer)
+      : precision_(trainer.step_slots().precision->scope()),
+        changes_(trainer.step_slots().algorithms->forward_changes()) {}
+
+ private:
+  PrecisionScope precision_;
+  ForwardScope changes_;
+};
+
+/// The same once more, for a part that is computed again.
+std::shared_ptr<void> reopen(Trainer& trainer) {
+  for (const ChangesForward* const change :
+       trainer.step_slots().algorithms->forward_changes().all) {
+    if (change->counts_layers()) {
+      throw UsageError(
+          "recompute: an algorithm of the run (GyroDropout) changes layers in the order in which a "
+          "forward comes to them, so a part of it cannot be computed again: leave one of them out");
+    }
+  }
+  return std::make_shared<ComputeScopes>(trainer);
+}
+
 std::string names_of(const TensorMap& tensors) {
   std::vector<std::string> names;
   for (const auto& item : tensors.items()) {
@@ -111,6 +138,7 @@ Outputs forward_pass(Trainer& trainer, const Batch& batch, const ForwardCall& ru
   LossHooks loss_hooks(trainer);
   Outputs outputs = [&] {
     const ForwardScope changes(trainer.step_slots().algorithms->forward_changes());
+    const ForwardContext context([&trainer] { return reopen(trainer); });
     const LossScope loss_scope(loss_hooks);
     return run_forward(trainer, model, input, run);
   }();
