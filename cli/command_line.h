@@ -83,7 +83,7 @@ struct CommandLine {
   std::string host = "127.0.0.1";      ///< board: where it listens
   int64_t port = 7007;                 ///< board: 0: any that is free
   std::vector<std::string> run_globs;  ///< board: of names of runs; empty: all
-  int64_t ranks = 1;                   ///< launch: processes of this host, >= 1
+  int64_t ranks = 1;                   ///< launch, plan, verify-resume: processes, >= 1
   int64_t nodes = 1;                   ///< launch: hosts, >= 1
   int64_t node_rank = -1;              ///< launch: number of this host; -1: not given
   std::string master_addr;             ///< launch: host 0; empty: this one

@@ -126,8 +126,18 @@ int64_t process_of(const DryRun& first, const RunConfig& run) {
   return std::max(first.most_before, first.before + memory_of(first, run).peak);
 }
 
+/// Of the optimizers, in one of the ranks that share it; nothing without --ranks.
+std::optional<int64_t> shared_state_of(const CommandLine& line, const DryRun& dry) {
+  return line.ranks > 1
+             ? std::optional(most_of_shared_state(dry.steps, static_cast<int>(line.ranks)))
+             : std::nullopt;
+}
+
 /// One line: the same bytes as `print` tells.
-std::string json_of(const DryRun& dry, const RunMemory& all, int64_t process) {
+std::string json_of(const DryRun& dry,
+                    const RunMemory& all,
+                    int64_t process,
+                    const std::optional<int64_t>& shared_state) {
   Amounts whole = all.state;
   whole.insert({{"inputs", all.inputs},
                 {"ahead", all.ahead},
@@ -142,6 +152,9 @@ std::string json_of(const DryRun& dry, const RunMemory& all, int64_t process) {
                 {"peak", all.peak},
                 {"process", process},
                 {"measured", dry.grown_by}});
+  if (shared_state) {
+    whole["shared_optimizer_state"] = *shared_state;
+  }
   std::vector<std::string> texts;
   texts.reserve(dry.steps.size());
   for (const StepReport& step : dry.steps) {
@@ -172,10 +185,17 @@ int run_plan(const CommandLine& line, Registries& registries) {
   const DryRun dry = dry_run_of_all_steps(run);
   const RunMemory all = memory_of(dry, run);
   const int64_t process = process_of(first, run);
+  const std::optional<int64_t> shared_state = shared_state_of(line, dry);
   if (line.json) {
-    std::cout << json_of(dry, all, process) << std::endl;
+    std::cout << json_of(dry, all, process, shared_state) << std::endl;
   } else {
     print(run, dry.steps, all);
+    if (shared_state) {
+      std::cout << fmt::format(
+          "with {} ranks and distributed.shard_optimizer: optimizer state of at most {} in each\n",
+          line.ranks,
+          megabytes(*shared_state));
+    }
   }
   std::cerr << fmt::format(
       "measured: this process grew by {} for the steps, and before by {} for libraries; neither "

@@ -1,11 +1,8 @@
 #include "cli/rank_launcher.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +23,7 @@
 
 #include "cli/signal_handlers.h"
 #include "core/file_descriptor.h"
+#include "distributed/free_port.h"
 #include "distributed/heartbeat.h"
 #include "distributed/launch_environment.h"
 
@@ -52,19 +50,6 @@ std::atomic<bool> has_come[kHandedOn.size()];
 void note(int signal) {
   const auto* found = std::find(std::begin(kHandedOn), std::end(kHandedOn), signal);
   has_come[found - std::begin(kHandedOn)] = true;
-}
-
-/// A port that nobody listens at now.
-int free_port() {
-  const detail::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool is_bound =
-      ::bind(socket.get(), any, size) == 0 && ::getsockname(socket.get(), any, &size) == 0;
-  return is_bound ? ntohs(address.sin_port) : 0;
 }
 
 /// What is wrong with the numbers of ranks and hosts; "" when they fit.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <random>
@@ -13,10 +12,11 @@
 
 #include "checkpoint/checkpoint_file.h"
 #include "checkpoint/checkpoint_index.h"
-#include "cli/child_process.h"
 #include "cli/commands.h"
 #include "cli/load_run.h"
+#include "cli/rank_processes.h"
 #include "core/error.h"
+#include "distributed/connect.h"
 #include "trainer/auto_options.h"
 #include "trainer/dry_run.h"
 #include "trainer/thread_calibration.h"
@@ -137,8 +137,12 @@ RunConfig checked_run(const CommandLine& line, Registries& registries) {
   return run;
 }
 
-int fit_once(const RunConfig& run) {
-  Trainer trainer(run.init, TextLog(LogLevel::Warning));
+int fit_once(const RunConfig& run, const LaunchEnvironment& rank) {
+  const TextLog log(LogLevel::Warning);
+  TrainerOptions options = run.init;
+  options.communicator =
+      connect_ranks(rank, options.distributed.value_or(DistributedOptions{}), log);
+  Trainer trainer(std::move(options), log);
   trainer.fit(run.fit->train, run.fit->val, run.fit->from);
   return 0;
 }
@@ -151,6 +155,11 @@ void require_done(const ChildEnd& end) {
   }
 }
 
+RankProcesses start_ranks(const RunConfig& run, int64_t ranks) {
+  return RankProcesses(ranks,
+                       [&run](const LaunchEnvironment& rank) { return fit_once(run, rank); });
+}
+
 /// What a run that is killed again and again went through.
 struct Campaign {
   int64_t kills = 0;
@@ -158,25 +167,25 @@ struct Campaign {
 };
 
 /// Trains to the end in `run.init.model_dir`; of `kills_left` kills each comes at a random time of
-/// a process that lives no longer than `life`.
+/// a run that lives no longer than `life`, and hits one of its ranks.
 int64_t train_under_fire(const RunConfig& run,
+                         int64_t ranks,
                          Clock::duration life,
                          int64_t kills_left,
                          std::mt19937_64& random) {
   int64_t kills = 0;
   while (true) {
-    ChildProcess child([&run] { return fit_once(run); });
+    RankProcesses processes = start_ranks(run, ranks);
     std::uniform_int_distribution<int64_t> moment(0, std::chrono::nanoseconds(life).count());
     if (kills < kills_left) {
-      if (const auto end = child.wait_for(std::chrono::nanoseconds(moment(random)))) {
+      if (const auto end = processes.wait_for(std::chrono::nanoseconds(moment(random)))) {
         require_done(*end);
         return kills;
       }
-      child.send(SIGKILL);
-      child.wait();
+      processes.kill_one(random);
       ++kills;
     } else {
-      require_done(child.wait());
+      require_done(processes.wait());
       return kills;
     }
   }
@@ -190,7 +199,7 @@ int run_verify_resume(const CommandLine& line, Registries& registries) {
   const CheckpointName name(run.init.checkpoint.checkpoint_name);
   fs::remove_all(dir);
   const auto start = Clock::now();
-  require_done(ChildProcess([&run] { return fit_once(run); }).wait());
+  require_done(start_ranks(run, line.ranks).wait());
   const Clock::duration life = Clock::now() - start;
   if (run.init.backend.threads == 0) {  // found anew, it might be another one
     run.init.backend.threads = threads_of_run(dir).value_or(1);
@@ -200,7 +209,7 @@ int run_verify_resume(const CommandLine& line, Registries& registries) {
   Campaign done;
   while (done.kills < line.kills || done.runs == 0) {
     fs::remove_all(dir);
-    done.kills += train_under_fire(run, life, line.kills - done.kills, random);
+    done.kills += train_under_fire(run, line.ranks, life, line.kills - done.kills, random);
     ++done.runs;
     const std::string where = first_difference(straight, comparable(dir, name));
     if (!where.empty()) {

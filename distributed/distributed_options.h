@@ -20,6 +20,8 @@ struct DistributedOptions {
   int64_t bucket_bytes = 1 << 20;  ///< size of the pieces in which gradients travel, >= 4096
   /// When ranks sum their gradients: "last", at the last batch of an update.
   std::string sync = "last";
+  /// Whether each rank keeps the state of some parameters only, and updates these for all.
+  bool shard_optimizer = false;
   /// Whether a loader's batch_size counts the samples of all ranks ("global") or of one rank
   /// ("per_rank").
   std::string batch_size = "global";

@@ -220,6 +220,15 @@ std::optional<LaunchEnvironment> read_launch_environment(const Variables& variab
   return found;
 }
 
+LaunchEnvironment rank_of_one_host(int rank, int world_size, int port) {
+  LaunchEnvironment environment;
+  environment.rank = environment.local_rank = rank;
+  environment.world_size = environment.local_world_size = world_size;
+  environment.master_port = port;
+  environment.launcher = LaunchEnvironment::kRondoLaunch;
+  return environment;
+}
+
 std::vector<std::pair<std::string, std::string>> variables_of(const LaunchEnvironment& rank) {
   return {{"RANK", std::to_string(rank.rank)},
           {"WORLD_SIZE", std::to_string(rank.world_size)},

@@ -24,6 +24,10 @@ struct LaunchEnvironment {
   static constexpr const char* kRondoLaunch = "rondo launch";
 };
 
+/// A rank of a run on this host.
+/// \param port  at which the ranks meet, and nobody else
+LaunchEnvironment rank_of_one_host(int rank, int world_size, int port);
+
 /// The value of an environment variable; null when it is not set.
 using Variables = std::function<const char*(const char* name)>;
 

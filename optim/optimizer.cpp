@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/flat_memory.h"
 #include "core/glob.h"
+#include "optim/update_sharing.h"
 
 namespace rondo {
 
@@ -241,19 +242,25 @@ std::vector<StateShape> Optimizer::states_of(const NamedTensor& parameter) const
   return states;
 }
 
-// The first state of all parameters, then the second: each parameter's place in its list is the
+// The first state of all own parameters, then the second: each parameter's place in its list is the
 // same in every list.
-std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters) const {
+std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters,
+                                                 const std::vector<bool>& is_own) {
   std::vector<std::vector<StateShape>> shapes;
   size_t most = 0;
   for (const NamedTensor& parameter : parameters) {
     shapes.push_back(states_of(parameter));
     most = std::max(most, shapes.back().size());
   }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!is_own[i]) {
+      elsewhere_[parameters[i].first];  // also where there is no state
+    }
+  }
   FlatMemory memory;
   for (size_t s = 0; s < most; ++s) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (s < shapes[i].size()) {
+      if (is_own[i] && s < shapes[i].size()) {
         const at::Tensor& value = parameters[i].second;
         const bool is_alike = value.sizes() == at::IntArrayRef(shapes[i][s].sizes);
         memory.add_like(is_alike ? value : at::empty(shapes[i][s].sizes, value.options()));
@@ -265,21 +272,34 @@ std::vector<NamedTensors> Optimizer::make_states(const NamedTensors& parameters)
   auto next = tensors.begin();
   for (size_t s = 0; s < most; ++s) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (s < shapes[i].size()) {
-        states[i].emplace_back(shapes[i][s].name, next++->zero_());
+      if (s >= shapes[i].size()) {
+        continue;
+      }
+      const auto& [name, sizes] = shapes[i][s];
+      if (is_own[i]) {
+        states[i].emplace_back(name, next++->zero_());
+      } else {
+        elsewhere_[parameters[i].first].emplace_back(
+            name, at::empty(sizes, parameters[i].second.options().device(at::kMeta)));
       }
     }
   }
   for (const std::string& name : counters_) {
-    for (size_t i = 0; i < parameters.size();
-         ++i) {  // there, so that a step need not leave the device
-      states[i].emplace_back(name, number_tensor(0.0).to(parameters[i].second.device()));
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (is_own[i]) {  // on the parameter's device, so that a step need not leave it
+        states[i].emplace_back(name, number_tensor(0.0).to(parameters[i].second.device()));
+      } else {
+        elsewhere_[parameters[i].first].emplace_back(
+            name, at::empty({}, at::TensorOptions(at::kDouble).device(at::kMeta)));
+      }
     }
   }
   return states;
 }
 
-void Optimizer::attach(const NamedTensors& parameters, Masters masters) {
+void Optimizer::attach(const NamedTensors& parameters,
+                       Masters masters,
+                       std::shared_ptr<UpdateSharing> sharing) {
   if (!groups_.empty()) {
     throw UsageError("the optimizer is attached to a model already");
   }
@@ -297,7 +317,8 @@ void Optimizer::attach(const NamedTensors& parameters, Masters masters) {
       updated[i].second = masters_[i];
     }
   }
-  std::vector<NamedTensors> states = make_states(updated);
+  std::vector<NamedTensors> states = make_states(
+      updated, sharing ? sharing->share(updated) : std::vector<bool>(updated.size(), true));
   lay_out(chosen);
   for (size_t i = 0; i < updated.size(); ++i) {
     if (masters_[i].defined()) {
@@ -310,6 +331,7 @@ void Optimizer::attach(const NamedTensors& parameters, Masters masters) {
   groups.erase(std::remove_if(groups.begin(), groups.end(), is_empty), groups.end());
   groups_ = std::move(groups);
   parameters_ = std::move(chosen);
+  sharing_ = std::move(sharing);
   on_attached();
 }
 
@@ -330,13 +352,40 @@ void Optimizer::step(const Evaluate& evaluate, const at::Tensor& skip) {
   } else if (!skip.item<bool>()) {
     update_groups();
   }
+  exchange_values();
   round_masters();
 }
 
 void Optimizer::update_groups() {
   for (ParamGroup& group : groups_) {
-    update(group);
+    if (!sharing_) {
+      update(group);
+    } else if (ParamGroup own = own_part(group); !own.params.empty()) {
+      update(own);
+    }
   }
+}
+
+/// The group with the parameters that this process updates.
+ParamGroup Optimizer::own_part(const ParamGroup& group) const {
+  ParamGroup own(group.tag, group.numbers());
+  for (const Parameter& parameter : group.params) {
+    if (elsewhere_.count(parameter.name) == 0) {
+      own.params.push_back(parameter);
+    }
+  }
+  return own;
+}
+
+void Optimizer::exchange_values() {
+  if (!sharing_) {
+    return;
+  }
+  std::vector<at::Tensor> values;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    values.push_back(masters_[i].defined() ? masters_[i] : parameters_[i].second.detach());
+  }
+  sharing_->exchange(values);
 }
 
 void Optimizer::update_unless(const at::Tensor& skip) {

@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,8 @@
 #include "core/state_dict.h"
 
 namespace rondo {
+
+class UpdateSharing;
 
 /// The name of a run's only optimizer.
 inline constexpr const char* kDefaultOptimizer = "default";
@@ -31,6 +35,7 @@ class Parameter {
   /// \throws UsageError  when the optimizer keeps no such tensor, naming those it keeps
   at::Tensor& state(std::string_view state_name);
 
+  /// None, or the master alone, where another process updates the parameter.
   const NamedTensors& states() const { return states_; }
 
  private:
@@ -113,9 +118,12 @@ class Optimizer {
   /// \param masters  Float32: each parameter in half precision gets a state "master", which groups
   ///                 expose as the parameter's value. Updates change masters and round them into
   ///                 the model
+  /// \param sharing  with the processes among which updates are shared out; null: none
   /// \throws UsageError  when a group gets no parameter, or there is nothing to train
   /// \throws NotSupportedError  when they are on several devices, or one is sparse
-  void attach(const NamedTensors& parameters, Masters masters = Masters::None);
+  void attach(const NamedTensors& parameters,
+              Masters masters = Masters::None,
+              std::shared_ptr<UpdateSharing> sharing = nullptr);
 
   /// Updates every group from the gradients; parameters without one are skipped.
   /// \param evaluate  used if `needs_evaluate`; empty when the loss cannot be recomputed, as at the
@@ -169,7 +177,11 @@ class Optimizer {
 
   const std::vector<ParamGroup>& groups() const { return groups_; }
 
+  /// Whether other processes keep the state of some parameters.
+  bool is_shared() const { return sharing_ != nullptr; }
+
   /// {"state": {parameter: {name: tensor}}, "groups": [{"tag", numbers…}]}. Tensors are shared.
+  /// What another process keeps is a tensor on the device `meta`, which has no memory.
   virtual StateDict state_dict() const;
 
   /// Copies into the tensors in place. Also takes what Python's `torch.optim` saved, if it has as
@@ -208,11 +220,15 @@ class Optimizer {
 
  private:
   void update_groups();
+  ParamGroup own_part(const ParamGroup& group) const;
+  void exchange_values();
+  NamedTensors layout_of(const Parameter& parameter) const;
   void update_unless(const at::Tensor& skip);
   void round_masters();
   ParamGroup make_group(const ParamGroupOptions& options) const;
   std::vector<size_t> groups_of(const NamedTensors& parameters) const;
-  std::vector<NamedTensors> make_states(const NamedTensors& parameters) const;
+  std::vector<NamedTensors> make_states(const NamedTensors& parameters,
+                                        const std::vector<bool>& is_own);
 
   std::string name_ = kDefaultOptimizer;
   Numbers numbers_;
@@ -220,12 +236,14 @@ class Optimizer {
   std::vector<ParamGroupOptions> group_options_;
   std::vector<std::string> counters_;
   std::vector<ParamGroup> groups_;
-  NamedTensors parameters_;              // of all groups, in the order of attach
-  std::vector<at::Tensor> grad_memory_;  // one a parameter, or none yet: in one allocation
-  std::vector<at::Tensor> kept_grads_;   // one a parameter; undefined where none was kept
-  std::vector<at::Tensor> masters_;      // one a parameter; undefined where it has none
-  const Evaluate* evaluate_ = nullptr;   // during a step
-  const at::Tensor* skip_ = nullptr;     // during a step
+  NamedTensors parameters_;                 // of all groups, in the order of attach
+  std::vector<at::Tensor> grad_memory_;     // one a parameter, or none yet: in one allocation
+  std::vector<at::Tensor> kept_grads_;      // one a parameter; undefined where none was kept
+  std::vector<at::Tensor> masters_;         // one a parameter; undefined where it has none
+  std::shared_ptr<UpdateSharing> sharing_;  // null: all parameters are own
+  std::map<std::string, NamedTensors> elsewhere_;  // states that others keep, on `meta`
+  const Evaluate* evaluate_ = nullptr;             // during a step
+  const at::Tensor* skip_ = nullptr;               // during a step
 };
 
 }  // namespace rondo

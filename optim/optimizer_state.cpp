@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
 #include <string_view>
 
 #include "core/error.h"
@@ -41,17 +42,23 @@ void add_tensor(const std::string& where,
   if (!fits) {
     fail(where, StateValue(to).kind(), from.kind());
   }
-  transfers.emplace_back(to, from.as_tensor());
+  if (!to.is_meta()) {
+    transfers.emplace_back(to, from.as_tensor());
+  }
 }
 
-void add_parameter(const Parameter& parameter, const StateDict& saved, Transfers& transfers) {
-  const std::string where = "of \"" + parameter.name + "\"";
-  if (saved.size() != parameter.states().size()) {
+/// \param layout  the tensors of the parameter, also those that another process keeps
+void add_parameter(const std::string& name,
+                   const NamedTensors& layout,
+                   const StateDict& saved,
+                   Transfers& transfers) {
+  const std::string where = "of \"" + name + "\"";
+  if (saved.size() != layout.size()) {
     fail(where,
-         fmt::format("{} tensors", parameter.states().size()),
+         fmt::format("{} tensors", layout.size()),
          fmt::format("[{}]", fmt::join(saved.names(), ", ")));
   }
-  for (const NamedTensor& state : parameter.states()) {
+  for (const NamedTensor& state : layout) {
     const StateValue* found = saved.find(state.first);
     if (found == nullptr) {
       fail(where, state.first, fmt::format("[{}]", fmt::join(saved.names(), ", ")));
@@ -109,9 +116,11 @@ StateValue number(double value) {
 
 /// What Python keeps for a parameter: counts in float or int, and nothing before the first update
 /// (nor a count of SGD's: a buffer says that there was one).
-StateDict parameter_from_python(const Parameter& parameter, const StateDict* saved) {
+StateDict parameter_from_python(const std::string& name,
+                                const NamedTensors& layout,
+                                const StateDict* saved) {
   StateDict made;
-  for (const NamedTensor& own : parameter.states()) {
+  for (const NamedTensor& own : layout) {
     const bool is_counter = own.second.dim() == 0 && own.second.scalar_type() == at::kDouble;
     const StateValue* found = saved != nullptr ? saved->find(own.first) : nullptr;
     const bool is_number = found != nullptr && (!found->is_tensor() || is_counter);
@@ -122,9 +131,7 @@ StateDict parameter_from_python(const Parameter& parameter, const StateDict* sav
     } else if (found == nullptr && is_counter) {
       made.set(own.first, number(1.0));
     } else if (found == nullptr) {
-      fail("of \"" + parameter.name + "\"",
-           own.first,
-           fmt::format("[{}]", fmt::join(saved->names(), ", ")));
+      fail("of \"" + name + "\"", own.first, fmt::format("[{}]", fmt::join(saved->names(), ", ")));
     } else {
       made.set(own.first, is_number ? number(found->as_double()) : *found);
     }
@@ -134,7 +141,9 @@ StateDict parameter_from_python(const Parameter& parameter, const StateDict* sav
 
 /// A state that Python's `torch.optim` saved, as rondo saves it: parameters have numbers there, in
 /// the order of the groups.
-StateDict from_python(const StateDict& state, const std::vector<ParamGroup>& own) {
+StateDict from_python(const StateDict& state,
+                      const std::vector<ParamGroup>& own,
+                      const std::function<NamedTensors(const Parameter&)>& layout_of) {
   const StateDict& saved_states = dict_at(state.at("state"), "\"state\"");
   const StateList& saved_groups = state.at("param_groups").as_list();
   if (saved_groups.size() != own.size()) {
@@ -160,8 +169,10 @@ StateDict from_python(const StateDict& state, const std::vector<ParamGroup>& own
     groups.emplace_back(std::move(numbers));
     for (size_t p = 0; p < ids.size(); ++p) {
       const StateValue* found = saved_states.find(std::to_string(ids[p].as_int()));
-      states.set(own[i].params[p].name,
-                 parameter_from_python(own[i].params[p],
+      const Parameter& parameter = own[i].params[p];
+      states.set(parameter.name,
+                 parameter_from_python(parameter.name,
+                                       layout_of(parameter),
                                        found != nullptr ? &dict_at(*found, "\"state\"") : nullptr));
     }
   }
@@ -169,6 +180,15 @@ StateDict from_python(const StateDict& state, const std::vector<ParamGroup>& own
 }
 
 }  // namespace
+
+NamedTensors Optimizer::layout_of(const Parameter& parameter) const {
+  NamedTensors layout;
+  if (const auto found = elsewhere_.find(parameter.name); found != elsewhere_.end()) {
+    layout = found->second;
+  }
+  layout.insert(layout.end(), parameter.states().begin(), parameter.states().end());
+  return layout;
+}
 
 StateDict Optimizer::state_dict() const {
   StateDict states;
@@ -181,7 +201,7 @@ StateDict Optimizer::state_dict() const {
     groups.emplace_back(std::move(saved));
     for (const Parameter& parameter : group.params) {
       StateDict tensors;
-      for (const NamedTensor& state : parameter.states()) {
+      for (const NamedTensor& state : layout_of(parameter)) {
         tensors.set(state.first, state.second);
       }
       states.set(parameter.name, std::move(tensors));
@@ -191,7 +211,9 @@ StateDict Optimizer::state_dict() const {
 }
 
 void Optimizer::load(const StateDict& given) {
-  const StateDict state = given.contains("param_groups") ? from_python(given, groups_) : given;
+  const auto layout = [this](const Parameter& parameter) { return layout_of(parameter); };
+  const StateDict state =
+      given.contains("param_groups") ? from_python(given, groups_, layout) : given;
   const StateDict& states = dict_at(state.at("state"), "\"state\"");
   const StateList& groups = state.at("groups").as_list();
   if (groups.size() != groups_.size()) {
@@ -213,7 +235,10 @@ void Optimizer::load(const StateDict& given) {
              "parameter \"" + parameter.name + "\"",
              fmt::format("[{}]", fmt::join(states.names(), ", ")));
       }
-      add_parameter(parameter, dict_at(*saved, "of \"" + parameter.name + "\""), transfers);
+      add_parameter(parameter.name,
+                    layout_of(parameter),
+                    dict_at(*saved, "of \"" + parameter.name + "\""),
+                    transfers);
     }
   }
   const at::NoGradGuard no_grad;

@@ -109,6 +109,10 @@ KeyTable<DistributedOptions> keys_of_distributed() {
               &DistributedOptions::sync,
               SyncOption{},
               "when ranks sum their gradients: at the last batch of an update")
+      .key("shard_optimizer",
+           &DistributedOptions::shard_optimizer,
+           "true: each rank keeps the optimizer's state of some parameters only, and updates these "
+           "for all; bits stay the same")
       .key("batch_size",
            &DistributedOptions::batch_size,
            one_of({"global", "per_rank"}),

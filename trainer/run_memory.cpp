@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <set>
 
+#include "callbacks/core/sharded_updates.h"
 #include "data/prefetch_depth.h"
 #include "tracing/checks/step_history.h"
 
@@ -32,6 +35,16 @@ std::string module_of(const std::string& captured) {
   const size_t begin = captured.find('.') + 1;
   const size_t end = captured.rfind('.');
   return end > begin ? captured.substr(begin, end - begin) : "the model itself";
+}
+
+/// "optimizer.state/layers.0.weight/exp_avg" → "layers.0.weight"; nothing for other names.
+std::optional<std::string> parameter_of_state(const std::string& captured) {
+  const size_t begin = captured.find(".state/");
+  if (!begins_with(captured, "optimizer") || begin == std::string::npos) {
+    return std::nullopt;
+  }
+  const size_t name = begin + std::string(".state/").size();
+  return captured.substr(name, captured.rfind('/') - name);
 }
 
 int64_t amount(const Amounts& amounts, const char* kind) {
@@ -225,6 +238,38 @@ RunMemory memory_of(const DryRun& dry, const RunConfig& run) {
   all.unplanned = std::max<int64_t>(dry.grown_by - without, 0);
   all.peak += all.unplanned;
   return all;
+}
+
+int64_t most_of_shared_state(const std::vector<StepReport>& steps, int ranks) {
+  std::vector<std::pair<std::string, int64_t>> parameters;
+  std::map<std::string, int64_t> of_states;
+  std::set<std::string> counted;
+  for (const StepReport& step : steps) {
+    for (const NamedBytes& one : step.memory.captured) {
+      if (!counted.insert(one.name).second) {
+        continue;
+      }
+      if (begins_with(one.name, "model.")) {
+        parameters.emplace_back(one.name.substr(one.name.find('.') + 1), one.bytes);
+      } else if (const auto parameter = parameter_of_state(one.name)) {
+        of_states[*parameter] += one.bytes;
+      }
+    }
+  }
+  std::vector<int64_t> elements;
+  std::vector<int64_t> bytes;
+  for (const auto& [parameter, size] : parameters) {
+    if (const auto state = of_states.find(parameter); state != of_states.end()) {
+      elements.push_back(size);
+      bytes.push_back(state->second);
+    }
+  }
+  std::vector<int64_t> of_ranks(static_cast<size_t>(ranks));
+  const std::vector<int> owners = owners_of(elements, ranks);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    of_ranks[static_cast<size_t>(owners[i])] += bytes[i];
+  }
+  return *std::max_element(of_ranks.begin(), of_ranks.end());
 }
 
 bool saves_in_background(const RunConfig& run) {

@@ -45,6 +45,11 @@ RunMemory memory_of(const std::vector<StepReport>& steps, const RunConfig& run);
 /// `run` took beyond the peak predicted for itself.
 RunMemory memory_of(const DryRun& dry, const RunConfig& run);
 
+/// Bytes of the optimizers' state in the rank that keeps most, where `ranks` share it out
+/// (distributed.shard_optimizer).
+/// \param steps  of one process that keeps all of it
+int64_t most_of_shared_state(const std::vector<StepReport>& steps, int ranks);
+
 /// Whether saves of the run copy its state and write while training goes on.
 bool saves_in_background(const RunConfig& run);
 

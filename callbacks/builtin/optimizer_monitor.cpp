@@ -67,7 +67,7 @@ void OptimizerMonitor::on_after_optimizer_step(Trainer& trainer, Model&, Optimiz
     for (const Parameter& parameter : group.params) {
       norms.add("param", parameter.name, parameter.value);
       for (const NamedTensor& state : parameter.states()) {
-        if (state.second.dim() > 0) {  // else a counter
+        if (state.second.dim() > 0 && !optimizer.is_shared()) {  // no counter, and of all
           norms.add(state.first, parameter.name, state.second);
         }
       }

@@ -221,7 +221,8 @@ void CheckpointCallback::on_fit_start(Trainer& trainer, const DataLoader&, const
 void CheckpointCallback::on_train_start(
     Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) {
   // A restart must not save it again: callbacks count saves.
-  if (options_.save_initial_checkpoint && trainer.state().timestamp.update == 0 && !has_initial()) {
+  if (options_.save_initial_checkpoint && trainer.state().timestamp.update == 0 &&
+      !is_agreed(trainer, has_initial())) {
     save_in_run(trainer);
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "callbacks/core/precision_callback.h"
+#include "callbacks/core/sharded_updates.h"
 #include "checkpoint/state_layout.h"
 #include "core/error.h"
 #include "core/glob.h"
@@ -113,6 +114,11 @@ const StateValue* saved_state(const StateDict& state, const Optimizer& optimizer
   return state.find(is_default ? std::string("optimizer") : "optimizers/" + optimizer.name());
 }
 
+bool shares_updates(const Trainer& trainer) {
+  const std::optional<DistributedOptions>& options = trainer.options().distributed;
+  return options && options->shard_optimizer && trainer.state().communicator->world_size() > 1;
+}
+
 double weight_decay_of(const ParamGroup& group) {
   for (const NamedTensor& number : group.numbers()) {
     if (number.first == "weight_decay") {
@@ -159,9 +165,17 @@ void OptimizerCallback::add(Trainer& trainer,
   std::unique_ptr<Optimizer> made = wanted.optimizer.make();
   made->set_name(wanted.name);
   const PrecisionCallback& precision = *trainer.step_slots().precision;
-  made->attach(parameters, precision.masters());
+  const std::shared_ptr<ShardedUpdates> sharded =
+      shares_updates(trainer) ? std::make_shared<ShardedUpdates>(trainer) : nullptr;
+  made->attach(parameters, precision.masters(), sharded);
+  sharded_.push_back(sharded);
   precision.check_optimizer(*made);
   const std::string eager_only = made->eager_only();
+  if (sharded != nullptr && !eager_only.empty()) {
+    throw UsageError(fmt::format(
+        "distributed.shard_optimizer: {} keeps its state in LibTorch, which cannot be shared out",
+        wanted.optimizer.name()));
+  }
   if (!eager_only.empty() && trainer.options().backend.mode != "eager") {
     throw UsageError(eager_only);
   }
@@ -223,11 +237,14 @@ void OptimizerCallback::warn_of_untrained(Trainer& trainer) {
 
 void OptimizerCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
   StateDict others;
-  for (const auto& optimizer : trainer.state().optimizers) {
-    if (optimizer->name() == kDefaultOptimizer) {
-      state.set("optimizer", optimizer->state_dict());
+  for (size_t i = 0; i < trainer.state().optimizers.size(); ++i) {
+    const Optimizer& optimizer = *trainer.state().optimizers[i];
+    StateDict own = optimizer.state_dict();
+    StateDict whole = sharded_[i] ? sharded_[i]->gathered(own) : std::move(own);
+    if (optimizer.name() == kDefaultOptimizer) {
+      state.set("optimizer", std::move(whole));
     } else {
-      others.set(optimizer->name(), optimizer->state_dict());
+      others.set(optimizer.name(), std::move(whole));
     }
   }
   if (!others.empty()) {

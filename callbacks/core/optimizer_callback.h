@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 
 namespace rondo {
 
+class ShardedUpdates;
 struct NamedOptimizer;
 
 /// Builds the optimizer over the model's parameters, or several, each over those that its globs
@@ -38,8 +40,9 @@ class OptimizerCallback : public CoreCallback {
   void warn_of_other_numbers(Trainer& trainer, size_t optimizer) const;
   void warn_of_untrained(Trainer& trainer);
 
-  std::vector<std::vector<Numbers>> configured_;  // one a group, of each optimizer
-  std::vector<std::string> untrained_;            // parameters that were warned of
+  std::vector<std::vector<Numbers>> configured_;          // one a group, of each optimizer
+  std::vector<std::shared_ptr<ShardedUpdates>> sharded_;  // one an optimizer; null: it is not
+  std::vector<std::string> untrained_;                    // parameters that were warned of
 };
 
 }  // namespace rondo

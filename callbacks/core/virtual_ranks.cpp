@@ -1,14 +1,12 @@
 #include "callbacks/core/virtual_ranks.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "callbacks/core/early_exit_callback.h"
@@ -89,35 +87,6 @@ at::Tensor number(double value) {
 
 void set(const at::Tensor& number, double value) {
   *number.data_ptr<double>() = value;
-}
-
-/// Those of its dtype, one behind the other.
-void copy_out(const std::vector<at::Tensor>& values, const at::Tensor& flat) {
-  auto* next = static_cast<char*>(flat.data_ptr());
-  for (const at::Tensor& value : values) {
-    if (value.scalar_type() == flat.scalar_type()) {
-      const at::Tensor plain = value.contiguous();
-      std::memcpy(next, plain.data_ptr(), plain.nbytes());
-      next += plain.nbytes();
-    }
-  }
-}
-
-/// The same back.
-void copy_back(const at::Tensor& flat, const std::vector<at::Tensor>& values) {
-  const auto* next = static_cast<const char*>(flat.data_ptr());
-  for (const at::Tensor& value : values) {
-    if (value.scalar_type() != flat.scalar_type()) {
-      continue;
-    }
-    const bool is_plain = value.is_contiguous();
-    const at::Tensor plain = is_plain ? value : at::empty(value.sizes(), value.options());
-    std::memcpy(plain.data_ptr(), next, plain.nbytes());
-    next += plain.nbytes();
-    if (!is_plain) {
-      value.copy_(plain);
-    }
-  }
 }
 
 }  // namespace
@@ -317,37 +286,9 @@ void VirtualRanks::sum_over_processes(Trainer& trainer, std::vector<at::Tensor> 
   values.erase(std::remove_if(values.begin(), values.end(), is_nothing), values.end());
   if (has_peers() && !values.empty()) {
     trainer.host_call("all_reduce", std::move(values), [this](const std::vector<at::Tensor>& sums) {
-      all_reduce(sums);
+      rooms_.each_dtype(sums, [this](at::Tensor& flat) { communicator_.all_reduce(flat); });
     });
   }
-}
-
-// One collective for each dtype. Allocates nothing once it has seen such values.
-void VirtualRanks::all_reduce(const std::vector<at::Tensor>& values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    const at::ScalarType dtype = values[i].scalar_type();
-    const auto is_alike = [&](const at::Tensor& value) { return value.scalar_type() == dtype; };
-    const auto first = values.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::any_of(values.begin(), first, is_alike)) {
-      continue;
-    }
-    int64_t count = 0;
-    for (const at::Tensor& value : values) {
-      count += is_alike(value) ? value.numel() : 0;
-    }
-    at::Tensor& flat = room_for(dtype, count);
-    copy_out(values, flat);
-    communicator_.all_reduce(flat);
-    copy_back(flat, values);
-  }
-}
-
-/// One for each size that a step sends: an update has few.
-at::Tensor& VirtualRanks::room_for(at::ScalarType dtype, int64_t count) {
-  const auto found = std::find_if(rooms_.begin(), rooms_.end(), [&](const at::Tensor& room) {
-    return room.scalar_type() == dtype && room.numel() == count;
-  });
-  return found != rooms_.end() ? *found : rooms_.emplace_back(at::empty({count}, dtype));
 }
 
 NamedTensors VirtualRanks::captured_state() const {

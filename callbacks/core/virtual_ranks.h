@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "callbacks/core/flat_rooms.h"
 #include "callbacks/core/partial_sums.h"
 #include "core/named_tensor.h"
 #include "data/grouped_stream.h"
@@ -139,8 +140,6 @@ class VirtualRanks {
   bool has_agreed(Asked what) const;
   void sum_state(Trainer& trainer, RankedState& state, const at::Tensor& share);
   void sum_over_processes(Trainer& trainer, std::vector<at::Tensor> values);
-  void all_reduce(const std::vector<at::Tensor>& values);
-  at::Tensor& room_for(at::ScalarType dtype, int64_t count);
 
   Communicator& communicator_;
   int64_t count_;
@@ -157,7 +156,7 @@ class VirtualRanks {
   PartialSums losses_;
   RankedState buffers_;
   RankedState metrics_;
-  std::vector<at::Tensor> rooms_;  // for what goes to other processes
+  FlatRooms rooms_;  // for what goes to other processes
 };
 
 /// Those of the run; null: none.

@@ -72,6 +72,11 @@ void add_plan(CLI::App& root, CommandLine& line) {
                  line.memory_limit,
                  "Exit with code 1 when the process would need more memory, such as 512MB or 2GiB")
       ->type_name("SIZE");
+  add_count(app,
+            "--ranks",
+            line.ranks,
+            "Also show the optimizer's state in one of so many ranks that share it")
+      .check(CLI::Range(int64_t{1}, int64_t{1} << 20));
 }
 
 void add_plot_schedule(CLI::App& root, CommandLine& line) {
@@ -92,6 +97,8 @@ void add_verify_resume(CLI::App& root, CommandLine& line) {
   add_count(app, "--steps", line.steps, "Updates of the run");
   add_count(app, "--every", line.every, "Updates between two saves");
   add_count(app, "--kills", line.kills, "Number of kills");
+  add_count(app, "--ranks", line.ranks, "Ranks of the run, one of which each kill hits")
+      .check(CLI::Range(int64_t{1}, int64_t{1} << 12));
   add_count(app,
             "--seed",
             line.seed,

@@ -107,13 +107,14 @@ int verify_short_run(const TempDir& dir,
 }
 
 /// Kills a run at random moments; what the program says of it.
-int verify_resume(const TempDir& dir, const fs::path& run, int kills) {
+int verify_resume(const TempDir& dir, const fs::path& run, int kills, int ranks = 1) {
   Process process({RONDO_LAUNCHER,
                    "verify-resume",
                    run.string(),
                    "--steps=60",
                    "--every=3",
-                   fmt::format("--kills={}", kills)},
+                   fmt::format("--kills={}", kills),
+                   fmt::format("--ranks={}", ranks)},
                   dir / "out");
   const int code = process.wait();
   INFO(content(dir / "out"));
@@ -140,6 +141,13 @@ TEST_CASE("a run that is killed at random moments ends in the bits of the uninte
 TEST_CASE("the same with checkpoints written in the background") {
   const TempDir dir;
   CHECK(verify_resume(dir, config(dir, ", async = true"), 3 * campaign_scale()) == 0);
+}
+
+TEST_CASE("the same with two ranks that share the optimizer, one of which each kill hits") {
+  const TempDir dir;
+  std::ofstream(dir / "ranks.toml") << content(config(dir)) << "\n[trainer.init.distributed]\n"
+                                    << "shard_optimizer = true\n";
+  CHECK(verify_resume(dir, dir / "ranks.toml", campaign_scale() > 1 ? 200 : 2, 2) == 0);
 }
 
 TEST_CASE("a run without a seed is checked with one for all of its processes") {

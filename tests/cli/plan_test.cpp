@@ -43,6 +43,22 @@ double sum_of(const ConfigTable& numbers) {
 
 }  // namespace
 
+TEST_CASE("a plan says what one of several ranks keeps of the optimizer's state") {
+  const TempDir dir;
+  const std::string config = write_run(dir);
+  const auto bytes = [&](const std::string& ranks) {
+    const auto ran = run_here({"plan", config, "--json", "--ranks=" + ranks});
+    REQUIRE(ran.code == 0);
+    return table(table_of(ran.out), "run");
+  };
+  const ConfigTable of_two = bytes("2");
+  const double whole = number(of_two, "optimizer state");
+  CHECK(number(of_two, "shared_optimizer_state") >= whole / 2);
+  CHECK(number(of_two, "shared_optimizer_state") <= whole);
+  CHECK(bytes("1").find("shared_optimizer_state") == nullptr);
+  CHECK(run_here({"plan", config, "--ranks=3000000000"}).code == 2);
+}
+
 TEST_CASE("a plan trains nothing that stays, and says whether a limit holds") {
   const TempDir dir;
   const std::string config = write_run(dir);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "distributed/connect.h"
+#include "distributed/free_port.h"
 #include "distributed/internal/gloo_link.h"
 #include "ranks.h"
 #include "support/process.h"
@@ -38,10 +39,10 @@ std::string content(const fs::path& file) {
 /// A run of two ranks, of which the second does what a word says.
 struct Pair {
   Pair(const char* transport, const char* fate, int count = 2) {
-    const int port = rondo::test::free_port();
+    const int port = rondo::free_port();
     for (int rank = 0; rank < count; ++rank) {
       std::vector<std::string> arguments = {"/usr/bin/env"};
-      for (const auto& [name, value] : variables_of(rondo::test::rank_of(rank, 2, port))) {
+      for (const auto& [name, value] : variables_of(rondo::rank_of_one_host(rank, 2, port))) {
         arguments.push_back(name + "=" + value);
       }
       arguments.push_back(std::string("FATE=") + fate);

@@ -11,11 +11,6 @@
 
 namespace rondo::test {
 
-/// A rank of one host, which meets the others at a port that nobody has.
-LaunchEnvironment rank_of(int rank, int world_size, int port);
-
-int free_port();
-
 /// What each rank of a run ended with: "" or what it threw.
 using Ends = std::vector<std::string>;
 

@@ -1,10 +1,4 @@
 #include <doctest/doctest.h>
-#include <torch/nn/modules/activation.h>
-#include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/dropout.h>
-#include <torch/nn/modules/linear.h>
 
 #include <filesystem>
 #include <memory>
@@ -15,15 +9,10 @@
 #include "callbacks/core/early_exit_callback.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
-#include "core/random.h"
-#include "data/tensor_dataset.h"
 #include "distributed/connect.h"
 #include "distributed/single_process.h"
 #include "forked_ranks.h"
-#include "metrics/accuracy.h"
-#include "models/from_module.h"
-#include "optim/adam.h"
-#include "optim/sgd.h"
+#include "ranked_run.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -32,149 +21,7 @@
 using namespace rondo;
 using namespace rondo::test;
 
-namespace nn = torch::nn;
-
 namespace {
-
-Factory<Model> mlp(double dropout) {
-  return from_module(
-      [dropout] {
-        return nn::Sequential(
-            nn::Flatten(), nn::Linear(36, 16), nn::ReLU(), nn::Dropout(dropout), nn::Linear(16, 3));
-      },
-      "x",
-      cross_entropy("label"));
-}
-
-Factory<Model> conv_net() {
-  return from_module(
-      [] {
-        return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 4, 3)),
-                              nn::BatchNorm2d(4),
-                              nn::ReLU(),
-                              nn::Flatten(),
-                              nn::Dropout(0.2),
-                              nn::Linear(64, 3));
-      },
-      "x",
-      cross_entropy("label"));
-}
-
-DataLoader images(int64_t samples, int64_t batch_size) {
-  KeyedRandom random(3);
-  std::vector<float> x;
-  std::vector<int64_t> labels;
-  for (int64_t i = 0; i < samples; ++i) {
-    for (int64_t j = 0; j < 36; ++j) {
-      x.push_back(static_cast<float>(random.normal()));
-    }
-    labels.push_back(static_cast<int64_t>(random.below(3)));
-  }
-  LoaderOptions options;
-  options.batch_size = batch_size;
-  options.shuffle = true;
-  options.prefetch = 0;
-  return DataLoader(from_tensors({{"x", torch::tensor(x).reshape({samples, 1, 6, 6})},
-                                  {"label", torch::tensor(labels)}}),
-                    options);
-}
-
-struct Run {
-  std::string name;
-  Factory<Model> model;
-  Factory<Optimizer> optimizer;
-  std::string mode = "traced";
-  int64_t accumulation = 1;
-  std::optional<int64_t> micro_batch = {};
-  std::optional<double> max_norm = {};
-  int64_t samples = 48;
-  std::string precision = "fp32";
-  bool measures = false;  // accuracy of training
-};
-
-TrainerOptions options_of(const Run& run, int64_t virtual_ranks, const std::filesystem::path& dir) {
-  TrainerOptions options;
-  options.model_dir = dir;
-  options.seed = 7;
-  options.model = run.model;
-  options.optimizer = run.optimizer;
-  options.backend.mode = run.mode;
-  options.backend.on_refusal = "error";
-  options.loop.max_steps = 8;
-  options.loop.grad_accum_steps = run.accumulation;
-  options.loop.device_train_microbatch_size = run.micro_batch;
-  options.precision.max_gradient_norm = run.max_norm;
-  options.precision.dtype = run.precision;
-  options.precision.on_unsupported = "emulate";
-  options.checkpoint.steps = 0;
-  options.logging.log_steps = 3;
-  if (run.measures) {
-    options.train_metrics = {use<Accuracy>()};
-  }
-  options.distributed.emplace();
-  options.distributed->virtual_ranks = virtual_ranks;
-  return options;
-}
-
-/// Model, optimizer, random numbers, counters and the last loss, after training.
-StateDict trained(const Run& run,
-                  int64_t virtual_ranks,
-                  const std::shared_ptr<Communicator>& communicator,
-                  const LoadFrom& from = LoadFrom::nothing(),
-                  int64_t updates = 8,
-                  const std::filesystem::path& saved = {}) {
-  const TempDir dir;
-  TrainerOptions options = options_of(run, virtual_ranks, dir.path());
-  options.loop.max_steps = updates;
-  options.communicator = communicator;
-  std::vector<MemoryLogger::Entry> logged;
-  options.loggers = {use<MemoryLogger>({&logged})};
-  options.checkpoint.save_final_checkpoint = !saved.empty();
-  std::vector<std::string> warnings;
-  Trainer trainer(options, quiet_log(&warnings));
-  trainer.fit(images(run.samples, 16), {}, from);
-  StateDict bits = bits_of(trainer);
-  if (!saved.empty() && communicator->rank() == 0) {
-    std::filesystem::copy_file(*trainer.state().last_checkpoint, saved);
-  }
-  for (const auto& [name, value] : trainer.state().last_metrics.items()) {
-    if (name == "loss" || name == "accuracy") {
-      bits.set("last_" + name, *trainer.state().last_metrics.number(name));
-    }
-  }
-  return bits;
-}
-
-StateDict in_one_process(const Run& run, int64_t virtual_ranks) {
-  return on_processes(
-      1, [&](const auto& communicator) { return trained(run, virtual_ranks, communicator); })[0];
-}
-
-Factory<Optimizer> adamw() {
-  return use<AdamW>({1e-2});
-}
-
-Factory<Optimizer> momentum() {
-  Sgd::Options options;
-  options.lr = 0.05;
-  options.momentum = 0.9;
-  return use<Sgd>(options);
-}
-
-std::vector<Run> matrix() {
-  std::vector<Run> runs;
-  runs.push_back({"mlp with dropout, AdamW", mlp(0.3), adamw()});
-  runs.push_back({"mlp, SGD, clipped", mlp(0.0), momentum(), "traced", 1, {}, 0.05});
-  runs.push_back({"mlp, accumulation of 2", mlp(0.3), adamw(), "traced", 2});
-  runs.push_back({"mlp, micro-batches", mlp(0.3), momentum(), "traced", 1, 2});
-  runs.push_back({"conv net with batch norm", conv_net(), momentum()});
-  runs.push_back({"conv net, accumulation, clipped", conv_net(), adamw(), "traced", 2, {}, 0.05});
-  runs.push_back({"uneven last batch", conv_net(), adamw(), "traced", 1, {}, {}, 46});
-  runs.push_back({"fewer samples than virtual ranks", mlp(0.3), adamw(), "traced", 1, {}, {}, 34});
-  runs.push_back({"bf16", mlp(0.3), adamw(), "traced", 1, {}, 0.05, 48, "bf16_pure"});
-  runs.push_back({"train metrics", mlp(0.3), adamw(), "traced", 1, {}, {}, 34, "fp32", true});
-  return runs;
-}
 
 /// Counts sums over processes.
 class CountingRanks final : public Communicator {
@@ -208,7 +55,7 @@ class CountingRanks final : public Communicator {
   std::shared_ptr<Communicator> ranks_;
 };
 
-Run eager(Run run) {
+RankedRun eager(RankedRun run) {
   run.mode = "eager";
   return run;
 }
@@ -218,7 +65,7 @@ Run eager(Run run) {
 TEST_SUITE_BEGIN("distributed/virtual_ranks");
 
 TEST_CASE("in one process a traced run with virtual ranks equals an eager one, bit for bit") {
-  for (const Run& run : matrix()) {
+  for (const RankedRun& run : ranked_runs()) {
     for (const int64_t virtual_ranks : {2, 4}) {
       CAPTURE(run.name);
       CAPTURE(virtual_ranks);
@@ -229,7 +76,7 @@ TEST_CASE("in one process a traced run with virtual ranks equals an eager one, b
 }
 
 TEST_CASE("4 virtual ranks give the same bits on 1, 2 and 4 processes") {
-  for (const Run& run : matrix()) {
+  for (const RankedRun& run : ranked_runs()) {
     CAPTURE(run.name);
     const StateDict alone = in_one_process(run, 4);
     REQUIRE(alone.find("model") != nullptr);
@@ -245,7 +92,7 @@ TEST_CASE("4 virtual ranks give the same bits on 1, 2 and 4 processes") {
 }
 
 TEST_CASE("eager processes have the bits of a traced one") {
-  const Run run = matrix()[5];
+  const RankedRun run = ranked_runs()[5];
   const StateDict alone = in_one_process(run, 4);
   for (const StateDict& bits : on_processes(
            4, [&](const auto& communicator) { return trained(eager(run), 4, communicator); })) {
@@ -255,7 +102,7 @@ TEST_CASE("eager processes have the bits of a traced one") {
 
 TEST_CASE("a run that 4 processes saved goes on in 1, 2 and 4 as if it had not ended") {
   for (const size_t chosen : {0, 4, 6}) {
-    const Run run = matrix()[chosen];
+    const RankedRun run = ranked_runs()[chosen];
     CAPTURE(run.name);
     const StateDict uninterrupted = in_one_process(run, 4);
     const TempDir dir;
@@ -275,13 +122,13 @@ TEST_CASE("a run that 4 processes saved goes on in 1, 2 and 4 as if it had not e
 }
 
 TEST_CASE("another number of virtual ranks is another run") {
-  const Run run = matrix()[0];
+  const RankedRun run = ranked_runs()[0];
   CHECK(first_difference(in_one_process(run, 1), in_one_process(run, 2)) != "");
   CHECK(first_difference(in_one_process(run, 2), in_one_process(run, 4)) != "");
 }
 
 TEST_CASE("a resumed run keeps its virtual ranks") {
-  const Run run = matrix()[0];
+  const RankedRun run = ranked_runs()[0];
   const TempDir dir;
   const std::filesystem::path file = dir.path() / "checkpoint_5.pt";
   on_processes(1, [&](const auto& communicator) {
@@ -297,7 +144,7 @@ TEST_CASE("a resumed run keeps its virtual ranks") {
 }
 
 TEST_CASE("C44: the seed of a virtual rank follows from that of the run and its number") {
-  const Run run = matrix()[1];  // draws nothing
+  const RankedRun run = ranked_runs()[1];  // draws nothing
   const StateDict bits = in_one_process(run, 4);
   for (int64_t rank = 0; rank < 4; ++rank) {
     CAPTURE(rank);
@@ -318,13 +165,13 @@ TEST_CASE("the processes must share the virtual ranks evenly") {
 }
 
 TEST_CASE("P3: more processes than samples in a batch are an error") {
-  const Run run = matrix()[0];
+  const RankedRun run = ranked_runs()[0];
   for (const StateDict& bits : on_processes(2, [&](const auto& communicator) {
          const TempDir dir;
          TrainerOptions options = options_of(run, 2, dir.path());
          options.communicator = communicator;
          Trainer trainer(options, quiet_log());
-         trainer.fit(images(8, 1));
+         trainer.fit(ranked_images(8, 1));
          return StateDict();
        })) {
     REQUIRE(bits.find("error") != nullptr);
@@ -336,11 +183,11 @@ TEST_CASE("P3: more processes than samples in a batch are an error") {
 TEST_CASE("C83: an odd number of samples has the metrics of one process, whatever their number") {
   const auto metrics = [](const auto& communicator) {
     const TempDir dir;
-    TrainerOptions options = options_of(matrix()[4], 2, dir.path());
+    TrainerOptions options = options_of(ranked_runs()[4], 2, dir.path());
     options.communicator = communicator;
     Trainer trainer(options, quiet_log());
     StateDict values;
-    const Metrics of_validation = trainer.validate(images(7, 2));
+    const Metrics of_validation = trainer.validate(ranked_images(7, 2));
     for (const Metrics::Item& item : of_validation.items()) {
       values.set(item.first, *of_validation.number(item.first));
     }
@@ -355,7 +202,7 @@ TEST_CASE("C83: an odd number of samples has the metrics of one process, whateve
 
 TEST_CASE("P19: processes add what they have at the last batch of an update only") {
   const auto sums_with = [](int64_t accumulation, const std::string& mode) {
-    const Run run{"mlp", mlp(0.0), momentum(), mode, accumulation};
+    const RankedRun run{"mlp", mlp(0.0), momentum(), mode, accumulation};
     const StateDict counted = on_processes(2, [&](const auto& communicator) {
       const auto counting = std::make_shared<CountingRanks>(communicator);
       trained(run, 2, counting);
@@ -371,7 +218,7 @@ TEST_CASE("P19: processes add what they have at the last batch of an update only
 }
 
 TEST_CASE("all processes stop after the update in which one of them is asked to") {
-  const Run run = matrix()[0];
+  const RankedRun run = ranked_runs()[0];
   const std::vector<StateDict> ends = on_processes(2, [&](const auto& communicator) {
     const TempDir dir;
     TrainerOptions options = options_of(run, 2, dir.path());
@@ -380,7 +227,7 @@ TEST_CASE("all processes stop after the update in which one of them is asked to"
     if (communicator->rank() == 1) {
       trainer.request_stop("asked by the test");
     }
-    trainer.fit(images(48, 16));
+    trainer.fit(ranked_images(48, 16));
     return StateDict{{"update", trainer.state().global_step()}};
   });
   for (const StateDict& end : ends) {
@@ -390,7 +237,7 @@ TEST_CASE("all processes stop after the update in which one of them is asked to"
 }
 
 TEST_CASE("all processes end early where one of them finds a reason") {
-  const Run run = matrix()[0];
+  const RankedRun run = ranked_runs()[0];
   const std::vector<StateDict> ends = on_processes(2, [&](const auto& communicator) {
     const TempDir dir;
     TrainerOptions options = options_of(run, 2, dir.path());
@@ -403,7 +250,7 @@ TEST_CASE("all processes end early where one of them finds a reason") {
     };
     options.callbacks.push_back(use<ProbeCallback>(probe));
     Trainer trainer(options, quiet_log());
-    trainer.fit(images(48, 16));
+    trainer.fit(ranked_images(48, 16));
     return StateDict{{"update", trainer.state().global_step()}};
   });
   for (const StateDict& end : ends) {
@@ -413,17 +260,17 @@ TEST_CASE("all processes end early where one of them finds a reason") {
 }
 
 TEST_CASE("a further fit begins with the checkpoint that the first process wrote") {
-  const Run run = matrix()[0];
+  const RankedRun run = ranked_runs()[0];
   const std::vector<StateDict> ends = on_processes(2, [&](const auto& communicator) {
     const TempDir dir;
     TrainerOptions options = options_of(run, 2, dir.path());
     options.communicator = communicator;
     options.loop.max_steps = 2;
     Trainer trainer(options, quiet_log());
-    trainer.fit(images(48, 16));
+    trainer.fit(ranked_images(48, 16));
     FitOptions further;
     further.duration = Time::in(TimeUnit::Update, 2);
-    trainer.fit(further, images(48, 16));
+    trainer.fit(further, ranked_images(48, 16));
     return StateDict{{"update", trainer.state().global_step()},
                      {"checkpoint", trainer.state().last_checkpoint.value_or("").string()}};
   });

@@ -1,0 +1,70 @@
+#include "callbacks/core/flat_rooms.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace rondo {
+
+namespace {
+
+/// Those of its dtype, one behind the other.
+void copy_out(const std::vector<at::Tensor>& values, const at::Tensor& flat) {
+  auto* next = static_cast<char*>(flat.data_ptr());
+  for (const at::Tensor& value : values) {
+    if (value.scalar_type() == flat.scalar_type()) {
+      const at::Tensor plain = value.contiguous();
+      std::memcpy(next, plain.data_ptr(), plain.nbytes());
+      next += plain.nbytes();
+    }
+  }
+}
+
+/// The same back.
+void copy_back(const at::Tensor& flat, const std::vector<at::Tensor>& values) {
+  const auto* next = static_cast<const char*>(flat.data_ptr());
+  for (const at::Tensor& value : values) {
+    if (value.scalar_type() != flat.scalar_type()) {
+      continue;
+    }
+    const bool is_plain = value.is_contiguous();
+    const at::Tensor plain = is_plain ? value : at::empty(value.sizes(), value.options());
+    std::memcpy(plain.data_ptr(), next, plain.nbytes());
+    next += plain.nbytes();
+    if (!is_plain) {
+      value.copy_(plain);
+    }
+  }
+}
+
+}  // namespace
+
+void FlatRooms::each_dtype(const std::vector<at::Tensor>& values,
+                           const std::function<void(at::Tensor&)>& work) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const at::ScalarType dtype = values[i].scalar_type();
+    const auto is_alike = [&](const at::Tensor& value) { return value.scalar_type() == dtype; };
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(values.begin(), first, is_alike)) {
+      continue;
+    }
+    int64_t count = 0;
+    for (const at::Tensor& value : values) {
+      count += is_alike(value) ? value.numel() : 0;
+    }
+    at::Tensor& flat = room_for(dtype, count);
+    copy_out(values, flat);
+    work(flat);
+    copy_back(flat, values);
+  }
+}
+
+at::Tensor& FlatRooms::room_for(at::ScalarType dtype, int64_t count) {
+  const auto found = std::find_if(rooms_.begin(), rooms_.end(), [&](const at::Tensor& room) {
+    return room.scalar_type() == dtype && room.numel() == count;
+  });
+  return found != rooms_.end() ? *found : rooms_.emplace_back(at::empty({count}, dtype));
+}
+
+}  // namespace rondo
