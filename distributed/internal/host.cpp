@@ -23,13 +23,23 @@ std::string address_of(const sockaddr* address, socklen_t size) {
   return error == 0 ? text : kLoopback;
 }
 
-}  // namespace
-
-std::string host_of_process() {
+/// This boot of the machine, and what the process sees of it.
+std::string namespace_of_process(const char* kind) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::error_code error;
-  return boot + " " + std::filesystem::read_symlink("/proc/self/ns/pid", error).string();
+  const std::filesystem::path link = std::filesystem::path("/proc/self/ns") / kind;
+  return boot + " " + std::filesystem::read_symlink(link, error).string();
+}
+
+}  // namespace
+
+std::string host_of_process() {
+  return namespace_of_process("pid");
+}
+
+std::string network_of_process() {
+  return namespace_of_process("net");
 }
 
 // Connecting a datagram socket sends nothing; it only finds the way.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@ namespace {
 /// What every rank tells the others before it is connected.
 struct Introduction {
   std::string host;
+  std::string network;
   std::string address;
 };
 
@@ -57,7 +59,7 @@ class Meeting {
       }
     }
     const int rank = environment_.rank;
-    const GlooPlace place{rank, environment_.world_size, own_address(is_one_host), timeout_};
+    const GlooPlace place{rank, environment_.world_size, own_address(), timeout_};
     const auto give_up = [rank, store = store_](const std::string& cause) {
       tell_gave_up(store, rank, cause);
     };
@@ -105,9 +107,13 @@ class Meeting {
 
   void introduce() {
     const std::string address = address_towards(environment_.master_addr, environment_.master_port);
-    for (const std::string& text : exchange("rank", host_of_process() + "\n" + address)) {
-      const size_t end = text.find('\n');
-      ranks_.push_back({text.substr(0, end), text.substr(end + 1)});
+    const std::string own = host_of_process() + "\n" + network_of_process() + "\n" + address;
+    for (const std::string& text : exchange("rank", own)) {
+      std::istringstream lines(text);
+      Introduction& rank = ranks_.emplace_back();
+      std::getline(lines, rank.host);
+      std::getline(lines, rank.network);
+      std::getline(lines, rank.address);
     }
   }
 
@@ -118,17 +124,19 @@ class Meeting {
   }
 
   /// Of rank 0, whose way to itself shows only loopback, it is the way to another host.
-  std::string own_address(bool is_one_host) const {
-    if (is_one_host) {
-      return "127.0.0.1";
-    }
+  std::string own_address() const {
     const Introduction& own = ranks_[static_cast<size_t>(environment_.rank)];
+    bool is_one_network = true;
     for (const Introduction& other : ranks_) {
-      if (own.host == ranks_.front().host && other.host != own.host) {
+      if (other.network == own.network) {
+        continue;
+      }
+      is_one_network = false;
+      if (own.network == ranks_.front().network) {
         return address_towards(other.address, environment_.master_port);
       }
     }
-    return own.address;
+    return is_one_network ? "127.0.0.1" : own.address;
   }
 
   std::shared_ptr<Communicator> share_memory() {
