@@ -15,7 +15,7 @@ execute_process(
   OUTPUT_VARIABLE output
   ERROR_VARIABLE log
   COMMAND_ERROR_IS_FATAL ANY)
-# What it says of the machine's BLAS is none of the step's.
+# The warning about the machine's BLAS is not about the step.
 string(REGEX REPLACE "[^\n]*warning: this OpenBLAS [^\n]*\n" "" log "${log}")
 if(log MATCHES "warning")
   message(FATAL_ERROR "${WORKLOAD}: expected a step that is traced without a word, got ${log}")

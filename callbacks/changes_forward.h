@@ -13,8 +13,8 @@ class ChangesForward {
   /// Harmless when it does not hold.
   virtual void end_forward() noexcept = 0;
 
-  /// Whether the change of a layer depends on those that ran before it in the forward.
-  virtual bool counts_layers() const { return false; }
+  /// Whether a part of the forward can be run again later, and is changed in the same way then.
+  virtual bool can_run_parts_again() const { return true; }
 
  protected:
   ~ChangesForward() = default;

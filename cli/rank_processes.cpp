@@ -38,27 +38,38 @@ ChildEnd RankProcesses::wait() {
 
 std::optional<ChildEnd> RankProcesses::wait_for(std::chrono::nanoseconds time) {
   const auto deadline = std::chrono::steady_clock::now() + time;
+  bool have_ended = true;
   for (Rank& rank : ranks_) {
     if (!rank.end) {
       rank.end = rank.process->wait_for(deadline - std::chrono::steady_clock::now());
     }
-    if (!rank.end) {
-      return std::nullopt;
-    }
+    have_ended = have_ended && rank.end;
   }
-  return first_failure();
+  return have_ended ? std::optional(first_failure()) : std::nullopt;
 }
 
-void RankProcesses::kill_one(std::mt19937_64& random) {
+bool RankProcesses::kill_one(std::mt19937_64& random) {
+  constexpr std::chrono::seconds kToFindOut(10);  // who has not met the others waits for longer
   std::vector<Rank*> running;
   for (Rank& rank : ranks_) {
+    if (rank.end && !rank.end->is_done()) {
+      return false;
+    }
     if (!rank.end) {
       running.push_back(&rank);
     }
   }
   std::uniform_int_distribution<size_t> which(0, running.size() - 1);
   running[which(random)]->process->send(SIGKILL);
-  wait();
+  if (!wait_for(kToFindOut)) {
+    for (const Rank& rank : ranks_) {
+      if (!rank.end) {
+        rank.process->send(SIGKILL);
+      }
+    }
+    wait();
+  }
+  return true;
 }
 
 }  // namespace rondo

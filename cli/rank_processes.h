@@ -28,8 +28,9 @@ class RankProcesses {
   /// Waits, but no longer than this. \return nothing when some run on
   std::optional<ChildEnd> wait_for(std::chrono::nanoseconds time);
 
-  /// Kills one of those that run, and waits for the others to end of it.
-  void kill_one(std::mt19937_64& random);
+  /// Kills one of those that run, waits until the others have ended, and ends them when they do
+  /// not. \return whether one was killed: none is when one has failed by itself
+  bool kill_one(std::mt19937_64& random);
 
  private:
   struct Rank {

@@ -182,7 +182,9 @@ int64_t train_under_fire(const RunConfig& run,
         require_done(*end);
         return kills;
       }
-      processes.kill_one(random);
+      if (!processes.kill_one(random)) {
+        require_done(processes.wait());
+      }
       ++kills;
     } else {
       require_done(processes.wait());

@@ -253,7 +253,9 @@ StateValue deep_copy(const StateValue& value) {
     return rondo::deep_copy(value.as_dict());
   }
   if (value.is_tensor()) {
-    return value.as_tensor().defined() ? value.as_tensor().detach().clone() : at::Tensor();
+    const at::Tensor& tensor = value.as_tensor();
+    const bool has_bytes = tensor.defined() && !tensor.is_meta();
+    return has_bytes ? tensor.detach().clone() : tensor;
   }
   if (!std::holds_alternative<StateList>(value.variant())) {
     return value;
@@ -285,6 +287,9 @@ bool equal_bytes(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() ||
       a.device().type() != b.device().type()) {
     return false;
+  }
+  if (a.is_meta()) {
+    return true;  // there are no bytes
   }
   const at::Tensor x = a.detach().cpu().contiguous();
   const at::Tensor y = b.detach().cpu().contiguous();

@@ -13,6 +13,7 @@
 #include <torch/library.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_set>
@@ -151,24 +152,61 @@ void require_known_leaves(const at::Tensor& result, const variable_list& tensors
   }
 }
 
+/// While it lives, the generator goes on from another state.
+class RandomAsBefore {
+ public:
+  explicit RandomAsBefore(const at::Tensor& state) : state_(state.clone()) {
+    call_swap_random(state_, /*only_keeps=*/false);
+  }
+
+  RandomAsBefore(const RandomAsBefore&) = delete;
+  RandomAsBefore& operator=(const RandomAsBefore&) = delete;
+
+  ~RandomAsBefore() { call_swap_random(state_, /*only_keeps=*/false); }
+
+ private:
+  at::Tensor state_;  // the generator's own meanwhile
+};
+
+/// Leaves the buffers of a module as it found them. It has to outlive the gradient, which checks
+/// that the buffers its forward has seen are as they were.
+class BuffersAsBefore {
+ public:
+  explicit BuffersAsBefore(const torch::nn::Module& module) : buffers_(module.buffers()) {
+    for (const at::Tensor& buffer : buffers_) {
+      before_.push_back(buffer.clone());
+    }
+  }
+
+  BuffersAsBefore(const BuffersAsBefore&) = delete;
+  BuffersAsBefore& operator=(const BuffersAsBefore&) = delete;
+
+  ~BuffersAsBefore() {
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      buffers_[i].copy_(before_[i]);
+    }
+  }
+
+ private:
+  std::vector<at::Tensor> buffers_;
+  std::vector<at::Tensor> before_;
+};
+
 /// A part of a forward, from its first run to the gradient of the second.
 class Part {
  public:
   Part(torch::nn::Module& module,
        std::function<at::Tensor(const std::vector<at::Tensor>&)> forward,
-       size_t inputs,
-       c10::DeviceType device)
+       size_t inputs)
       : module_(module),
         forward_(std::move(forward)),
         inputs_(inputs),
-        device_(device),
         reopen_(ForwardContext::current()),
-        has_autocast_(compat::autocast_enabled(device)),
-        autocast_dtype_(compat::autocast_dtype(device)) {
-    if (device_ == c10::kCPU) {
-      random_ = at::empty({kBytesOfState}, at::kByte);
-      call_swap_random(random_, /*only_keeps=*/true);
-    }
+        has_autocast_(compat::autocast_enabled(at::kCPU)),
+        autocast_dtype_(compat::autocast_dtype(at::kCPU)),
+        random_(at::empty({kBytesOfState}, at::kByte)) {
+    call_swap_random(random_, /*only_keeps=*/true);
   }
 
   /// Without gradients.
@@ -179,38 +217,28 @@ class Part {
 
   /// \param tensors  inputs and parameters
   variable_list gradients(const variable_list& tensors, const at::Tensor& of_result) const {
-    const std::shared_ptr<void> context = reopen_ ? reopen_() : autocast();
-    const OwnCasts casts;
     variable_list taken = tensors;
     for (size_t i = 0; i < inputs_; ++i) {
       taken[i] = call_again(tensors[i].detach()).set_requires_grad(tensors[i].requires_grad());
     }
-    std::vector<at::Tensor> before;
-    for (const at::Tensor& buffer : module_.buffers()) {
-      before.push_back(buffer.clone());
-    }
-    at::Tensor result;
-    {
-      const at::AutoGradMode with_gradients(true);
-      swap_random_if_any();
-      result = forward_({taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(inputs_)});
-      swap_random_if_any();
-    }
+    const BuffersAsBefore buffers(module_);
+    const at::Tensor result = run_again(taken);
     require_known_leaves(result, taken);
-    variable_list found = gradients_of(result, of_result, taken);
-    put_back(before);
-    return found;
+    return gradients_of(result, of_result, taken);
   }
 
  private:
-  std::shared_ptr<void> autocast() const {
-    return std::make_shared<AutocastAsBefore>(device_, has_autocast_, autocast_dtype_);
+  at::Tensor run_again(const variable_list& tensors) const {
+    const std::shared_ptr<void> scopes = reopen_ ? reopen_() : autocast();
+    const ForwardContext context(reopen_);  // for a part in this one
+    const OwnCasts casts;
+    const RandomAsBefore random(random_);
+    const at::AutoGradMode with_gradients(true);
+    return forward_({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(inputs_)});
   }
 
-  void swap_random_if_any() const {
-    if (random_.defined()) {
-      call_swap_random(random_, /*only_keeps=*/false);
-    }
+  std::shared_ptr<void> autocast() const {
+    return std::make_shared<AutocastAsBefore>(at::kCPU, has_autocast_, autocast_dtype_);
   }
 
   static variable_list gradients_of(const at::Tensor& result,
@@ -236,22 +264,13 @@ class Part {
     return all;
   }
 
-  // Not earlier: a gradient checks that the buffers its forward has seen are as they were.
-  void put_back(const std::vector<at::Tensor>& before) const {
-    size_t i = 0;
-    for (const at::Tensor& buffer : module_.buffers()) {
-      buffer.copy_(before[i++]);
-    }
-  }
-
   torch::nn::Module& module_;
   std::function<at::Tensor(const std::vector<at::Tensor>&)> forward_;
   size_t inputs_;
-  c10::DeviceType device_;
   ForwardContext::Reopen reopen_;
   bool has_autocast_;
   at::ScalarType autocast_dtype_;
-  at::Tensor random_;  // the generator's state before the first run; undefined on other devices
+  at::Tensor random_;  // the generator's state before the first run
 };
 
 /// Holds a Part for autograd, which keeps values alone.
@@ -296,16 +315,25 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
 at::Tensor recompute(torch::nn::Module& module,
                      std::function<at::Tensor(const std::vector<at::Tensor>&)> forward,
                      const std::vector<at::Tensor>& inputs) {
-  if (!at::GradMode::is_enabled()) {
-    return forward(inputs);
-  }
-  define_operators();
   variable_list tensors = inputs;
   for (const at::Tensor& parameter : module.parameters()) {
     tensors.push_back(parameter);
   }
-  const c10::DeviceType device = inputs.empty() ? c10::kCPU : inputs.front().device().type();
-  const auto part = std::make_shared<const Part>(module, std::move(forward), inputs.size(), device);
+  const bool has_gradients = std::any_of(
+      tensors.begin(), tensors.end(), [](const at::Tensor& t) { return t.requires_grad(); });
+  if (!has_gradients || !at::GradMode::is_enabled()) {
+    return forward(inputs);
+  }
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.is_cpu()) {
+      throw NotSupportedError(fmt::format(
+          "recompute: expected tensors on the CPU, got one on {}: random numbers of other devices "
+          "cannot be drawn again",
+          tensor.device().str()));
+    }
+  }
+  define_operators();
+  const auto part = std::make_shared<const Part>(module, std::move(forward), inputs.size());
   return Recomputed::apply(part, at::TensorList(tensors));
 }
 

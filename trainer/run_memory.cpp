@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "callbacks/core/sharded_updates.h"
 #include "data/prefetch_depth.h"
@@ -37,14 +38,26 @@ std::string module_of(const std::string& captured) {
   return end > begin ? captured.substr(begin, end - begin) : "the model itself";
 }
 
-/// "optimizer.state/layers.0.weight/exp_avg" → "layers.0.weight"; nothing for other names.
-std::optional<std::string> parameter_of_state(const std::string& captured) {
-  const size_t begin = captured.find(".state/");
+/// What an optimizer keeps for a parameter.
+struct OptimizerState {
+  std::string optimizer;
+  std::string parameter;
+  std::string name;
+};
+
+/// "optimizer.state/layers.0.weight/exp_avg": of "optimizer", for "layers.0.weight". Nothing for
+/// other names.
+std::optional<OptimizerState> optimizer_state_of(const std::string& captured) {
+  constexpr std::string_view kState = ".state/";
+  const size_t begin = captured.find(kState);
   if (!begins_with(captured, "optimizer") || begin == std::string::npos) {
     return std::nullopt;
   }
-  const size_t name = begin + std::string(".state/").size();
-  return captured.substr(name, captured.rfind('/') - name);
+  const size_t parameter = begin + kState.size();
+  const size_t name = captured.rfind('/') + 1;
+  return OptimizerState{captured.substr(0, begin),
+                        captured.substr(parameter, name - 1 - parameter),
+                        captured.substr(name)};
 }
 
 int64_t amount(const Amounts& amounts, const char* kind) {
@@ -241,8 +254,10 @@ RunMemory memory_of(const DryRun& dry, const RunConfig& run) {
 }
 
 int64_t most_of_shared_state(const std::vector<StepReport>& steps, int ranks) {
-  std::vector<std::pair<std::string, int64_t>> parameters;
-  std::map<std::string, int64_t> of_states;
+  std::map<std::string, int64_t> of_parameters;
+  std::vector<std::string> order;
+  std::map<std::string, std::map<std::string, int64_t>> of_optimizers;  // by parameter
+  int64_t everywhere = 0;
   std::set<std::string> counted;
   for (const StepReport& step : steps) {
     for (const NamedBytes& one : step.memory.captured) {
@@ -250,24 +265,28 @@ int64_t most_of_shared_state(const std::vector<StepReport>& steps, int ranks) {
         continue;
       }
       if (begins_with(one.name, "model.")) {
-        parameters.emplace_back(one.name.substr(one.name.find('.') + 1), one.bytes);
-      } else if (const auto parameter = parameter_of_state(one.name)) {
-        of_states[*parameter] += one.bytes;
+        order.push_back(one.name.substr(one.name.find('.') + 1));
+        of_parameters[order.back()] = one.bytes;
+      } else if (const auto state = optimizer_state_of(one.name)) {
+        (state->name == "master" ? everywhere
+                                 : of_optimizers[state->optimizer][state->parameter]) += one.bytes;
       }
     }
   }
-  std::vector<int64_t> elements;
-  std::vector<int64_t> bytes;
-  for (const auto& [parameter, size] : parameters) {
-    if (const auto state = of_states.find(parameter); state != of_states.end()) {
-      elements.push_back(size);
-      bytes.push_back(state->second);
+  std::vector<int64_t> of_ranks(static_cast<size_t>(ranks), everywhere);
+  for (const auto& [optimizer, states] : of_optimizers) {
+    std::vector<int64_t> elements;
+    std::vector<int64_t> bytes;
+    for (const std::string& parameter : order) {
+      if (const auto state = states.find(parameter); state != states.end()) {
+        elements.push_back(of_parameters[parameter]);
+        bytes.push_back(state->second);
+      }
     }
-  }
-  std::vector<int64_t> of_ranks(static_cast<size_t>(ranks));
-  const std::vector<int> owners = owners_of(elements, ranks);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    of_ranks[static_cast<size_t>(owners[i])] += bytes[i];
+    const std::vector<int> owners = owners_of(elements, ranks);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      of_ranks[static_cast<size_t>(owners[i])] += bytes[i];
+    }
   }
   return *std::max_element(of_ranks.begin(), of_ranks.end());
 }

@@ -30,7 +30,8 @@ class GyroDropout final : public LayerSurgery {
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override;
   void begin_forward() override;
 
-  bool counts_layers() const override { return true; }
+  /// Masks follow from the order in which a forward comes to the layers.
+  bool can_run_parts_again() const override { return false; }
 
   NamedTensors captured_state() override { return {{"masks", masks_}}; }
 

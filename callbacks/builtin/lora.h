@@ -39,6 +39,10 @@ class Lora final : public Callback, public ChangesForward {
   void pre_setup(Trainer& trainer) override;
   void begin_forward() override;
   void end_forward() noexcept override;
+
+  /// The adapted weights of a forward belong to its graph of gradients.
+  bool can_run_parts_again() const override { return false; }
+
   void on_fit_end(Trainer&, Loop&) override;
   void postprocess_checkpoint(Trainer& trainer, StateDict& state) override;
   void preprocess_checkpoint(Trainer& trainer, StateDict& state) override;

@@ -67,7 +67,7 @@ void OptimizerMonitor::on_after_optimizer_step(Trainer& trainer, Model&, Optimiz
     for (const Parameter& parameter : group.params) {
       norms.add("param", parameter.name, parameter.value);
       for (const NamedTensor& state : parameter.states()) {
-        if (state.second.dim() > 0 && !optimizer.is_shared()) {  // no counter, and of all
+        if (state.second.dim() > 0 && !optimizer.is_shared()) {  // no counter, and the whole of it
           norms.add(state.first, parameter.name, state.second);
         }
       }

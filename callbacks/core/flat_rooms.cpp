@@ -61,10 +61,18 @@ void FlatRooms::each_dtype(const std::vector<at::Tensor>& values,
 }
 
 at::Tensor& FlatRooms::room_for(at::ScalarType dtype, int64_t count) {
-  const auto found = std::find_if(rooms_.begin(), rooms_.end(), [&](const at::Tensor& room) {
-    return room.scalar_type() == dtype && room.numel() == count;
-  });
-  return found != rooms_.end() ? *found : rooms_.emplace_back(at::empty({count}, dtype));
+  Rooms& rooms = rooms_[dtype];
+  const auto found = std::find_if(rooms.views.begin(),
+                                  rooms.views.end(),
+                                  [&](const at::Tensor& view) { return view.numel() == count; });
+  if (found != rooms.views.end()) {
+    return *found;
+  }
+  if (!rooms.memory.defined() || rooms.memory.numel() < count) {
+    rooms.views.clear();
+    rooms.memory = at::empty({count}, dtype);
+  }
+  return rooms.views.emplace_back(rooms.memory.narrow(0, 0, count));
 }
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 namespace rondo {
@@ -18,9 +19,15 @@ class FlatRooms {
                   const std::function<void(at::Tensor&)>& work);
 
  private:
+  /// Of one dtype: the memory of the largest, and its views of each size that was asked for.
+  struct Rooms {
+    at::Tensor memory;
+    std::vector<at::Tensor> views;
+  };
+
   at::Tensor& room_for(at::ScalarType dtype, int64_t count);
 
-  std::vector<at::Tensor> rooms_;  // one for each size: a run has few
+  std::map<at::ScalarType, Rooms> rooms_;
 };
 
 }  // namespace rondo

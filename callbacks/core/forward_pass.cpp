@@ -104,10 +104,11 @@ class ComputeScopes {
 std::shared_ptr<void> reopen(Trainer& trainer) {
   for (const ChangesForward* const change :
        trainer.step_slots().algorithms->forward_changes().all) {
-    if (change->counts_layers()) {
+    if (!change->can_run_parts_again()) {
       throw UsageError(
-          "recompute: an algorithm of the run (GyroDropout) changes layers in the order in which a "
-          "forward comes to them, so a part of it cannot be computed again: leave one of them out");
+          "recompute: a part of the forward cannot be computed again with Lora or GyroDropout: "
+          "leave "
+          "one of them out");
     }
   }
   return std::make_shared<ComputeScopes>(trainer);

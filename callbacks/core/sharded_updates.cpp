@@ -44,16 +44,37 @@ std::vector<bool> ShardedUpdates::share(const NamedTensors& parameters) {
 // A host call, as the sum of gradients is: a replay makes it exactly once.
 void ShardedUpdates::exchange(const std::vector<at::Tensor>& values) {
   trainer_.host_call("exchange", values, [this](const std::vector<at::Tensor>& all) {
-    for (int owner = 0; owner < communicator_.world_size(); ++owner) {
-      std::vector<at::Tensor> owned;
-      for (size_t i = 0; i < all.size(); ++i) {
-        if (in_order_[i] == owner) {
-          owned.push_back(all[i]);
-        }
-      }
-      rooms_.each_dtype(owned, [&](at::Tensor& flat) { communicator_.broadcast(flat, owner); });
+    for (size_t begin = 0; begin < all.size();) {
+      const size_t end = end_of_parcel(all, begin);
+      send(all, begin, end);
+      begin = end;
     }
   });
+}
+
+/// Neighbouring tensors of one owner travel together while they are small.
+size_t ShardedUpdates::end_of_parcel(const std::vector<at::Tensor>& all, size_t begin) const {
+  constexpr size_t kBytes = 1 << 20;
+  size_t bytes = 0;
+  size_t end = begin;
+  while (end < all.size() && in_order_[end] == in_order_[begin] &&
+         (end == begin || bytes + all[end].nbytes() <= kBytes)) {
+    bytes += all[end++].nbytes();
+  }
+  return end;
+}
+
+void ShardedUpdates::send(const std::vector<at::Tensor>& all, size_t begin, size_t end) {
+  const int owner = in_order_[begin];
+  if (end == begin + 1 && all[begin].is_contiguous()) {
+    at::Tensor whole = all[begin];
+    communicator_.broadcast(whole, owner);
+    return;
+  }
+  const auto first = all.begin();
+  const std::vector<at::Tensor> parcel(first + static_cast<std::ptrdiff_t>(begin),
+                                       first + static_cast<std::ptrdiff_t>(end));
+  rooms_.each_dtype(parcel, [&](at::Tensor& flat) { communicator_.broadcast(flat, owner); });
 }
 
 StateDict ShardedUpdates::gathered(const StateDict& state) const {
@@ -68,9 +89,7 @@ StateDict ShardedUpdates::gathered(const StateDict& state) const {
       at::Tensor sent = is_own ? tensor.contiguous()
                                : at::empty(tensor.sizes(), at::TensorOptions(tensor.scalar_type()));
       communicator_.broadcast(sent, owner);
-      if (is_own || keeps_all) {
-        tensors.set(name, std::move(sent));
-      }
+      tensors.set(name, is_own || keeps_all ? std::move(sent) : tensor);
     }
     states.set(parameter, std::move(tensors));
   }

@@ -33,11 +33,14 @@ class ShardedUpdates final : public UpdateSharing {
   std::vector<bool> share(const NamedTensors& parameters) override;
   void exchange(const std::vector<at::Tensor>& values) override;
 
-  /// An optimizer's `state_dict` with the tensors of all ranks in the first rank, which saves it;
-  /// in others with their own. Collective.
+  /// An optimizer's `state_dict` with the tensors of all ranks in the first rank, which saves it.
+  /// In the others, tensors of other ranks stay on `meta`. Collective.
   StateDict gathered(const StateDict& state) const;
 
  private:
+  size_t end_of_parcel(const std::vector<at::Tensor>& all, size_t begin) const;
+  void send(const std::vector<at::Tensor>& all, size_t begin, size_t end);
+
   Trainer& trainer_;
   Communicator& communicator_;
   std::vector<int> in_order_;          // the owner of each parameter

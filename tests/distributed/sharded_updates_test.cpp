@@ -132,6 +132,33 @@ TEST_CASE("what sharded ranks saved goes on on any number of ranks, sharded or n
   }
 }
 
+TEST_CASE("weights alone can be loaded by sharded ranks, and a state given back") {
+  const RankedRun run = ranked_runs()[0];
+  const TempDir dir;
+  const std::filesystem::path file = dir.path() / "checkpoint_5.pt";
+  on_processes(1, [&](const auto& communicator) {
+    return trained(run, 2, communicator, LoadFrom::nothing(), 5, file);
+  });
+  const auto fine_tuned = [&](bool is_sharded) {
+    return [&, is_sharded](const std::shared_ptr<Communicator>& communicator) {
+      const TempDir own;
+      RankedRun next = run;
+      next.is_sharded = is_sharded;
+      TrainerOptions options = options_of(next, 2, own.path());
+      options.communicator = communicator;
+      options.checkpoint.load.path = file;
+      options.checkpoint.load.weights_only = true;
+      Trainer trainer(options, quiet_log());
+      trainer.fit(ranked_images(run.samples, 16));
+      trainer.load_state_dict(trainer.state_dict());
+      return bits_of(trainer);
+    };
+  };
+  const StateDict expected = on_processes(2, fine_tuned(false))[0];
+  REQUIRE(expected.find("model") != nullptr);
+  CHECK(first_difference(expected, on_processes(2, fine_tuned(true))[0]) == "");
+}
+
 TEST_CASE("an optimizer of LibTorch cannot be shared out, and says so") {
   const RankedRun run{
       "mlp", mlp(0.0), from_torch<torch::optim::Adam>(torch::optim::AdamOptions(1e-3)), "eager"};

@@ -1,5 +1,6 @@
 #include "models/recompute.h"
 
+#include <ATen/Context.h>
 #include <doctest/doctest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/activation.h>
@@ -134,6 +135,47 @@ TEST_CASE("a parameter that the module does not own is refused") {
                              {torch::ones({2, 4})});
   CHECK_THROWS_WITH_AS(
       y.sum().backward(), doctest::Contains("that its module does not own"), UsageError);
+}
+
+TEST_CASE("a second backward pass has the random numbers of the first") {
+  nn::Sequential module = block();
+  const Tensor x = torch::ones({5, 6});
+  const Tensor y =
+      recompute(*module, [&](const auto& in) { return module->forward(in[0]); }, {x}).sum();
+  const std::vector<Tensor> parameters = module->parameters();
+  const auto first = torch::autograd::grad({y}, parameters, {}, /*retain_graph=*/true);
+  const auto second = torch::autograd::grad({y}, parameters);
+  check_equal(first, second);
+}
+
+TEST_CASE("a part in a part has the gradients of a plain forward") {
+  nn::Sequential module = block();
+  const Tensor x = torch::ones({5, 6});
+  const auto plain = [&](const auto& in) { return module->forward(in[0]); };
+  const auto within = [&](const auto& in) { return recompute(*module, plain, {in[0]}).tanh(); };
+  const std::vector<Tensor> parameters = module->parameters();
+  torch::manual_seed(4);
+  const auto expected =
+      torch::autograd::grad({plain(std::vector<Tensor>{x}).tanh().sum()}, parameters);
+  torch::manual_seed(4);
+  check_equal(expected, torch::autograd::grad({recompute(*module, within, {x}).sum()}, parameters));
+}
+
+TEST_CASE("an error in the second run leaves random numbers and buffers as they were") {
+  nn::Sequential module = block();
+  int runs = 0;
+  const Tensor y = recompute(*module,
+                             [&](const auto& in) {
+                               const Tensor out = module->forward(in[0]);
+                               return ++runs == 2 ? throw DataError("the second run") : out;
+                             },
+                             {torch::ones({5, 6})});
+  const std::vector<Tensor> buffers = module->buffers();
+  const Tensor mean = buffers[0].clone();
+  const Tensor random = at::globalContext().defaultGenerator(at::kCPU).get_state();
+  CHECK_THROWS_AS(y.sum().backward(), DataError);
+  CHECK(equal_bytes(mean, buffers[0]));
+  CHECK(equal_bytes(random, at::globalContext().defaultGenerator(at::kCPU).get_state()));
 }
 
 TEST_CASE("second derivatives are refused") {

@@ -102,6 +102,7 @@ Factory<Model> small_res_net(bool recomputes) {
 std::vector<RecomputedCase> recomputed_cases() {
   return {{"gpt", small_gpt, small_tokens},
           {"gpt, bf16", small_gpt, small_tokens, "bf16"},
+          {"gpt, fp16 emulated", small_gpt, small_tokens, "fp16"},
           {"gpt, accumulation", small_gpt, small_tokens, "fp32", 2},
           {"vit", small_vit, small_images},
           {"resnet", small_res_net, larger_images},
