@@ -309,8 +309,11 @@ class Recomputed : public torch::autograd::Function<Recomputed> {
 }  // namespace
 
 // gcc 14 takes the empty vector<bool> in LibTorch's `apply` for one that it copies from.
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
 
 at::Tensor recompute(torch::nn::Module& module,
                      std::function<at::Tensor(const std::vector<at::Tensor>&)> forward,
@@ -337,6 +340,8 @@ at::Tensor recompute(torch::nn::Module& module,
   return Recomputed::apply(part, at::TensorList(tensors));
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
+#endif
 
 }  // namespace rondo
