@@ -13,6 +13,8 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "loops/fit_run.h"
+#include "models/deep_resnet.h"
+#include "models/gpt.h"
 #include "support/builtins.h"
 #include "support/campaign.h"
 #include "support/covering_array.h"
@@ -38,9 +40,48 @@ struct Value {
 
 using Kind = std::vector<Value>;
 
+const ModelOnData& model_named(const std::string& name) {
+  const std::vector<ModelOnData>& all = every_model();
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const ModelOnData& one) { return one.name == name; });
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+/// Every model, and those that can compute their blocks again in the backward pass.
+const std::vector<ModelOnData>& subjects() {
+  static const std::vector<ModelOnData> made = [] {
+    std::vector<ModelOnData> all = every_model();
+    all.push_back({"recomputed Gpt",
+                   [](double dropout) {
+                     Gpt::Options options;
+                     options.layers = 2;
+                     options.heads = 2;
+                     options.width = 8;
+                     options.context = 6;
+                     options.vocabulary = 11;
+                     options.dropout = dropout;
+                     options.recompute = true;
+                     return use<Gpt>(options);
+                   },
+                   model_named("Gpt").data});
+    all.push_back({"recomputed DeepResNet",
+                   [](double) {
+                     DeepResNet::Options options;
+                     options.width = 2;
+                     options.stem = "cifar";
+                     options.recompute = true;
+                     return use<DeepResNet>(options);
+                   },
+                   model_named("DeepResNet").data});
+    return all;
+  }();
+  return made;
+}
+
 Kind models() {
   Kind kind;
-  for (const ModelOnData& subject : every_model()) {
+  for (const ModelOnData& subject : subjects()) {
     kind.push_back({subject.name, ""});
   }
   return kind;
@@ -145,6 +186,8 @@ const std::vector<Exclusion> kExclusions = {
     {"Diffusion", "bf16_pure", "LibTorch 1.13 has no transposed convolution in bfloat16 on CPUs"},
     {"UNet", "Lora", "its layers are no modules that adapters replace"},
     {"Diffusion", "Lora", "its layers are no modules that adapters replace"},
+    {"recomputed Gpt", "Lora", "a block with adapters cannot be computed again"},
+    {"recomputed DeepResNet", "Lora", "a block with adapters cannot be computed again"},
     {"ScriptModel", "Lora", "adapters replace layers, which TorchScript has none of"},
 };
 
@@ -206,7 +249,7 @@ struct Run {
 
 Run run_of(const Matrix& matrix, const Choices& row) {
   Run run;
-  run.subject = &every_model()[row[0]];
+  run.subject = &subjects()[row[0]];
   run.options = read_run_config(parse_toml(toml_of(matrix, row), "matrix.toml"), builtins()).init;
   run.options.model = run.subject->model(0.2);
   run.options.loggers.clear();
