@@ -351,6 +351,12 @@ void Aliases::take_grown() const {
   }
 }
 
+/// Batch norms write the running statistics, of which their schemas say nothing.
+bool is_written(const c10::Argument& argument) {
+  const auto* const alias = argument.alias_info();
+  return (alias != nullptr && alias->isWrite()) || argument.name().rfind("running_", 0) == 0;
+}
+
 void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   const at::AutoDispatchBelowADInplaceOrView below;
   const c10::FunctionSchema& schema = op.schema();
@@ -359,8 +365,7 @@ void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit:
   const torch::jit::Stack host = host_arguments(arguments, aliases);
   if (capturing != nullptr) {
     for (size_t i = 0; i < host.size(); ++i) {
-      const auto* const alias = schema.arguments()[i].alias_info();
-      if (alias != nullptr && alias->isWrite()) {
+      if (is_written(schema.arguments()[i])) {
         for_each_tensor(host[i], [](const at::Tensor& t) { capturing->keep(t); });
       }
     }
@@ -522,6 +527,8 @@ void register_device() {
   aten->impl("set_.source_Storage_storage_offset", &set_storage);
   aten->impl("set_.source_Storage", &set_whole_storage);
   aten->impl("_has_compatible_shallow_copy_type", &can_move);
+  // LibTorch's kernel for devices of others gives the losses before their mean.
+  aten->impl("mse_loss", torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
   // LibTorch's own kernels of these choose a library by device, and know none for this one.
   for (const char* const name : {"convolution", "convolution_backward"}) {
     aten->impl(name, torch::CppFunction::makeFromBoxedFunction<&run_on_host>());

@@ -204,8 +204,14 @@ TEST_CASE("a checkpoint of another device is refused until the environment may b
     bits_after(options);
     options.backend.device = device;
     options.loop.max_steps = 12;
-    CHECK_THROWS_WITH_AS(
-        bits_after(options), doctest::Contains("gpu: none in the checkpoint"), CheckpointError);
+    std::string refusal;
+    try {
+      bits_after(options);
+    } catch (const std::exception&) {
+      refusal = describe(std::current_exception());
+    }
+    CAPTURE(refusal);
+    CHECK(refusal.find("gpu: none in the checkpoint") != std::string::npos);
     options.backend.environment = "new";
     CHECK_NOTHROW(bits_after(options));
   }
