@@ -212,7 +212,7 @@ class Part {
   /// Without gradients.
   at::Tensor run(const variable_list& tensors) const {
     const OwnCasts casts;
-    return forward_({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(inputs_)});
+    return compute(tensors);
   }
 
   /// \param tensors  inputs and parameters
@@ -234,6 +234,10 @@ class Part {
     const OwnCasts casts;
     const RandomAsBefore random(random_);
     const at::AutoGradMode with_gradients(true);
+    return compute(tensors);
+  }
+
+  at::Tensor compute(const variable_list& tensors) const {
     return forward_({tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(inputs_)});
   }
 

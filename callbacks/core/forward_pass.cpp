@@ -107,8 +107,7 @@ std::shared_ptr<void> reopen(Trainer& trainer) {
     if (!change->can_run_parts_again()) {
       throw UsageError(
           "recompute: a part of the forward cannot be computed again with Lora or GyroDropout: "
-          "leave "
-          "one of them out");
+          "leave one of them out");
     }
   }
   return std::make_shared<ComputeScopes>(trainer);
