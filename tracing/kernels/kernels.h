@@ -12,6 +12,7 @@ std::vector<OwnKernel> elementwise_kernels();
 std::vector<OwnKernel> column_sum_kernels();
 std::vector<OwnKernel> softmax_rows_kernels();
 std::vector<OwnKernel> softmax_kernels();
+std::vector<OwnKernel> narrow_softmax_kernels();
 std::vector<OwnKernel> nll_loss_kernels();
 std::vector<OwnKernel> cross_entropy_backward_kernels();
 std::vector<OwnKernel> max_pool_kernels();

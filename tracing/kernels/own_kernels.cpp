@@ -13,6 +13,7 @@ const std::vector<OwnKernel>& own_kernels() {
                                column_sum_kernels(),
                                softmax_rows_kernels(),
                                softmax_kernels(),
+                               narrow_softmax_kernels(),
                                nll_loss_kernels(),
                                cross_entropy_backward_kernels(),
                                max_pool_kernels(),

@@ -123,17 +123,16 @@ std::optional<Rows> common_rows(const std::vector<const Slot*>& tensors) {
   return fewest.empty() ? std::optional(rows) : std::nullopt;
 }
 
-std::optional<Rows> float_rows(const StepProgram& program,
-                               const Instruction& instruction,
-                               size_t inputs) {
+std::optional<Rows> instruction_rows(const StepProgram& program,
+                                     const Instruction& instruction,
+                                     size_t inputs,
+                                     bool (*may_be)(const std::vector<const Slot*>& tensors)) {
   std::vector<const Slot*> tensors = {slot_at(program, instruction.results, 0)};
   for (size_t i = 0; i < inputs; ++i) {
     tensors.push_back(slot_at(program, instruction.arguments, i));
   }
-  const auto is_float = [](const Slot* slot) {
-    return slot != nullptr && slot->dtype == at::kFloat;
-  };
-  if (!std::all_of(tensors.begin(), tensors.end(), is_float)) {
+  const bool are_tensors = std::find(tensors.begin(), tensors.end(), nullptr) == tensors.end();
+  if (!are_tensors || !may_be(tensors)) {
     return std::nullopt;
   }
   const auto rows = common_rows(tensors);
@@ -143,6 +142,15 @@ std::optional<Rows> float_rows(const StepProgram& program,
     }
   }
   return rows;
+}
+
+std::optional<Rows> float_rows(const StepProgram& program,
+                               const Instruction& instruction,
+                               size_t inputs) {
+  return instruction_rows(program, instruction, inputs, [](const std::vector<const Slot*>& all) {
+    return std::all_of(
+        all.begin(), all.end(), [](const Slot* slot) { return slot->dtype == at::kFloat; });
+  });
 }
 
 }  // namespace rondo

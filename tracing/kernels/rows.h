@@ -66,8 +66,15 @@ void run_in_parts_or_rows(ElementwiseKernel& kernel, const Rows& rows, RunRow ru
 /// \param tensors  the first has the shape; the others have it too, or are repeated to it
 std::optional<Rows> common_rows(const std::vector<const Slot*>& tensors);
 
-/// The rows of an instruction's result and of its first arguments; none when one of them is not
-/// float32, or has elements of a row that are not side by side.
+/// The rows of an instruction's result and of its first arguments; none when elements of a row are
+/// not side by side in one of them.
+/// \param may_be  whether an instruction may have these, result first, for its dtypes
+std::optional<Rows> instruction_rows(const StepProgram& program,
+                                     const Instruction& instruction,
+                                     size_t inputs,
+                                     bool (*may_be)(const std::vector<const Slot*>& tensors));
+
+/// The same; none when one of them is not float32.
 std::optional<Rows> float_rows(const StepProgram& program,
                                const Instruction& instruction,
                                size_t inputs);

@@ -6,6 +6,7 @@
 #include "core/parallel.h"
 #include "tracing/kernels/kernels.h"
 #include "tracing/kernels/lanes.h"
+#include "tracing/kernels/stored_numbers.h"
 #include "tracing/program/arguments.h"
 
 namespace rondo {
@@ -14,6 +15,8 @@ namespace {
 
 // Copies from one order of elements to another, such as what attention does to its heads: rows that
 // lie side by side in both are copied whole, others are turned in tiles of eight by eight.
+
+using HalfLanes = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
 
 /// Elements that are `to` apart in the copy and `from` apart in the original.
 struct Dimension {
@@ -93,6 +96,53 @@ std::optional<Tiles> tiles_of(const Slot& copy, const Slot& original) {
   return tiles;
 }
 
+// Turns eight rows of eight elements, which lie `from_step` and `to_step` apart.
+RONDO_AVX2 RONDO_INLINE void turn_square(const float* from,
+                                         int64_t from_step,
+                                         float* to,
+                                         int64_t to_step) {
+  Lanes rows[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) {
+    rows[i] = load(from + i * from_step);
+  }
+  Lanes halves[kLanes];
+  for (int64_t i = 0; i < kLanes; i += 4) {
+    turn(rows + i, halves + i);
+  }
+  for (int64_t i = 0; i < 4; ++i) {
+    const Lanes low = __builtin_shufflevector(halves[i], halves[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    const Lanes high =
+        __builtin_shufflevector(halves[i], halves[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    std::memcpy(to + i * to_step, &low, sizeof low);
+    std::memcpy(to + (i + 4) * to_step, &high, sizeof high);
+  }
+}
+
+// Elements, then pairs of them, then fours change places.
+RONDO_AVX2 RONDO_INLINE void turn_square(const BFloat16Bits* from,
+                                         int64_t from_step,
+                                         BFloat16Bits* to,
+                                         int64_t to_step) {
+  HalfLanes rows[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) {
+    std::memcpy(&rows[i], from + i * from_step, sizeof rows[i]);
+  }
+  for (int64_t round = 0; round < 3; ++round) {
+    HalfLanes mixed[kLanes];
+    for (int64_t i = 0; i < kLanes / 2; ++i) {
+      const HalfLanes a = rows[i];
+      const HalfLanes b = rows[i + kLanes / 2];
+      mixed[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+      mixed[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    std::copy_n(mixed, kLanes, rows);
+  }
+  for (int64_t i = 0; i < kLanes; ++i) {
+    std::memcpy(to + i * to_step, &rows[i], sizeof rows[i]);
+  }
+}
+
+template <class Stored>
 class CopyKernel final : public Kernel {
  public:
   CopyKernel(Tiles tiles, Operand original, Operand copy)
@@ -119,56 +169,36 @@ class CopyKernel final : public Kernel {
     }
     const int64_t rows = std::min(kRowsOfBlock, tiles_.rows.size - row);
     if (tiles_.columns.from == 1) {
-      copy_rows(copy_.as<float>() + to, original_.as<float>() + from, rows);
+      copy_rows(copy_.as<Stored>() + to, original_.as<Stored>() + from, rows);
     } else {
-      turn_rows(copy_.as<float>() + to, original_.as<float>() + from, rows);
+      turn_rows(copy_.as<Stored>() + to, original_.as<Stored>() + from, rows);
     }
   }
 
-  RONDO_AVX2 void copy_rows(float* to, const float* from, int64_t rows) const {
+  void copy_rows(Stored* to, const Stored* from, int64_t rows) const {
+    const size_t bytes = static_cast<size_t>(tiles_.columns.size) * sizeof(Stored);
     for (int64_t row = 0; row < rows; ++row) {
-      float* const y = to + row * tiles_.rows.to;
-      const float* const x = from + row * tiles_.rows.from;
-      RONDO_INDEPENDENT
-      for (int64_t i = 0; i < tiles_.columns.size; ++i) {
-        y[i] = x[i];
-      }
+      std::memcpy(to + row * tiles_.rows.to, from + row * tiles_.rows.from, bytes);
     }
   }
 
-  RONDO_AVX2 void turn_rows(float* to, const float* from, int64_t rows) const {
+  RONDO_AVX2 void turn_rows(Stored* to, const Stored* from, int64_t rows) const {
     const int64_t whole_rows = rows / kLanes * kLanes;
     const int64_t whole_columns = tiles_.columns.size / kLanes * kLanes;
     for (int64_t row = 0; row < whole_rows; row += kLanes) {
       for (int64_t column = 0; column < whole_columns; column += kLanes) {
-        turn_eight_by_eight(to + row * tiles_.rows.to + column,
-                            from + row + column * tiles_.columns.from);
+        turn_square(from + row + column * tiles_.columns.from,
+                    tiles_.columns.from,
+                    to + row * tiles_.rows.to + column,
+                    tiles_.rows.to);
       }
     }
     copy_one_by_one(to, from, 0, whole_rows, whole_columns);
     copy_one_by_one(to, from, whole_rows, rows, 0);
   }
 
-  RONDO_AVX2 RONDO_INLINE void turn_eight_by_eight(float* to, const float* from) const {
-    Lanes rows[kLanes];
-    for (int64_t i = 0; i < kLanes; ++i) {
-      rows[i] = load(from + i * tiles_.columns.from);
-    }
-    Lanes halves[kLanes];
-    for (int64_t i = 0; i < kLanes; i += 4) {
-      turn(rows + i, halves + i);
-    }
-    for (int64_t i = 0; i < 4; ++i) {
-      const Lanes low = __builtin_shufflevector(halves[i], halves[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-      const Lanes high =
-          __builtin_shufflevector(halves[i], halves[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-      std::memcpy(to + i * tiles_.rows.to, &low, sizeof low);
-      std::memcpy(to + (i + 4) * tiles_.rows.to, &high, sizeof high);
-    }
-  }
-
   void copy_one_by_one(
-      float* to, const float* from, int64_t row, int64_t last_row, int64_t column) const {
+      Stored* to, const Stored* from, int64_t row, int64_t last_row, int64_t column) const {
     for (; row < last_row; ++row) {
       for (int64_t i = column; i < tiles_.columns.size; ++i) {
         to[row * tiles_.rows.to + i] = from[row * tiles_.rows.from + i * tiles_.columns.from];
@@ -181,8 +211,8 @@ class CopyKernel final : public Kernel {
   Operand copy_;
 };
 
-bool is_float(const Slot* slot) {
-  return slot != nullptr && slot->dtype == at::kFloat;
+bool is_known(const Slot* slot) {
+  return slot != nullptr && (slot->dtype == at::kFloat || slot->dtype == at::kBFloat16);
 }
 
 // What is copied within one storage may be written before it is read.
@@ -190,20 +220,22 @@ template <size_t kOriginal>
 bool accepts(const StepProgram& program, const Instruction& instruction) {
   const Slot* const original = slot_at(program, instruction.arguments, kOriginal);
   const Slot* const copy = slot_at(program, instruction.results, 0);
-  return widest_instruction_set() == InstructionSet::Avx2 && is_float(original) && is_float(copy) &&
-         original->sizes == copy->sizes && original->storage != copy->storage &&
-         tiles_of(*copy, *original).has_value();
+  return widest_instruction_set() == InstructionSet::Avx2 && is_known(original) && is_known(copy) &&
+         original->dtype == copy->dtype && original->sizes == copy->sizes &&
+         original->storage != copy->storage && tiles_of(*copy, *original).has_value();
 }
 
 template <size_t kOriginal>
 std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Instruction& instruction,
                              const Operands& memory) {
-  return std::make_unique<CopyKernel>(
-      *tiles_of(*slot_at(program, instruction.results, 0),
-                *slot_at(program, instruction.arguments, kOriginal)),
-      memory.operand(id_at(instruction.arguments, kOriginal)),
-      memory.operand(id_at(instruction.results, 0)));
+  const Slot& copy = *slot_at(program, instruction.results, 0);
+  return with_stored(copy.dtype, [&](auto stored) -> std::unique_ptr<Kernel> {
+    return std::make_unique<CopyKernel<decltype(stored)>>(
+        *tiles_of(copy, *slot_at(program, instruction.arguments, kOriginal)),
+        memory.operand(id_at(instruction.arguments, kOriginal)),
+        memory.operand(id_at(instruction.results, 0)));
+  });
 }
 
 }  // namespace

@@ -1,18 +1,25 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/vector_loop.h"
 #include "tracing/kernels/elementwise/rows_kernel.h"
 #include "tracing/kernels/kernels.h"
+#include "tracing/kernels/stored_numbers.h"
 #include "tracing/program/arguments.h"
 
 namespace rondo {
 
 namespace {
 
-// One float from one float, or from two. `vec::` in LibTorch decides what becomes of -0 and NaN.
+// One number from one, or from two. `vec::` in LibTorch decides what becomes of -0 and NaN.
+
+struct Itself {
+  RONDO_INLINE float operator()(float x) const { return x; }
+};
 
 struct Relu {
   RONDO_INLINE float operator()(float x) const { return x < 0.0F ? 0.0F : x; }
@@ -70,12 +77,18 @@ struct NoMoreThan {
 // The loops of a function of one element, or of two.
 template <class Function>
 struct Loop {
-  static void run(float* y, const float* x, int64_t count) {
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i]); }, count);
+  template <class Y, class X>
+  static void run(Y* y, const X* x, int64_t count) {
+    stored_loop<Y>([=](int64_t i) RONDO_INLINE_LAMBDA { store(Function()(number_in(x[i])), y[i]); },
+                   count);
   }
 
-  static void run(float* y, const float* a, const float* b, int64_t count) {
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(a[i], b[i]); }, count);
+  template <class Y, class A, class B>
+  static void run(Y* y, const A* a, const B* b, int64_t count) {
+    stored_loop<Y>(
+        [=](int64_t i)
+            RONDO_INLINE_LAMBDA { store(Function()(number_in(a[i]), number_in(b[i])), y[i]); },
+        count);
   }
 };
 
@@ -102,18 +115,26 @@ class Number {
   bool is_tensor_ = false;
 };
 
+// What a function of bfloat16 takes a number as: as float, or rounded to bfloat16 too. Operators
+// and versions of LibTorch differ.
+enum class NumberIs { Wide, Narrow };
+
 // The loop of a function of an element and the number.
-template <class Function>
+template <class Function, NumberIs kNumber>
 struct LoopWithNumber {
-  void run(float* y, const float* x, int64_t count) const {
-    const float value = number.value();
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = Function()(x[i], value); }, count);
+  template <class Stored>
+  void run(Stored* y, const Stored* x, int64_t count) const {
+    const float value = kNumber == NumberIs::Wide ? number.value() : rounded(number.value());
+    stored_loop<Stored>(
+        [=](int64_t i) RONDO_INLINE_LAMBDA { store(Function()(number_in(x[i]), value), y[i]); },
+        count);
   }
 
   Number number;
 };
 
 // The number in all elements.
+template <class Stored>
 class FillKernel final : public ElementwiseKernel {
  public:
   FillKernel(float number, Operand result, const Rows& rows)
@@ -132,8 +153,8 @@ class FillKernel final : public ElementwiseKernel {
  private:
   void loop(int64_t to, int64_t count) const {
     const float number = number_;
-    float* const y = result_.as<float>() + to;
-    vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = number; }, count);
+    Stored* const y = result_.as<Stored>() + to;
+    stored_loop<Stored>([=](int64_t i) RONDO_INLINE_LAMBDA { store(number, y[i]); }, count);
   }
 
   float number_;
@@ -141,12 +162,54 @@ class FillKernel final : public ElementwiseKernel {
   Rows rows_;
 };
 
+bool is_number_type(at::ScalarType dtype) {
+  return dtype == at::kFloat || dtype == at::kBFloat16;
+}
+
+// Float32 or bfloat16, all the same.
+bool are_of_one_type(const std::vector<const Slot*>& tensors) {
+  const at::ScalarType dtype = tensors.front()->dtype;
+  return is_number_type(dtype) &&
+         std::all_of(tensors.begin(), tensors.end(), [=](const Slot* slot) {
+           return slot->dtype == dtype;
+         });
+}
+
+// Or of both, as autocast's sums: what is added to a tensor in place may be of the other type.
+bool are_numbers(const std::vector<const Slot*>& tensors) {
+  return std::all_of(
+      tensors.begin(), tensors.end(), [](const Slot* slot) { return is_number_type(slot->dtype); });
+}
+
+bool are_two_types(const std::vector<const Slot*>& tensors) {
+  return is_number_type(tensors[0]->dtype) && is_number_type(tensors[1]->dtype) &&
+         tensors[0]->dtype != tensors[1]->dtype;
+}
+
+std::optional<Rows> rows_of_one_type(const StepProgram& program,
+                                     const Instruction& instruction,
+                                     size_t inputs) {
+  return instruction_rows(program, instruction, inputs, are_of_one_type);
+}
+
+std::optional<Rows> rows_of_two(const StepProgram& program, const Instruction& instruction) {
+  return instruction_rows(program, instruction, 2, are_numbers);
+}
+
+std::optional<Rows> rows_of_cast(const StepProgram& program, const Instruction& instruction) {
+  return instruction_rows(program, instruction, 1, are_two_types);
+}
+
 bool accepts_one(const StepProgram& program, const Instruction& instruction) {
-  return float_rows(program, instruction, 1).has_value();
+  return rows_of_one_type(program, instruction, 1).has_value();
 }
 
 bool accepts_two(const StepProgram& program, const Instruction& instruction) {
-  return float_rows(program, instruction, 2).has_value();
+  return rows_of_two(program, instruction).has_value();
+}
+
+bool accepts_cast(const StepProgram& program, const Instruction& instruction) {
+  return rows_of_cast(program, instruction).has_value();
 }
 
 // alpha = 1
@@ -203,7 +266,8 @@ bool accepts_number_first(const StepProgram& program, const Instruction& instruc
 }
 
 bool accepts_fill(const StepProgram& program, const Instruction& instruction) {
-  return float_rows(program, instruction, 0) && host_number(program, instruction.arguments[1]);
+  return rows_of_one_type(program, instruction, 0) &&
+         host_number(program, instruction.arguments[1]);
 }
 
 template <int exponent>
@@ -211,28 +275,56 @@ bool accepts_power(const StepProgram& program, const Instruction& instruction) {
   return accepts_one(program, instruction) && is_constant(instruction.arguments[1], exponent);
 }
 
+at::ScalarType type_of_result(const StepProgram& program, const Instruction& instruction) {
+  return slot_at(program, instruction.results, 0)->dtype;
+}
+
 template <class Function>
 std::unique_ptr<Kernel> make_unary(const StepProgram& program,
                                    const Instruction& instruction,
                                    const Operands& memory) {
-  return std::make_unique<UnaryKernel<Loop<Function>>>(
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.results, 0)),
-      *float_rows(program, instruction, 1));
+  return with_stored(type_of_result(program, instruction),
+                     [&](auto stored) -> std::unique_ptr<Kernel> {
+                       return std::make_unique<UnaryKernel<Loop<Function>, decltype(stored)>>(
+                           memory.operand(id_at(instruction.arguments, 0)),
+                           memory.operand(id_at(instruction.results, 0)),
+                           *rows_of_one_type(program, instruction, 1));
+                     });
+}
+
+std::unique_ptr<Kernel> make_cast(const StepProgram& program,
+                                  const Instruction& instruction,
+                                  const Operands& memory) {
+  const Operand from = memory.operand(id_at(instruction.arguments, 0));
+  const Operand to = memory.operand(id_at(instruction.results, 0));
+  const Rows rows = *rows_of_cast(program, instruction);
+  if (type_of_result(program, instruction) == at::kFloat) {
+    return std::make_unique<UnaryKernel<Loop<Itself>, float, BFloat16Bits>>(from, to, rows);
+  }
+  return std::make_unique<UnaryKernel<Loop<Itself>, BFloat16Bits, float>>(from, to, rows);
 }
 
 template <class Function>
 std::unique_ptr<Kernel> make_binary(const StepProgram& program,
                                     const Instruction& instruction,
                                     const Operands& memory) {
-  return std::make_unique<BinaryKernel<Loop<Function>>>(
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.arguments, 1)),
-      memory.operand(id_at(instruction.results, 0)),
-      *float_rows(program, instruction, 2));
+  const Operand a = memory.operand(id_at(instruction.arguments, 0));
+  const Operand b = memory.operand(id_at(instruction.arguments, 1));
+  const Operand y = memory.operand(id_at(instruction.results, 0));
+  const Rows rows = *rows_of_two(program, instruction);
+  const auto type_of = [&](size_t i) { return slot_at(program, instruction.arguments, i)->dtype; };
+  return with_stored(type_of_result(program, instruction), [&](auto of_y) {
+    return with_stored(type_of(0), [&](auto of_a) {
+      return with_stored(type_of(1), [&](auto of_b) -> std::unique_ptr<Kernel> {
+        return std::make_unique<
+            BinaryKernel<Loop<Function>, decltype(of_y), decltype(of_a), decltype(of_b)>>(
+            a, b, y, rows);
+      });
+    });
+  });
 }
 
-template <class Function>
+template <class Function, NumberIs kNumber = NumberIs::Wide>
 std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
                                          const Instruction& instruction,
                                          const Operands& memory) {
@@ -241,32 +333,56 @@ std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
   const Number number =
       fixed ? Number(*fixed)
             : Number(memory.operand(argument.slots[0]), slot_at(program, {argument}, 0)->dtype);
-  return std::make_unique<UnaryKernel<LoopWithNumber<Function>>>(
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.results, 0)),
-      *float_rows(program, instruction, 1),
-      LoopWithNumber<Function>{number});
+  return with_stored(
+      type_of_result(program, instruction), [&](auto stored) -> std::unique_ptr<Kernel> {
+        return std::make_unique<UnaryKernel<LoopWithNumber<Function, kNumber>, decltype(stored)>>(
+            memory.operand(id_at(instruction.arguments, 0)),
+            memory.operand(id_at(instruction.results, 0)),
+            *rows_of_one_type(program, instruction, 1),
+            LoopWithNumber<Function, kNumber>{number});
+      });
 }
 
 std::unique_ptr<Kernel> make_fill(const StepProgram& program,
                                   const Instruction& instruction,
                                   const Operands& memory) {
-  return std::make_unique<FillKernel>(
-      static_cast<float>(*host_number(program, instruction.arguments[1])),
-      memory.operand(id_at(instruction.results, 0)),
-      *float_rows(program, instruction, 0));
+  return with_stored(type_of_result(program, instruction),
+                     [&](auto stored) -> std::unique_ptr<Kernel> {
+                       return std::make_unique<FillKernel<decltype(stored)>>(
+                           static_cast<float>(*host_number(program, instruction.arguments[1])),
+                           memory.operand(id_at(instruction.results, 0)),
+                           *rows_of_one_type(program, instruction, 0));
+                     });
 }
 
+template <NumberIs kNumber = NumberIs::Wide>
 std::unique_ptr<Kernel> make_number_first(const StepProgram& program,
                                           const Instruction& instruction,
                                           const Operands& memory) {
-  return make_with_number<SubtractFrom>(program, exchanged(instruction), memory);
+  return make_with_number<SubtractFrom, kNumber>(program, exchanged(instruction), memory);
+}
+
+bool is_narrow(const StepProgram& program, const Instruction& instruction) {
+  return type_of_result(program, instruction) == at::kBFloat16;
+}
+
+bool accepts_narrow_sum(const StepProgram& program, const Instruction& instruction) {
+  return is_narrow(program, instruction) && accepts_sum_with_number(program, instruction);
+}
+
+bool accepts_narrow_first(const StepProgram& program, const Instruction& instruction) {
+  return is_narrow(program, instruction) && accepts_number_first(program, instruction);
+}
+
+bool accepts_narrow_number(const StepProgram& program, const Instruction& instruction) {
+  return is_narrow(program, instruction) && accepts_number(program, instruction);
 }
 
 }  // namespace
 
 std::vector<OwnKernel> elementwise_kernels() {
   constexpr bool kInPlace = true;
+  constexpr NumberIs kNarrow = NumberIs::Narrow;
   return {
       {"aten::relu", accepts_one, make_unary<Relu>, 0, kInPlace},
       {"aten::relu_", accepts_one, make_unary<Relu>},
@@ -286,7 +402,7 @@ std::vector<OwnKernel> elementwise_kernels() {
       {"aten::div_.Tensor", accepts_two, make_binary<Divide>},
       {"aten::add.Tensor", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
       {"aten::sub.Tensor", accepts_sum_with_number, make_with_number<Subtract>, 0, kInPlace},
-      {"aten::sub.Tensor", accepts_number_first, make_number_first, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_number_first, make_number_first<>, 0, kInPlace},
       {"aten::div.Tensor", accepts_number, make_with_number<Divide>, 0, kInPlace},
       {"aten::div_.Tensor", accepts_number, make_with_number<Divide>},
       {"aten::add.Scalar", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
@@ -298,10 +414,29 @@ std::vector<OwnKernel> elementwise_kernels() {
       {"aten::sub_.Scalar", accepts_sum_with_number, make_with_number<Subtract>},
       {"aten::div_.Scalar", accepts_number, make_with_number<Divide>},
       {"aten::fill_.Scalar", accepts_fill, make_fill},
+      {"aten::_to_copy", accepts_cast, make_cast},
       {"aten::mul.Tensor", accepts_number, make_with_number<Multiply>, 0, kInPlace},
       {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>, 0, kInPlace},
       {"aten::mul_.Tensor", accepts_number, make_with_number<Multiply>},
       {"aten::mul_.Scalar", accepts_number, make_with_number<Multiply>},
+      {"aten::add.Tensor", accepts_narrow_sum, make_with_number<Add, kNarrow>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_narrow_sum, make_with_number<Subtract, kNarrow>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_narrow_first, make_number_first<kNarrow>, 0, kInPlace},
+      {"aten::div.Tensor", accepts_narrow_number, make_with_number<Divide, kNarrow>, 0, kInPlace},
+      {"aten::mul.Tensor", accepts_narrow_number, make_with_number<Multiply, kNarrow>, 0, kInPlace},
+      {"aten::add.Scalar", accepts_narrow_sum, make_with_number<Add, kNarrow>, 0, kInPlace},
+      {"aten::sub.Scalar", accepts_narrow_sum, make_with_number<Subtract, kNarrow>, 0, kInPlace},
+      {"aten::rsub.Scalar",
+       accepts_narrow_sum,
+       make_with_number<SubtractFrom, kNarrow>,
+       0,
+       kInPlace},
+      {"aten::div.Scalar", accepts_narrow_number, make_with_number<Divide, kNarrow>, 0, kInPlace},
+      {"aten::mul.Scalar", accepts_narrow_number, make_with_number<Multiply, kNarrow>, 0, kInPlace},
+      {"aten::add_.Scalar", accepts_narrow_sum, make_with_number<Add, kNarrow>},
+      {"aten::sub_.Scalar", accepts_narrow_sum, make_with_number<Subtract, kNarrow>},
+      {"aten::div_.Scalar", accepts_narrow_number, make_with_number<Divide, kNarrow>},
+      {"aten::mul_.Scalar", accepts_narrow_number, make_with_number<Multiply, kNarrow>},
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/vector_loop.h"
 #include "tracing/kernels/kernels.h"
+#include "tracing/kernels/stored_numbers.h"
 #include "tracing/program/arguments.h"
 
 namespace rondo {
@@ -10,23 +11,24 @@ namespace {
 
 /// The elements of a tensor, and a number where a mask is true. The mask covers the last dimensions
 /// and repeats over the first ones, as in attention.
+template <class Stored>
 class MaskedFillKernel final : public Kernel {
  public:
   MaskedFillKernel(Operand x, Operand mask, Operand y, float value, int64_t repeats, int64_t period)
       : x_(x), mask_(mask), y_(y), value_(value), repeats_(repeats), period_(period) {}
 
   void run() override {
-    const float* x = x_.as<float>();
+    const Stored* x = x_.as<Stored>();
     const uint8_t* const mask = mask_.as<uint8_t>();
-    float* y = y_.as<float>();
+    Stored* y = y_.as<Stored>();
     const float value = value_;
     for (int64_t r = 0; r < repeats_; ++r, x += period_, y += period_) {
-      vector_loop(
+      stored_loop<Stored>(
           [=](int64_t i) RONDO_INLINE_LAMBDA {
             // Both as 32-bit values, so that the loop becomes one over vectors.
-            const float kept = x[i];
+            const float kept = number_in(x[i]);
             const int32_t is_masked = mask[i];
-            y[i] = is_masked != 0 ? value : kept;
+            store(is_masked != 0 ? value : kept, y[i]);
           },
           period_);
     }
@@ -49,8 +51,11 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
   const Slot* const x = slot_at(program, instruction.arguments, 0);
   const Slot* const mask = slot_at(program, instruction.arguments, 1);
   const Slot* const y = slot_at(program, instruction.results, 0);
-  return is_plain_float(x) && is_plain_float(y) && mask != nullptr && mask->dtype == at::kBool &&
-         is_contiguous(*mask) && is_trailing_part(mask->sizes, x->sizes) && numel(*mask) > 0 &&
+  const bool are_numbers = x != nullptr && y != nullptr &&
+                           (x->dtype == at::kFloat || x->dtype == at::kBFloat16) &&
+                           y->dtype == x->dtype && is_contiguous(*x) && is_contiguous(*y);
+  return are_numbers && mask != nullptr && mask->dtype == at::kBool && is_contiguous(*mask) &&
+         is_trailing_part(mask->sizes, x->sizes) && numel(*mask) > 0 &&
          instruction.arguments[2].kind == Argument::Kind::Constant;
 }
 
@@ -59,13 +64,16 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
                              const Operands& memory) {
   const Slot& x = *slot_at(program, instruction.arguments, 0);
   const int64_t period = numel(*slot_at(program, instruction.arguments, 1));
-  return std::make_unique<MaskedFillKernel>(
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.arguments, 1)),
-      memory.operand(id_at(instruction.results, 0)),
-      static_cast<float>(instruction.arguments[2].constant.toScalar().toDouble()),
-      numel(x) / period,
-      period);
+  const auto value = static_cast<float>(instruction.arguments[2].constant.toScalar().toDouble());
+  return with_stored(x.dtype, [&](auto stored) -> std::unique_ptr<Kernel> {
+    return std::make_unique<MaskedFillKernel<decltype(stored)>>(
+        memory.operand(id_at(instruction.arguments, 0)),
+        memory.operand(id_at(instruction.arguments, 1)),
+        memory.operand(id_at(instruction.results, 0)),
+        value,
+        numel(x) / period,
+        period);
+  });
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace rondo {
 
-/// One float from one float, row by row. `loop.run(y, x, count)` does elements side by side.
-template <class Loop>
+/// One number from one number, row by row. `loop.run(y, x, count)` does elements side by side.
+template <class Loop, class Y = float, class X = Y>
 class UnaryKernel final : public ElementwiseKernel {
  public:
   UnaryKernel(Operand input, Operand result, const Rows& rows, Loop loop = {})
@@ -26,7 +26,7 @@ class UnaryKernel final : public ElementwiseKernel {
 
  private:
   void run_row(int64_t to, int64_t from, int64_t count) const {
-    loop_.run(result_.as<float>() + to, input_.as<float>() + from, count);
+    loop_.run(result_.as<Y>() + to, input_.as<X>() + from, count);
   }
 
   Operand input_;
@@ -35,8 +35,8 @@ class UnaryKernel final : public ElementwiseKernel {
   Loop loop_;
 };
 
-/// One float from two, row by row. `loop.run(y, a, b, count)` does elements side by side.
-template <class Loop>
+/// One number from two, row by row. `loop.run(y, a, b, count)` does elements side by side.
+template <class Loop, class Y = float, class A = Y, class B = Y>
 class BinaryKernel final : public ElementwiseKernel {
  public:
   BinaryKernel(Operand a, Operand b, Operand result, const Rows& rows, Loop loop = {})
@@ -57,7 +57,7 @@ class BinaryKernel final : public ElementwiseKernel {
 
  private:
   void run_row(int64_t to, int64_t from_a, int64_t from_b, int64_t count) const {
-    loop_.run(result_.as<float>() + to, a_.as<float>() + from_a, b_.as<float>() + from_b, count);
+    loop_.run(result_.as<Y>() + to, a_.as<A>() + from_a, b_.as<B>() + from_b, count);
   }
 
   Operand a_;

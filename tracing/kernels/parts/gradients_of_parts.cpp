@@ -1,11 +1,13 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "core/vector_loop.h"
 #include "tracing/kernels/kernels.h"
 #include "tracing/kernels/rows.h"
+#include "tracing/kernels/stored_numbers.h"
 #include "tracing/program/arguments.h"
 
 namespace rondo {
@@ -27,6 +29,7 @@ struct Piece {
 
 // What no gradient reaches is zero; the rest is 0 + gradient, as in a sum of tensors that are zero
 // elsewhere: -0 becomes 0.
+template <class Stored>
 class GradientsOfPartsKernel final : public Kernel {
  public:
   GradientsOfPartsKernel(Operand result, std::vector<Piece> pieces)
@@ -43,13 +46,15 @@ class GradientsOfPartsKernel final : public Kernel {
     const Rows& rows = piece.rows;
     const int64_t step = rows.element_steps[1];
     for_each_row(rows, [&](int64_t plane, int64_t row) {
-      float* const y = result_.as<float>() + piece.begin + rows.offset(0, plane, row);
-      const float* const x = gradient.as<float>() + rows.offset(1, plane, row);
+      Stored* const y = result_.as<Stored>() + piece.begin + rows.offset(0, plane, row);
+      const Stored* const x = gradient.as<Stored>() + rows.offset(1, plane, row);
       if (step == 1) {
-        vector_loop([=](int64_t i) RONDO_INLINE_LAMBDA { y[i] = x[i] + 0.0F; }, rows.width);
+        stored_loop<Stored>([=](int64_t i)
+                                RONDO_INLINE_LAMBDA { store(number_in(x[i]) + 0.0F, y[i]); },
+                            rows.width);
       } else {
         for (int64_t i = 0; i < rows.width; ++i) {
-          y[i] = x[i * step] + 0.0F;
+          store(number_in(x[i * step]) + 0.0F, y[i]);
         }
       }
     });
@@ -58,8 +63,8 @@ class GradientsOfPartsKernel final : public Kernel {
   void clear(const Piece& piece) {
     const Rows& rows = piece.rows;
     for_each_row(rows, [&](int64_t plane, int64_t row) {
-      float* const y = result_.as<float>() + piece.begin + rows.offset(0, plane, row);
-      std::fill_n(y, rows.width, 0.0F);
+      Stored* const y = result_.as<Stored>() + piece.begin + rows.offset(0, plane, row);
+      std::memset(y, 0, static_cast<size_t>(rows.width) * sizeof(Stored));
     });
   }
 
@@ -119,7 +124,7 @@ std::optional<std::vector<Piece>> pieces_of(const StepProgram& program,
     const SlotId id = instruction.arguments[0].slots[i];
     const Slot gradient = with_dim(program.slots[static_cast<size_t>(id)], whole, dim);
     parts.push_back({starts[i], gradient.sizes[dim]});
-    if (gradient.dtype != at::kFloat || !add(parts.back(), &gradient)) {
+    if (gradient.dtype != whole.dtype || !add(parts.back(), &gradient)) {
       return std::nullopt;
     }
   }
@@ -165,8 +170,10 @@ bool is_consistent(const StepProgram& program, const Instruction& instruction) {
 }
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
-  return is_plain_float(slot_at(program, instruction.results, 0)) &&
-         is_consistent(program, instruction) && pieces_of(program, instruction).has_value();
+  const Slot* const result = slot_at(program, instruction.results, 0);
+  return (result->dtype == at::kFloat || result->dtype == at::kBFloat16) &&
+         is_contiguous(*result) && is_consistent(program, instruction) &&
+         pieces_of(program, instruction).has_value();
 }
 
 std::unique_ptr<Kernel> make(const StepProgram& program,
@@ -177,8 +184,12 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
   for (size_t i = 0; i < gradients.size(); ++i) {
     pieces[i].gradient = memory.operand(gradients[i]);
   }
-  return std::make_unique<GradientsOfPartsKernel>(memory.operand(id_at(instruction.results, 0)),
-                                                  std::move(pieces));
+  const SlotId result = id_at(instruction.results, 0);
+  const at::ScalarType dtype = program.slots[static_cast<size_t>(result)].dtype;
+  return with_stored(dtype, [&](auto stored) -> std::unique_ptr<Kernel> {
+    return std::make_unique<GradientsOfPartsKernel<decltype(stored)>>(memory.operand(result),
+                                                                      std::move(pieces));
+  });
 }
 
 }  // namespace
