@@ -177,15 +177,16 @@ TEST_CASE("the scripts of zsh and fish name every command, action and option") {
 }
 
 TEST_CASE("each shell that is installed can read its script") {
-  for (const char* shell : {"bash", "zsh", "fish"}) {
+  for (const char* name : {"bash", "zsh", "fish"}) {
+    const std::string shell = name;
     if (!has_program(shell)) {
-      MESSAGE("not installed: ", shell);
+      MESSAGE("not installed: " << shell);
       continue;
     }
     CAPTURE(shell);
     const TempDir dir;
     std::ofstream(dir / "script") << answered_text({"completion", shell});
-    CHECK(run(std::string(shell) + " -n '" + (dir / "script").string() + "'", dir).empty());
+    CHECK(run(shell + " -n '" + (dir / "script").string() + "'", dir).empty());
   }
 }
 
@@ -211,7 +212,7 @@ TEST_CASE("rondo(1) refers to the page of every command; pages name every action
 
 TEST_CASE("man renders a page without a warning") {
   const TempDir dir;
-  const Words version = run("LC_ALL=C man --version 2>&1", dir);
+  const Words version = has_program("man") ? run("LC_ALL=C man --version 2>&1", dir) : Words();
   if (!has_program("col") || version.empty() || version.front().rfind("man 2", 0) != 0) {
     MESSAGE("skipped: no man of man-db, or no col");
     return;

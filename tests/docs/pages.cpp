@@ -107,4 +107,8 @@ std::string refusal(const std::vector<std::string>& words) {
   return exit != nullptr && exit->code != 0 ? exit->text : "";
 }
 
+bool says_library_is_missing(const std::string& error) {
+  return error.find("this rondo was built without") != std::string::npos;
+}
+
 }  // namespace rondo::test

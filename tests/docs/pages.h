@@ -40,4 +40,7 @@ std::vector<std::string> words_of_command(const std::string& command);
 /// What the command line says against a command; "" when it understands it.
 std::string refusal(const std::vector<std::string>& words);
 
+/// Whether an error says that this build lacks an optional library.
+bool says_library_is_missing(const std::string& error);
+
 }  // namespace rondo::test

@@ -247,11 +247,6 @@ RunConfig run_of(const Shown& shown) {
                  kEager.count(shown.family) > 0 ? kAsWritten : ""});
 }
 
-/// Whether an error says that this build lacks an optional library.
-bool lacks_library(const std::string& error) {
-  return contains(error, "this rondo was built without");
-}
-
 void train(const Shown& shown) {
   RunConfig run = run_of(shown);
   std::vector<std::string> warnings;
@@ -307,7 +302,7 @@ TEST_CASE("the example of each component trains") {
       }
     } catch (const std::exception&) {
       const std::string error = describe(std::current_exception());
-      CHECK_MESSAGE(lacks_library(error), error);
+      CHECK_MESSAGE(says_library_is_missing(error), error);
     }
   }
 }
