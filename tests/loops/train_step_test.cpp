@@ -189,6 +189,19 @@ TEST_CASE("P10: the hook at the end of a batch sees the new count") {
   }
 }
 
+TEST_CASE("the hook after gradients were cleared finds none") {
+  const TempDir dir;
+  std::vector<size_t> with_gradients;
+  ProbeCallback::Options probe;
+  probe.after_zero_grad = [&](Optimizer& optimizer) {
+    with_gradients.push_back(optimizer.grads().size());
+  };
+  TrainerOptions options = probed(dir, "eager", probe);
+  options.loop.max_steps = 2;
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  CHECK(with_gradients == std::vector<size_t>{0, 0});
+}
+
 TEST_CASE("P13: optimizer, then schedulers, both once an update, in every update") {
   const TempDir dir;
   std::vector<std::string> hooks;

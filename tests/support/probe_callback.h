@@ -25,6 +25,7 @@ class ProbeCallback final : public Callback {
     std::function<void(Trainer&, const Outputs&)> after_backward = {};
     std::function<void(Trainer&, Optimizer&)> before_optimizer_step = {};
     std::function<void(Trainer&, Optimizer&)> after_optimizer_step = {};
+    std::function<void(Optimizer&)> after_zero_grad = {};
     std::function<void(StateDict&)> preprocess_checkpoint = {};
     std::function<bool(Trainer&, std::string_view)> custom = {};
   };
@@ -83,6 +84,10 @@ class ProbeCallback final : public Callback {
 
   void on_after_optimizer_step(Trainer& trainer, Model&, Optimizer& optimizer) override {
     call(on_.after_optimizer_step, trainer, optimizer);
+  }
+
+  void on_after_optimizer_zero_grad(Trainer&, Model&, Optimizer& optimizer) override {
+    call(on_.after_zero_grad, optimizer);
   }
 
   void preprocess_checkpoint(Trainer&, StateDict& state) override {

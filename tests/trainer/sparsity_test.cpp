@@ -13,6 +13,7 @@
 #include "models/mlp.h"
 #include "optim/adam.h"
 #include "sparsity/algorithms.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/registries.h"
@@ -200,6 +201,32 @@ TEST_CASE("at every update pruned weights and their states are zero, as many as 
       CHECK(seen == 3 * kSparseUpdates);
     }
   }
+}
+
+TEST_CASE("what is pruned has no share in the norm of gradients, by which they are clipped") {
+  const TempDir dir;
+  int64_t seen = 0;
+  ProbeCallback::Options probe;
+  probe.after_optimizer_step = [&](Trainer& trainer, Optimizer& optimizer) {
+    for (const MaskGroup& group : trainer.slot<SparsityCallback>().masks()->groups()) {
+      for (const Mask& mask : group.masks()) {
+        const at::Tensor pruned = mask.kept().logical_not();
+        CHECK(mask.weight().grad().masked_select(pruned).eq(0).all().item<bool>());
+      }
+    }
+    double squares = 0.0;
+    for (const at::Tensor& grad : optimizer.grads()) {
+      squares += grad.square().sum().item<double>();
+    }
+    CHECK(std::sqrt(squares) == doctest::Approx(1e-3).epsilon(1e-3));
+    ++seen;
+  };
+  TrainerOptions options = options_of(dir / "run", "eager", sparsity_of(use<StaticSparsity>()));
+  options.sparsity.sparsity = SparsitySchedule(0.5);
+  options.callbacks = {use<ProbeCallback>(probe)};
+  options.precision.max_gradient_norm = 1e-3;
+  fit(options);
+  CHECK(seen == kSparseUpdates);
 }
 
 TEST_CASE("an algorithm of a user's own is registered, traced and saved like rondo's") {
