@@ -108,6 +108,33 @@ DataLoader drawn_loader(const Drawn::Options& options = {}) {
   return DataLoader("val", use<Drawn>(options));
 }
 
+/// What each batch finds at its end: its number, and whether its gradients are still there; and
+/// what it defers to every second update.
+class LooksAtBatches final : public Callback {
+ public:
+  struct Options {
+    std::vector<int64_t>* indices = nullptr;
+    std::vector<bool>* have_gradients = nullptr;
+    int64_t* deferred = nullptr;
+  };
+
+  explicit LooksAtBatches(const Options& options) : to_(options) {}
+
+  void on_train_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t batch_idx) override {
+    to_.indices->push_back(batch_idx);
+    to_.have_gradients->push_back(!trainer.state().optimizer->grads().empty());
+  }
+
+  void on_after_forward(Trainer& trainer, Model&, Outputs& outputs, const Batch&) override {
+    const auto count = [to = to_.deferred](const std::vector<at::Tensor>&) { ++*to; };
+    trainer.defer({outputs["loss"].detach()}, count, /*every=*/2);
+  }
+
+ private:
+  Options to_;
+};
+
 }  // namespace
 
 TEST_SUITE_BEGIN("loops/fit_run");
@@ -215,6 +242,30 @@ TEST_CASE("T71: a group of 5 batches makes the update of one large batch; its lo
   for (size_t i = 0; i < 3; ++i) {
     CHECK(std::abs(values_of(one, "loss")[i].second - values_of(five, "loss")[i].second) <
           kTolerance);
+  }
+}
+
+TEST_CASE("batches count on through a fit; a group keeps its gradients up to its update") {
+  for (const char* mode : {"eager", "traced"}) {
+    CAPTURE(mode);
+    const TempDir dir;
+    std::vector<int64_t> indices;
+    std::vector<bool> have_gradients;
+    int64_t deferred = 0;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.backend.mode = mode;
+    options.loop.max_steps = 8;
+    options.loop.eval_frequency = 0;
+    options.loop.grad_accum_steps = 2;
+    options.callbacks = {use<LooksAtBatches>({&indices, &have_gradients, &deferred})};
+    Trainer(options, quiet_log()).fit(tiny_loader("train", 8));
+    REQUIRE(indices.size() == 16);
+    for (size_t i = 0; i < indices.size(); ++i) {
+      CAPTURE(i);
+      CHECK(indices[i] == static_cast<int64_t>(i));
+      CHECK(have_gradients[i] == (i % 2 == 0));
+    }
+    CHECK(deferred == 8);  // both batches of four updates
   }
 }
 
