@@ -108,6 +108,16 @@ TEST_CASE("element-wise operators of bfloat16") {
       narrow_pairs({13, 11}, {3}),
       6);
   check_narrow(
+      "a small number, which other numbers hide",
+      [](const Batch& x) {
+        const at::Tensor a = x["a"] * 1e-5;
+        at::Tensor in_place = a * 2;
+        in_place.add_(1e-5);
+        return std::vector{a + 1e-5, a - 1e-5, 1e-5 - a, at::rsub(a, 1e-5), in_place};
+      },
+      narrow_pairs({13, 11}, {3}),
+      8);
+  check_narrow(
       "casts, and sums of both types",
       [](const Batch& x) {
         const at::Tensor f = x["f"] * 1.5;

@@ -1,5 +1,12 @@
 // Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
 
+#include <ATen/ops/add_cpu_dispatch.h>
+#include <ATen/ops/clamp_max_cpu_dispatch.h>
+#include <ATen/ops/div_cpu_dispatch.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/mul_cpu_dispatch.h>
+#include <ATen/ops/sub_cpu_dispatch.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -115,22 +122,19 @@ class Number {
   bool is_tensor_ = false;
 };
 
-// What a function of bfloat16 takes a number as: as float, or rounded to bfloat16 too. Operators
-// and versions of LibTorch differ.
-enum class NumberIs { Wide, Narrow };
-
 // The loop of a function of an element and the number.
-template <class Function, NumberIs kNumber>
+template <class Function>
 struct LoopWithNumber {
   template <class Stored>
   void run(Stored* y, const Stored* x, int64_t count) const {
-    const float value = kNumber == NumberIs::Wide ? number.value() : rounded(number.value());
+    const float value = is_rounded ? rounded(number.value()) : number.value();
     stored_loop<Stored>(
         [=](int64_t i) RONDO_INLINE_LAMBDA { store(Function()(number_in(x[i]), value), y[i]); },
         count);
   }
 
   Number number;
+  bool is_rounded;  // to bfloat16
 };
 
 // The number in all elements.
@@ -275,6 +279,52 @@ bool accepts_power(const StepProgram& program, const Instruction& instruction) {
   return accepts_one(program, instruction) && is_constant(instruction.arguments[1], exponent);
 }
 
+// What LibTorch computes of a tensor and a number.
+at::Tensor of_libtorch(Add, const at::Tensor& x, const at::Tensor& number) {
+  return at::cpu::add(x, number);
+}
+
+at::Tensor of_libtorch(Subtract, const at::Tensor& x, const at::Tensor& number) {
+  return at::cpu::sub(x, number);
+}
+
+at::Tensor of_libtorch(SubtractFrom, const at::Tensor& x, const at::Tensor& number) {
+  return at::cpu::sub(number, x);
+}
+
+at::Tensor of_libtorch(Multiply, const at::Tensor& x, const at::Tensor& number) {
+  return at::cpu::mul(x, number);
+}
+
+at::Tensor of_libtorch(Divide, const at::Tensor& x, const at::Tensor& number) {
+  return at::cpu::div(x, number);
+}
+
+at::Tensor of_libtorch(NoMoreThan, const at::Tensor& x, const at::Tensor& number) {
+  return at::cpu::clamp_max(x, number);
+}
+
+// Whether this LibTorch rounds a number to bfloat16 before it computes with it; versions and
+// operators differ. Asked of an element for which it matters: a probe on random ones hardly sees
+// what a small number adds to them.
+template <class Function>
+bool rounds_number() {
+  static const bool rounds = [] {
+    constexpr float kNumber = 0.1F;
+    for (uint16_t bits = 0x3D00; bits < 0x4000; ++bits) {  // from 1/32 to 2
+      const float x = number_in(BFloat16Bits{bits});
+      const float with_rounded = rounded(Function()(-x, rounded(kNumber)));
+      if (with_rounded != rounded(Function()(-x, kNumber))) {
+        const at::Tensor element = at::full({1}, -x, at::kBFloat16);
+        const at::Tensor number = at::full({}, kNumber, at::kFloat);
+        return of_libtorch(Function(), element, number).template item<float>() == with_rounded;
+      }
+    }
+    return false;
+  }();
+  return rounds;
+}
+
 at::ScalarType type_of_result(const StepProgram& program, const Instruction& instruction) {
   return slot_at(program, instruction.results, 0)->dtype;
 }
@@ -324,7 +374,7 @@ std::unique_ptr<Kernel> make_binary(const StepProgram& program,
   });
 }
 
-template <class Function, NumberIs kNumber = NumberIs::Wide>
+template <class Function>
 std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
                                          const Instruction& instruction,
                                          const Operands& memory) {
@@ -333,13 +383,15 @@ std::unique_ptr<Kernel> make_with_number(const StepProgram& program,
   const Number number =
       fixed ? Number(*fixed)
             : Number(memory.operand(argument.slots[0]), slot_at(program, {argument}, 0)->dtype);
+  const bool is_rounded =
+      type_of_result(program, instruction) == at::kBFloat16 && rounds_number<Function>();
   return with_stored(
       type_of_result(program, instruction), [&](auto stored) -> std::unique_ptr<Kernel> {
-        return std::make_unique<UnaryKernel<LoopWithNumber<Function, kNumber>, decltype(stored)>>(
+        return std::make_unique<UnaryKernel<LoopWithNumber<Function>, decltype(stored)>>(
             memory.operand(id_at(instruction.arguments, 0)),
             memory.operand(id_at(instruction.results, 0)),
             *rows_of_one_type(program, instruction, 1),
-            LoopWithNumber<Function, kNumber>{number});
+            LoopWithNumber<Function>{number, is_rounded});
       });
 }
 
@@ -355,34 +407,16 @@ std::unique_ptr<Kernel> make_fill(const StepProgram& program,
                      });
 }
 
-template <NumberIs kNumber = NumberIs::Wide>
 std::unique_ptr<Kernel> make_number_first(const StepProgram& program,
                                           const Instruction& instruction,
                                           const Operands& memory) {
-  return make_with_number<SubtractFrom, kNumber>(program, exchanged(instruction), memory);
-}
-
-bool is_narrow(const StepProgram& program, const Instruction& instruction) {
-  return type_of_result(program, instruction) == at::kBFloat16;
-}
-
-bool accepts_narrow_sum(const StepProgram& program, const Instruction& instruction) {
-  return is_narrow(program, instruction) && accepts_sum_with_number(program, instruction);
-}
-
-bool accepts_narrow_first(const StepProgram& program, const Instruction& instruction) {
-  return is_narrow(program, instruction) && accepts_number_first(program, instruction);
-}
-
-bool accepts_narrow_number(const StepProgram& program, const Instruction& instruction) {
-  return is_narrow(program, instruction) && accepts_number(program, instruction);
+  return make_with_number<SubtractFrom>(program, exchanged(instruction), memory);
 }
 
 }  // namespace
 
 std::vector<OwnKernel> elementwise_kernels() {
   constexpr bool kInPlace = true;
-  constexpr NumberIs kNarrow = NumberIs::Narrow;
   return {
       {"aten::relu", accepts_one, make_unary<Relu>, 0, kInPlace},
       {"aten::relu_", accepts_one, make_unary<Relu>},
@@ -402,7 +436,7 @@ std::vector<OwnKernel> elementwise_kernels() {
       {"aten::div_.Tensor", accepts_two, make_binary<Divide>},
       {"aten::add.Tensor", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
       {"aten::sub.Tensor", accepts_sum_with_number, make_with_number<Subtract>, 0, kInPlace},
-      {"aten::sub.Tensor", accepts_number_first, make_number_first<>, 0, kInPlace},
+      {"aten::sub.Tensor", accepts_number_first, make_number_first, 0, kInPlace},
       {"aten::div.Tensor", accepts_number, make_with_number<Divide>, 0, kInPlace},
       {"aten::div_.Tensor", accepts_number, make_with_number<Divide>},
       {"aten::add.Scalar", accepts_sum_with_number, make_with_number<Add>, 0, kInPlace},
@@ -419,24 +453,6 @@ std::vector<OwnKernel> elementwise_kernels() {
       {"aten::mul.Scalar", accepts_number, make_with_number<Multiply>, 0, kInPlace},
       {"aten::mul_.Tensor", accepts_number, make_with_number<Multiply>},
       {"aten::mul_.Scalar", accepts_number, make_with_number<Multiply>},
-      {"aten::add.Tensor", accepts_narrow_sum, make_with_number<Add, kNarrow>, 0, kInPlace},
-      {"aten::sub.Tensor", accepts_narrow_sum, make_with_number<Subtract, kNarrow>, 0, kInPlace},
-      {"aten::sub.Tensor", accepts_narrow_first, make_number_first<kNarrow>, 0, kInPlace},
-      {"aten::div.Tensor", accepts_narrow_number, make_with_number<Divide, kNarrow>, 0, kInPlace},
-      {"aten::mul.Tensor", accepts_narrow_number, make_with_number<Multiply, kNarrow>, 0, kInPlace},
-      {"aten::add.Scalar", accepts_narrow_sum, make_with_number<Add, kNarrow>, 0, kInPlace},
-      {"aten::sub.Scalar", accepts_narrow_sum, make_with_number<Subtract, kNarrow>, 0, kInPlace},
-      {"aten::rsub.Scalar",
-       accepts_narrow_sum,
-       make_with_number<SubtractFrom, kNarrow>,
-       0,
-       kInPlace},
-      {"aten::div.Scalar", accepts_narrow_number, make_with_number<Divide, kNarrow>, 0, kInPlace},
-      {"aten::mul.Scalar", accepts_narrow_number, make_with_number<Multiply, kNarrow>, 0, kInPlace},
-      {"aten::add_.Scalar", accepts_narrow_sum, make_with_number<Add, kNarrow>},
-      {"aten::sub_.Scalar", accepts_narrow_sum, make_with_number<Subtract, kNarrow>},
-      {"aten::div_.Scalar", accepts_narrow_number, make_with_number<Divide, kNarrow>},
-      {"aten::mul_.Scalar", accepts_narrow_number, make_with_number<Multiply, kNarrow>},
   };
 }
 
