@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -96,9 +98,7 @@ fs::path find_engine() {
   return {};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   const auto parsed = rondo::parse_command_line(argc, argv);
   if (const auto* exit = std::get_if<rondo::Exit>(&parsed)) {
     (exit->to_stderr ? std::cerr : std::cout) << exit->text;
@@ -125,4 +125,15 @@ int main(int argc, char** argv) {
   ::execv(engine.c_str(), argv);
   std::cerr << fmt::format("rondo: cannot run {}: {}\n", engine.string(), std::strerror(errno));
   return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rondo: %s\n", error.what());
+    return 1;
+  }
 }

@@ -60,7 +60,8 @@ std::vector<std::string> matching_metrics(const std::vector<RunRecord>& runs,
                                           const std::vector<std::string>& globs) {
   std::set<std::string> names;
   for (const RunRecord& run : runs) {
-    for (const auto& [name, points] : run.metrics) {
+    for (const auto& metric : run.metrics) {
+      const std::string& name = metric.first;
       const bool is_wanted = std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
         return glob_match(glob, name);
       });

@@ -80,12 +80,9 @@ KeyTable<TableSplit> split_keys_table() {
   return keys;
 }
 
-}  // namespace
-
-void register_csv_table(Registry<DataSource>& registry) {
-  registry
-      .add<CsvTable>("CsvTable", "A table in text files: numbers, dates, truth values and words.")
-      .key("file", &Options::file, "name, path or glob of the table")
+/// Which rows of which files, and how they are written.
+void add_file_keys(KeyTable<Options>& keys) {
+  keys.key("file", &Options::file, "name, path or glob of the table")
       .required()
       .key("label_column", &Options::label_column, "the column to predict; \"\": none")
       .key("label_type",
@@ -126,8 +123,12 @@ void register_csv_table(Registry<DataSource>& registry) {
       .key("max_unpacked_bytes",
            &Options::max_unpacked_bytes,
            at_least(1),
-           "size that a compressed file can have when it is unpacked")
-      .key("ignore_columns", &Options::ignore_columns, "columns to leave out, or globs")
+           "size that a compressed file can have when it is unpacked");
+}
+
+/// What becomes of the columns.
+void add_column_keys(KeyTable<Options>& keys) {
+  keys.key("ignore_columns", &Options::ignore_columns, "columns to leave out, or globs")
       .key("text_columns",
            &Options::text_columns,
            "columns of words, or globs, also where they hold numbers")
@@ -164,6 +165,15 @@ void register_csv_table(Registry<DataSource>& registry) {
            "the same for values to predict; predictions are scaled back")
       .table("split", &Options::split, split_keys_table(), "which rows train, validate and test")
       .key("cache", &Options::cache, "folder that keeps the table as it was read; \"\": none");
+}
+
+}  // namespace
+
+void register_csv_table(Registry<DataSource>& registry) {
+  KeyTable<Options>& keys = registry.add<CsvTable>(
+      "CsvTable", "A table in text files: numbers, dates, truth values and words.");
+  add_file_keys(keys);
+  add_column_keys(keys);
 }
 
 }  // namespace rondo

@@ -85,6 +85,30 @@ double checked_priority(double priority) {
   return priority;
 }
 
+/// \throws CheckpointError  when one is not of `count` samples
+TensorMap rows_in(const StateDict& samples, int64_t count) {
+  TensorMap rows;
+  for (const StateDict::Item& item : samples.items()) {
+    const at::Tensor tensor = item.second.as_tensor().cpu().contiguous();
+    if (tensor.dim() == 0 || tensor.size(0) != count) {
+      throw CheckpointError(
+          fmt::format("the checkpoint's SampleRing has {} samples, but another number of \"{}\"",
+                      count,
+                      item.first));
+    }
+    rows.set(item.first, tensor);
+  }
+  return rows;
+}
+
+at::Tensor chances_in(const StateDict& state, int64_t count) {
+  const at::Tensor chances = state.at("chances").as_tensor().to(at::kDouble).contiguous();
+  if (chances.dim() != 1 || chances.size(0) != count) {
+    throw CheckpointError("the checkpoint's SampleRing does not have one priority for each sample");
+  }
+  return chances;
+}
+
 }  // namespace
 
 SampleRing::SampleRing(const Options& options)
@@ -330,24 +354,9 @@ void SampleRing::load_state(const StateDict& state) {
         options_.capacity));
   }
   const int64_t count = end - first;
-  const StateDict& samples = state.at("samples").as_dict();
-  TensorMap rows;
-  for (const StateDict::Item& item : samples.items()) {
-    const at::Tensor tensor = item.second.as_tensor().cpu().contiguous();
-    if (tensor.dim() == 0 || tensor.size(0) != count) {
-      throw CheckpointError(
-          fmt::format("the checkpoint's SampleRing has {} samples, but another number of \"{}\"",
-                      count,
-                      item.first));
-    }
-    rows.set(item.first, tensor);
-  }
+  const TensorMap rows = rows_in(state.at("samples").as_dict(), count);
   const bool has_priorities = options_.draw == "priority";
-  const at::Tensor chances =
-      has_priorities ? state.at("chances").as_tensor().to(at::kDouble).contiguous() : at::Tensor();
-  if (has_priorities && (chances.dim() != 1 || chances.size(0) != count)) {
-    throw CheckpointError("the checkpoint's SampleRing does not have one priority for each sample");
-  }
+  const at::Tensor chances = has_priorities ? chances_in(state, count) : at::Tensor();
   slots_ = TensorMap();
   first_ = first;
   end_ = end;

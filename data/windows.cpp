@@ -49,7 +49,7 @@ at::Tensor rows_of(const Dataset& part, const std::string& name) {
     std::vector<int64_t> indices(static_cast<size_t>(std::min(kBlock, part.size() - first)));
     std::iota(indices.begin(), indices.end(), first);
     const Batch batch = part.get_batch(indices);
-    const at::Tensor rows = batch[name];
+    const at::Tensor& rows = batch[name];
     if (rows.dim() < 1 || c10::isComplexType(rows.scalar_type())) {
       throw DataError(fmt::format("Windows: \"{}\" has no row of numbers for each sample", name));
     }

@@ -345,11 +345,10 @@ void Optimizer::step(const Evaluate& evaluate, const at::Tensor& skip) {
   evaluate_ = &evaluate;
   skip_ = &skip;
   const at::NoGradGuard no_grad;
-  if (!skip.defined() || skips_itself()) {
-    update_groups();
-  } else if (eager_only().empty()) {
+  const bool skips_elsewhere = skip.defined() && !skips_itself();
+  if (skips_elsewhere && eager_only().empty()) {
     update_unless(skip);
-  } else if (!skip.item<bool>()) {
+  } else if (!skips_elsewhere || !skip.item<bool>()) {
     update_groups();
   }
   exchange_values();

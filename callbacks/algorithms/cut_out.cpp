@@ -19,8 +19,9 @@ namespace {
 /// True in `side` pixels of `size` around a place that is drawn: bool [size].
 at::Tensor is_cut(const at::Tensor& images, int64_t size, int64_t side) {
   const auto numbers = images.options().dtype(at::kDouble);
+  const int64_t half = side / 2;
   const at::Tensor first =
-      at::rand({}, numbers).mul(static_cast<double>(size)).floor() - static_cast<double>(side / 2);
+      at::rand({}, numbers).mul(static_cast<double>(size)).floor() - static_cast<double>(half);
   const at::Tensor at = at::arange(size, numbers);
   return at.ge(first).logical_and(at.lt(first + static_cast<double>(side)));
 }

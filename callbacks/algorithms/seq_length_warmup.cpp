@@ -45,8 +45,9 @@ SeqLengthWarmup::SeqLengthWarmup(const Options& options) : options_(options) {
 
 int64_t SeqLengthWarmup::length(double done) const {
   const int64_t growth = options_.max_seq_length - options_.min_seq_length;
-  const auto steps = static_cast<double>(growth / options_.step_size);
-  const auto made = static_cast<int64_t>(std::floor(steps * done / options_.duration));
+  const int64_t steps = growth / options_.step_size;
+  const auto made =
+      static_cast<int64_t>(std::floor(static_cast<double>(steps) * done / options_.duration));
   return done >= options_.duration ? options_.max_seq_length
                                    : std::min(options_.max_seq_length,
                                               options_.min_seq_length + made * options_.step_size);

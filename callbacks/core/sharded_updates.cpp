@@ -89,7 +89,7 @@ StateDict ShardedUpdates::gathered(const StateDict& state) const {
       at::Tensor sent = is_own ? tensor.contiguous()
                                : at::empty(tensor.sizes(), at::TensorOptions(tensor.scalar_type()));
       communicator_.broadcast(sent, owner);
-      tensors.set(name, is_own || keeps_all ? std::move(sent) : tensor);
+      tensors.set(name, is_own || keeps_all ? sent : tensor);
     }
     states.set(parameter, std::move(tensors));
   }

@@ -143,8 +143,8 @@ VirtualRanks::VirtualRanks(Communicator& communicator, int64_t count)
       count_(1),
       share_(number(1.0)),
       is_real_(number(1.0)),
-      asked_(at::zeros({kAsked}, at::kDouble)),
-      agreed_(at::zeros({kAsked}, at::kDouble)) {
+      asked_(at::zeros({AskedCount}, at::kDouble)),
+      agreed_(at::zeros({AskedCount}, at::kDouble)) {
   set_count(count);
 }
 
@@ -181,12 +181,12 @@ void VirtualRanks::begin_batch(Trainer& trainer, const GroupedBatch& batch) {
     return;
   }
   auto* const asked = asked_.data_ptr<double>();
-  std::fill(asked, asked + kAsked, 0.0);
-  asked[kStop] = trainer.stop_reason() != nullptr ? 1.0 : 0.0;
-  asked[kExit] = trainer.step_slots().early_exit->should_exit() ? 1.0 : 0.0;
+  std::fill(asked, asked + AskedCount, 0.0);
+  asked[AskedStop] = trainer.stop_reason() != nullptr ? 1.0 : 0.0;
+  asked[AskedExit] = trainer.step_slots().early_exit->should_exit() ? 1.0 : 0.0;
   if (end_ && current_ == range().first) {
-    asked[kSave] = trainer.take_save_request() ? 1.0 : 0.0;
-    asked[kSeconds] = current_ == 0 ? std::exchange(seconds_, 0.0) : 0.0;
+    asked[AskedSave] = trainer.take_save_request() ? 1.0 : 0.0;
+    asked[AskedSeconds] = current_ == 0 ? std::exchange(seconds_, 0.0) : 0.0;
   }
   is_last_of_group_ = batch.position.is_last;
 }
@@ -199,7 +199,7 @@ double VirtualRanks::agreed_seconds(Trainer& trainer, double own) {
   if (is_last_of_group_ && is_stop_agreed() && trainer.stop_reason() == nullptr) {
     trainer.request_stop("another process was asked to stop");
   }
-  return is_last_of_group_ ? agreed_.data_ptr<double>()[kSeconds] : 0.0;
+  return is_last_of_group_ ? agreed_.data_ptr<double>()[AskedSeconds] : 0.0;
 }
 
 bool VirtualRanks::has_agreed(Asked what) const {

@@ -92,11 +92,11 @@ class VirtualRanks {
   double agreed_seconds(Trainer& trainer, double own);
 
   /// Whether a process was asked to stop, to end early, or to save, when the newest update began.
-  bool is_stop_agreed() const { return has_agreed(kStop); }
+  bool is_stop_agreed() const { return has_agreed(AskedStop); }
 
-  bool is_exit_agreed() const { return has_agreed(kExit); }
+  bool is_exit_agreed() const { return has_agreed(AskedExit); }
 
-  bool is_save_agreed() const { return has_agreed(kSave); }
+  bool is_save_agreed() const { return has_agreed(AskedSave); }
 
   /// Before another fit.
   void forget_agreed() { agreed_.zero_(); }
@@ -135,7 +135,7 @@ class VirtualRanks {
   NamedTensors captured_state() const;
 
  private:
-  enum Asked { kStop, kExit, kSave, kSeconds, kAsked };
+  enum Asked { AskedStop, AskedExit, AskedSave, AskedSeconds, AskedCount };
 
   bool has_agreed(Asked what) const;
   void sum_state(Trainer& trainer, RankedState& state, const at::Tensor& share);
@@ -149,7 +149,7 @@ class VirtualRanks {
   bool has_summed_ = false;  // in the running body
   at::Tensor share_;         // of the current virtual rank in the group: float64, 0-dim
   at::Tensor is_real_;       // 1; 0 where it has no samples: likewise
-  at::Tensor asked_;         // by this process: float64, [kAsked]
+  at::Tensor asked_;         // by this process: float64, [AskedCount]
   at::Tensor agreed_;        // the sums of all
   double seconds_ = 0.0;     // that this process measured since it last told
   std::map<std::string, PartialSums> gradients_;  // by optimizer

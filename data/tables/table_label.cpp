@@ -127,20 +127,22 @@ std::vector<int64_t> class_numbers(const LabelledTable& data,
   CellFaults no_class;
   CellFaults too_large;
   std::vector<int64_t> classes;
-  constexpr double kMost = 9e15;
+  const auto has_class = [&](size_t row) {
+    constexpr double kMost = 9e15;
+    const bool is_number = !column.is_text && label.words.empty();
+    const double value = is_number ? column.numbers[row] : 0.0;
+    return !column.is_missing(row) && value >= 0.0 && value <= kMost && value == std::floor(value);
+  };
   for (const size_t row : rows) {
     int64_t number = -1;
-    if (column.is_missing(row)) {
+    if (!has_class(row)) {
       no_class.add(row);
     } else if (column.is_text) {
       number = of_words[static_cast<size_t>(column.codes[row])];
     } else if (!label.words.empty()) {
       number = number_of(name_of(column.numbers[row]));
-    } else if (const double value = column.numbers[row];
-               value < 0.0 || value > kMost || value != std::floor(value)) {
-      no_class.add(row);
     } else {
-      number = static_cast<int64_t>(value);
+      number = static_cast<int64_t>(column.numbers[row]);
       if (below && number >= *below) {
         too_large.add(row);
       }
