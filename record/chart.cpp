@@ -78,7 +78,7 @@ class Canvas {
     std::string text;
     int color = -1;
     for (int column = 0; column < columns_; ++column) {
-      const size_t cell = static_cast<size_t>(row * columns_ + column);
+      const size_t cell = cell_at(column, row);
       if (has_color && dots_[cell] != 0 && last_[cell] != color) {
         color = last_[cell];
         text += color_of(color);
@@ -95,10 +95,14 @@ class Canvas {
   }
 
  private:
+  size_t cell_at(int column, int row) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(columns_) + static_cast<size_t>(column);
+  }
+
   void set(int x, int y, int line) {
     constexpr int kBits[kDotsDown][kDotsAcross] = {
         {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    const size_t cell = static_cast<size_t>(y / kDotsDown * columns_ + x / kDotsAcross);
+    const size_t cell = cell_at(x / kDotsAcross, y / kDotsDown);
     dots_[cell] |= kBits[y % kDotsDown][x % kDotsAcross];
     last_[cell] = line;
   }

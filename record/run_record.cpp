@@ -200,7 +200,8 @@ void add(RunRecord& run, const Line& line, int64_t begin) {
 /// \return how many there are
 int64_t add_lines(RunRecord& run, std::string_view text, int64_t begin, int64_t lines_before) {
   int64_t lines = 0;
-  for (size_t at = 0, end; (end = text.find('\n', at)) != std::string_view::npos; at = end + 1) {
+  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string_view::npos;
+       at = end + 1) {
     ++lines;
     try {
       add(run, parse(text.substr(at, end - at)), begin + static_cast<int64_t>(at));

@@ -54,35 +54,7 @@ const std::vector<std::string>& known_passes(const std::vector<std::string>& nam
   return names;
 }
 
-}  // namespace
-
-std::vector<std::string> pass_names() {
-  std::vector<std::string> names;
-  for (const Pass& pass : clean_up_passes()) {
-    names.emplace_back(pass.name);
-  }
-  names.insert(names.end(), {KeptCasts::kPass, kChainsPass, kInPlacePass});
-  return names;
-}
-
-std::optional<c10::Device> find_device(const std::string& name) {
-  if (name == "cpu") {
-    return c10::kCPU;
-  }
-  if (name == "cuda") {
-    return at::hasCUDA() ? std::optional(c10::Device(c10::kCUDA, 0)) : std::nullopt;
-  }
-  try {
-    const c10::DeviceType type = c10::Device(name).type();
-    return has_device_graphs(type) ? std::optional(c10::Device(type, 0)) : std::nullopt;
-  } catch (const c10::Error&) {
-    return std::nullopt;
-  }
-}
-
-std::unique_ptr<Backend> make_backend(const BackendOptions& options,
-                                      TextLog log,
-                                      const Instruments& instruments) {
+void check(const BackendOptions& options) {
   require(options.mode == "traced" || options.mode == "eager",
           "mode",
           "\"traced\" or \"eager\"",
@@ -112,6 +84,62 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options,
           "timed_replays",
           "an integer >= 0",
           std::to_string(options.timed_replays));
+}
+
+void warn_of_threads(int threads, TextLog& log) {
+  if (const int cores = available_cores(); threads > cores) {
+    log.warning(fmt::format(
+        "backend.threads = {} is more than the {} {} that this process may use: threads that wait "
+        "for each other make steps many times slower",
+        threads,
+        cores,
+        cores == 1 ? "core" : "cores"));
+  }
+}
+
+std::unique_ptr<DeviceGraphs> graphs_on(const c10::Device& device, const std::string& executor) {
+  std::unique_ptr<DeviceGraphs> graphs = make_device_graphs(device.type());
+  if (graphs == nullptr) {
+    throw NotSupportedError("backend.mode: \"traced\" is not built for " + device.str() +
+                            "; set backend.mode = \"eager\"");
+  }
+  require(executor == "plan",
+          "executor",
+          "\"plan\" on " + device.str() + " (which runs it as graphs)",
+          '"' + executor + '"');
+  return graphs;
+}
+
+}  // namespace
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : clean_up_passes()) {
+    names.emplace_back(pass.name);
+  }
+  names.insert(names.end(), {KeptCasts::kPass, kChainsPass, kInPlacePass});
+  return names;
+}
+
+std::optional<c10::Device> find_device(const std::string& name) {
+  if (name == "cpu") {
+    return c10::kCPU;
+  }
+  if (name == "cuda") {
+    return at::hasCUDA() ? std::optional(c10::Device(c10::kCUDA, 0)) : std::nullopt;
+  }
+  try {
+    const c10::DeviceType type = c10::Device(name).type();
+    return has_device_graphs(type) ? std::optional(c10::Device(type, 0)) : std::nullopt;
+  } catch (const c10::Error&) {
+    return std::nullopt;
+  }
+}
+
+std::unique_ptr<Backend> make_backend(const BackendOptions& options,
+                                      TextLog log,
+                                      const Instruments& instruments) {
+  check(options);
   const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
   if (!device.is_cpu()) {
@@ -119,14 +147,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options,
   }
   use_threads(options.threads);
   warn_of_blas(options.threads, log);
-  if (const int cores = available_cores(); options.threads > cores) {
-    log.warning(fmt::format(
-        "backend.threads = {} is more than the {} {} that this process may use: threads that wait "
-        "for each other make steps many times slower",
-        options.threads,
-        cores,
-        cores == 1 ? "core" : "cores"));
-  }
+  warn_of_threads(options.threads, log);
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }
@@ -137,15 +158,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options,
   TracedOptions traced;
   if (!device.is_cpu()) {
     traced.device = device;
-    traced.graphs = make_device_graphs(device.type());
-    if (traced.graphs == nullptr) {
-      throw NotSupportedError("backend.mode: \"traced\" is not built for " + device.str() +
-                              "; set backend.mode = \"eager\"");
-    }
-    require(options.executor == "plan",
-            "executor",
-            "\"plan\" on " + device.str() + " (which runs it as graphs)",
-            '"' + options.executor + '"');
+    traced.graphs = graphs_on(device, options.executor);
   }
   traced.verify = options.exact ? verify : parse_verify("off");
   traced.without_passes = known_passes(options.without_passes);

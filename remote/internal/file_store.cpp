@@ -94,7 +94,7 @@ class FileStore final : public RemoteStore {
   }
 
   void check_access() override {
-    const char kProbe[] = ".rondo_access_check";
+    constexpr const char* kProbe = ".rondo_access_check";
     put(kProbe, "");
     remove(kProbe);
   }

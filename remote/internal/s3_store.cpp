@@ -154,7 +154,7 @@ class S3Store final : public RemoteStore {
 
   void check_access() override {
     ask({"GET", "", {{"list-type", "2"}, {"prefix", prefix_}, {"max-keys", "1"}}});
-    const char kProbe[] = ".rondo_access_check";
+    constexpr const char* kProbe = ".rondo_access_check";
     put(kProbe, "");
     remove(kProbe);
   }
