@@ -98,7 +98,7 @@ namespace {
 
 /// Runs `work`; what it throws becomes a text. \return 1, or 0 when it threw
 template <class Work>
-int step_call(const Work& work) noexcept {
+int step_call(const Work& work) {
   const auto done = [&] {
     work();
     return 1;

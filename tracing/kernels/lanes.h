@@ -12,7 +12,7 @@
 namespace rondo {
 
 // Eight floats side by side, as LibTorch's AVX2 build reduces them. Files that use them are
-// compiled with -ffp-contract=off and -Wno-psabi (backends/CMakeLists.txt): all of it is inlined.
+// compiled with -ffp-contract=off and -Wno-psabi (tracing/CMakeLists.txt): all of it is inlined.
 
 inline constexpr int64_t kLanes = 8;
 

@@ -17,19 +17,13 @@ struct BFloat16Bits {
   uint16_t bits;
 };
 
-template <class Stored>
-inline constexpr at::ScalarType kTypeOf = at::kFloat;
-
-template <>
-inline constexpr at::ScalarType kTypeOf<BFloat16Bits> = at::kBFloat16;
-
 RONDO_INLINE float number_in(float number) {
   return number;
 }
 
 RONDO_INLINE float number_in(BFloat16Bits stored) {
   const uint32_t bits = static_cast<uint32_t>(stored.bits) << 16;
-  float number;
+  float number = 0.0F;
   std::memcpy(&number, &bits, sizeof number);
   return number;
 }
@@ -41,7 +35,7 @@ RONDO_INLINE void store(float number, float& to) {
 /// To the nearest, half-way to an even one. Every NaN becomes the one that LibTorch's vectors give.
 /// Source: cvtfp32_bf16, ATen/cpu/vec/vec256/vec256_bfloat16.h.
 RONDO_INLINE void store(float number, BFloat16Bits& to) {
-  uint32_t bits;
+  uint32_t bits = 0;
   std::memcpy(&bits, &number, sizeof bits);
   const uint32_t rounded = (bits + (0x7FFFU + ((bits >> 16) & 1U))) >> 16;
   to.bits = static_cast<uint16_t>(number != number ? 0xFFFFU : rounded);
@@ -57,9 +51,9 @@ RONDO_INLINE float rounded(float number) {
 
 /// Vectors of 16-bit numbers have half of the instructions there.
 inline bool has_wide_halves() {
-  static const bool has = __builtin_cpu_supports("avx512bw") != 0 &&
-                          __builtin_cpu_supports("avx512vl") != 0 &&
-                          __builtin_cpu_supports("avx512dq") != 0;
+  static const bool has =
+      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0;
   return has;
 }
 

@@ -183,8 +183,8 @@ class Planner {
     bool is_alone = true;
     for_each_slot(instruction.arguments, [&](SlotId id) {
       const Slot& other = slot_of(program(), id);
-      const bool is_same =
-          other.offset == slot.offset && other.sizes == slot.sizes && other.strides == slot.strides;
+      const bool is_same = other.dtype == slot.dtype && other.offset == slot.offset &&
+                           other.sizes == slot.sizes && other.strides == slot.strides;
       is_alone = is_alone && (other.storage != slot.storage || is_same);
     });
     return is_alone;

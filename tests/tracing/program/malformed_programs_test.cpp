@@ -192,6 +192,35 @@ TEST_CASE("results of other sizes than the operator's") {
   is_refused(program, batch);
 }
 
+TEST_CASE("softmax and pooling of bfloat16 whose results have other sizes or types") {
+  const Batch batch{{"rows", random({4, 32}, 1).to(at::kBFloat16)},
+                    {"images", random({2, 3, 8, 8}, 2).to(at::kBFloat16)}};
+  const auto try_change =
+      [&](const Body& body, const char* op, size_t i, const std::function<void(Slot&)>& change) {
+        StepProgram program = Recorded(body, batch).program;
+        change(slot_of_result(program, op, i));
+        is_refused(program, batch);
+      };
+  const Body softmax = [](const Batch& x) {
+    const at::Tensor shares = x["rows"].softmax(-1);
+    return std::vector{shares, at::_softmax_backward_data(x["rows"], x["rows"], -1, at::kBFloat16)};
+  };
+  for (const char* op : {"aten::_softmax", "aten::_softmax_backward_data"}) {
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{}, {4, 0}, {4, 64}, {64, 32}}) {
+      try_change(softmax, op, 0, [&](Slot& slot) { set_sizes(slot, sizes); });
+    }
+  }
+  const Body pool = [](const Batch& x) {
+    const auto [pooled, places] =
+        at::max_pool2d_with_indices(x["images"], kTwos, kTwos, kZeros, kOnes, false);
+    return std::vector{pooled, places};
+  };
+  const char* const op = "aten::max_pool2d_with_indices";
+  try_change(pool, op, 1, [](Slot& slot) { slot.dtype = at::kInt; });
+  try_change(pool, op, 1, [](Slot& slot) { slot.sizes[0] = 1; });
+  try_change(pool, op, 0, [](Slot& slot) { slot.sizes[1] = 1; });
+}
+
 TEST_CASE("convolutions with arguments of another kind, and numbers beyond reason") {
   const Recorded recorded(
       [](const Batch& batch) { return std::vector{convolve(batch["x"], batch)}; }, images());

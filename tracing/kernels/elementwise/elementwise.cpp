@@ -1,7 +1,6 @@
-// Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
+// Compiled with -ffp-contract=off (tracing/CMakeLists.txt), see core/vector_loop.h.
 
 #include <ATen/ops/add_cpu_dispatch.h>
-#include <ATen/ops/clamp_max_cpu_dispatch.h>
 #include <ATen/ops/div_cpu_dispatch.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/mul_cpu_dispatch.h>
@@ -300,10 +299,6 @@ at::Tensor of_libtorch(Divide, const at::Tensor& x, const at::Tensor& number) {
   return at::cpu::div(x, number);
 }
 
-at::Tensor of_libtorch(NoMoreThan, const at::Tensor& x, const at::Tensor& number) {
-  return at::cpu::clamp_max(x, number);
-}
-
 // Whether this LibTorch rounds a number to bfloat16 before it computes with it; versions and
 // operators differ. Asked of an element for which it matters: a probe on random ones hardly sees
 // what a small number adds to them.
@@ -315,14 +310,21 @@ bool rounds_number() {
       const float x = number_in(BFloat16Bits{bits});
       const float with_rounded = rounded(Function()(-x, rounded(kNumber)));
       if (with_rounded != rounded(Function()(-x, kNumber))) {
-        const at::Tensor element = at::full({1}, -x, at::kBFloat16);
+        const at::Tensor elements = at::full({2}, -x, at::kBFloat16);
         const at::Tensor number = at::full({}, kNumber, at::kFloat);
-        return of_libtorch(Function(), element, number).template item<float>() == with_rounded;
+        return of_libtorch(Function(), elements, number)[0].template item<float>() == with_rounded;
       }
     }
     return false;
   }();
   return rounds;
+}
+
+// The smaller one of an element and a number, rounded, is the element or the rounded number: it
+// does not matter when the number is rounded.
+template <>
+bool rounds_number<NoMoreThan>() {
+  return false;
 }
 
 at::ScalarType type_of_result(const StepProgram& program, const Instruction& instruction) {

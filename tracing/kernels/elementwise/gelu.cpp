@@ -1,6 +1,6 @@
 // GELU by the error function, which LibTorch takes from oneDNN. Its gradient has the arithmetic of
 // oneDNN 2 and its bits; the function itself comes near them. Compiled with -ffp-contract=off
-// (backends/CMakeLists.txt): what oneDNN fuses is written as `fma`.
+// (tracing/CMakeLists.txt): what oneDNN fuses is written as `fma`.
 
 #if defined(__x86_64__)
 

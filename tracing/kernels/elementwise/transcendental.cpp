@@ -1,6 +1,6 @@
 // Element-wise functions that LibTorch takes from Sleef, eight numbers at a time. Sleef's functions
 // for sixteen do the same arithmetic and give the same bits, in half the time. Compiled with
-// -ffp-contract=off (backends/CMakeLists.txt): what LibTorch's AVX2 build fuses is written as
+// -ffp-contract=off (tracing/CMakeLists.txt): what LibTorch's AVX2 build fuses is written as
 // `fma`.
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
+// Compiled with -ffp-contract=off (tracing/CMakeLists.txt), see core/vector_loop.h.
 
 #include "tracing/kernels/images/batch_norm_relu_pool.h"
 #include "tracing/kernels/kernels.h"

@@ -1,4 +1,4 @@
-// Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
+// Compiled with -ffp-contract=off (tracing/CMakeLists.txt), see core/vector_loop.h.
 
 #include <algorithm>
 #include <cstring>
@@ -242,14 +242,20 @@ bool has_known_options(const std::vector<Argument>& arguments, size_t first) {
 bool are_images(const Slot* x, const Slot* pooled) {
   return x != nullptr && pooled != nullptr && x->sizes.size() == 4 && pooled->sizes.size() == 4 &&
          (x->dtype == at::kFloat || x->dtype == at::kBFloat16) && pooled->dtype == x->dtype &&
-         is_contiguous(*x) && is_contiguous(*pooled);
+         x->sizes[0] == pooled->sizes[0] && x->sizes[1] == pooled->sizes[1] && is_contiguous(*x) &&
+         is_contiguous(*pooled);
+}
+
+bool are_places(const Slot* indices, const Slot& pooled) {
+  return indices != nullptr && indices->dtype == at::kLong && indices->sizes == pooled.sizes &&
+         is_contiguous(*indices);
 }
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
   const Slot* const indices = slot_at(program, instruction.results, 1);
   return are_images(slot_at(program, instruction.arguments, 0),
                     slot_at(program, instruction.results, 0)) &&
-         indices != nullptr && is_contiguous(*indices) &&
+         are_places(indices, *slot_at(program, instruction.results, 0)) &&
          has_known_options(instruction.arguments, 1);
 }
 
@@ -257,8 +263,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
 bool accepts_backward(const StepProgram& program, const Instruction& instruction) {
   const Slot* const grad = slot_at(program, instruction.arguments, 0);
   const Slot* const indices = slot_at(program, instruction.arguments, 7);
-  return are_images(slot_at(program, instruction.results, 0), grad) && indices != nullptr &&
-         is_contiguous(*indices) && indices->sizes == grad->sizes &&
+  return are_images(slot_at(program, instruction.results, 0), grad) && are_places(indices, *grad) &&
          has_known_options(instruction.arguments, 2);
 }
 

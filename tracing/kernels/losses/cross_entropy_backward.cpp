@@ -1,6 +1,6 @@
 // The gradient of a mean of cross entropies: of each row the share that a class has, times what the
 // row's label gets, and that once at the label. The sum of a row of which all but one number are
-// zero is that number, in any order. Compiled with -ffp-contract=off (backends/CMakeLists.txt).
+// zero is that number, in any order. Compiled with -ffp-contract=off (tracing/CMakeLists.txt).
 
 #include <ATen/ops/_log_softmax_backward_data_cpu_dispatch.h>
 

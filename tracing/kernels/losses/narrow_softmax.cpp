@@ -1,11 +1,13 @@
 // Softmax of bfloat16 over rows of whole vectors, and its gradient. LibTorch widens what it reads,
-// computes in float32 and rounds what it writes, and the sum of a gradient's row. Compiled with
-// -ffp-contract=off (backends/CMakeLists.txt).
+// computes in float32 and rounds what it writes. Compiled with
+// -ffp-contract=off (tracing/CMakeLists.txt).
 
 #if defined(__x86_64__)
 
+#include <string>
+
+#include "backends/numeric_environment.h"
 #include "core/parallel.h"
-#include "core/torch_compat.h"
 #include "tracing/kernels/kernels.h"
 #include "tracing/kernels/losses/row_sums.h"
 #include "tracing/kernels/narrow_vectors.h"
@@ -44,7 +46,8 @@ RONDO_AVX512 inline float largest_of(const BFloat16Bits* x, int64_t width) {
 }
 
 // Each function: what becomes of one row.
-// Source: vec_softmax_lastdim_kernel, ATen/native/cpu/SoftMaxKernel.cpp.
+// Source: _vec_softmax_lastdim<BFloat16> and _vec_host_softmax_backward_lastdim,
+// ATen/native/cpu/SoftMaxKernel.cpp.
 
 template <class Sums>
 struct Softmax {
@@ -55,7 +58,7 @@ struct Softmax {
     for (int64_t i = 0; i < width; i += kWide) {
       _mm512_store_ps(exponentials + i, exp(_mm512_sub_ps(widened(at.first + i), largest)));
     }
-    float sum;
+    float sum = 0.0F;
     Sums::sum(exponentials, {1, width}, &sum);
     const Floats share = _mm512_set1_ps(1.0F / sum);
     for (int64_t i = 0; i < width; i += kWide) {
@@ -71,7 +74,8 @@ RONDO_AVX512 inline Floats product_of(const Arguments& at, int64_t i) {
 /// The sum has two accumulators, which take turns: two halves of a register, or two registers where
 /// LibTorch's vectors are as wide. Products of two numbers of bfloat16 are exact.
 /// Source: map2_reduce_all, ATen/cpu/vec/functional_bfloat16.h.
-template <int kRegisters>
+/// \tparam kRounds  whether the sum is rounded to bfloat16: versions of LibTorch differ
+template <int kRegisters, bool kRounds>
 struct SoftmaxBackward {
   static constexpr int64_t kStep = kRegisters * kWide;
 
@@ -86,7 +90,8 @@ struct SoftmaxBackward {
     const Floats all = kRegisters == 1 ? even : _mm512_add_ps(even, odd);
     alignas(64) float lanes[kWide];
     _mm512_store_ps(lanes, all);
-    const Floats sum = _mm512_set1_ps(rounded(added_up(load(lanes) + load(lanes + kLanes))));
+    const float total = added_up(load(lanes) + load(lanes + kLanes));
+    const Floats sum = _mm512_set1_ps(kRounds ? rounded(total) : total);
     for (int64_t i = 0; i < width; i += kWide) {
       const Floats difference = _mm512_sub_ps(widened(at.first + i), sum);
       put_rounded(_mm512_mul_ps(difference, widened(at.second + i)), at.result + i);
@@ -123,8 +128,8 @@ bool is_plain_narrow(const Slot* slot) {
 
 /// Rows of whole steps: the rest is added up in another order.
 bool accepts_rows(const Slot* x, const Slot* y, const Argument& dim, int64_t step) {
-  if (exponential() == nullptr || !is_plain_narrow(x) || !is_plain_narrow(y) || x->sizes.empty() ||
-      numel(*x) == 0 || !is_integer(dim)) {
+  if (!has_avx512() || !is_plain_narrow(x) || !is_plain_narrow(y) || x->sizes != y->sizes ||
+      x->sizes.empty() || numel(*x) == 0 || !is_integer(dim)) {
     return false;
   }
   const int64_t width = x->sizes.back();
@@ -135,20 +140,22 @@ bool accepts_rows(const Slot* x, const Slot* y, const Argument& dim, int64_t ste
 
 // (x, dim, half_to_float)
 bool accepts_forward(const StepProgram& program, const Instruction& instruction) {
-  return accepts_rows(slot_at(program, instruction.arguments, 0),
-                      slot_at(program, instruction.results, 0),
-                      instruction.arguments[1],
-                      kWide);
+  return exponential() != nullptr && accepts_rows(slot_at(program, instruction.arguments, 0),
+                                                  slot_at(program, instruction.results, 0),
+                                                  instruction.arguments[1],
+                                                  kWide);
 }
 
 // (grad, output, dim, input_dtype)
 template <int kRegisters>
 bool accepts_backward(const StepProgram& program, const Instruction& instruction) {
-  return is_plain_narrow(slot_at(program, instruction.arguments, 1)) &&
-         accepts_rows(slot_at(program, instruction.arguments, 0),
+  const Slot* const grad = slot_at(program, instruction.arguments, 0);
+  const Slot* const output = slot_at(program, instruction.arguments, 1);
+  return accepts_rows(grad,
                       slot_at(program, instruction.results, 0),
                       instruction.arguments[2],
-                      kRegisters * kWide);
+                      kRegisters * kWide) &&
+         is_plain_narrow(output) && output->sizes == grad->sizes;
 }
 
 /// \tparam kSecond  which argument forward gave; its only one where there is no backward
@@ -167,14 +174,21 @@ std::unique_ptr<Kernel> make(const StepProgram& program,
 }  // namespace
 
 std::vector<OwnKernel> narrow_softmax_kernels() {
-  // Only in the order of this LibTorch: rounded results hide most differences between orders.
+  // Only in the order of this LibTorch's vectors: rounded results hide most differences between
+  // orders from a probe.
   constexpr const char* kBackward = "aten::_softmax_backward_data";
-  if (compat::sums_sixteen_lanes()) {
+  const std::string capability = current_environment().cpu_capability;
+  if (capability == "AVX512") {
     return {{"aten::_softmax", accepts_forward, make<Softmax<SixteenLanes>, 0>},
-            {kBackward, accepts_backward<2>, make<SoftmaxBackward<2>, 1>}};
+            {kBackward, accepts_backward<2>, make<SoftmaxBackward<2, true>, 1>},
+            {kBackward, accepts_backward<2>, make<SoftmaxBackward<2, false>, 1>}};
   }
-  return {{"aten::_softmax", accepts_forward, make<Softmax<EightLanes>, 0>},
-          {kBackward, accepts_backward<1>, make<SoftmaxBackward<1>, 1>}};
+  if (capability == "AVX2") {
+    return {{"aten::_softmax", accepts_forward, make<Softmax<EightLanes>, 0>},
+            {kBackward, accepts_backward<1>, make<SoftmaxBackward<1, true>, 1>},
+            {kBackward, accepts_backward<1>, make<SoftmaxBackward<1, false>, 1>}};
+  }
+  return {};
 }
 
 }  // namespace rondo

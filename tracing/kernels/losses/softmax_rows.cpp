@@ -1,7 +1,7 @@
 // Softmax and its logarithm over rows, many rows at a time: what LibTorch does row by row, with
 // vectors that are mostly empty where rows are short. Each number goes through the same functions
 // of Sleef, each sum in LibTorch's order. Compiled with -ffp-contract=off
-// (backends/CMakeLists.txt).
+// (tracing/CMakeLists.txt).
 
 #if defined(__x86_64__)
 

@@ -1,4 +1,4 @@
-// Compiled with -ffp-contract=off (backends/CMakeLists.txt): what LibTorch's AVX2 build fuses is
+// Compiled with -ffp-contract=off (tracing/CMakeLists.txt): what LibTorch's AVX2 build fuses is
 // written as `fma`. See core/vector_loop.h.
 
 #include <ATen/Parallel.h>

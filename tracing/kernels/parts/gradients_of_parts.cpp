@@ -1,4 +1,4 @@
-// Compiled with -ffp-contract=off (backends/CMakeLists.txt), see core/vector_loop.h.
+// Compiled with -ffp-contract=off (tracing/CMakeLists.txt), see core/vector_loop.h.
 
 #include <algorithm>
 #include <cstring>
@@ -171,7 +171,7 @@ bool is_consistent(const StepProgram& program, const Instruction& instruction) {
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
   const Slot* const result = slot_at(program, instruction.results, 0);
-  return (result->dtype == at::kFloat || result->dtype == at::kBFloat16) &&
+  return result != nullptr && (result->dtype == at::kFloat || result->dtype == at::kBFloat16) &&
          is_contiguous(*result) && is_consistent(program, instruction) &&
          pieces_of(program, instruction).has_value();
 }

@@ -1,4 +1,4 @@
-// Compiled with -ffp-contract=off (backends/CMakeLists.txt), like all that has to give equal bits.
+// Compiled with -ffp-contract=off (tracing/CMakeLists.txt), like all that has to give equal bits.
 
 #include "tracing/kernels/products/panel_product.h"
 

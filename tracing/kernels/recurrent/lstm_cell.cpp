@@ -1,4 +1,4 @@
-// Compiled with -ffp-contract=off (backends/CMakeLists.txt): sums of products are fused where
+// Compiled with -ffp-contract=off (tracing/CMakeLists.txt): sums of products are fused where
 // oneDNN fuses them.
 
 #include "tracing/kernels/recurrent/lstm_cell.h"
