@@ -8,6 +8,7 @@ namespace rondo {
 
 std::vector<OwnKernel> matrix_product_kernels();
 std::vector<OwnKernel> product_added_kernels();
+std::vector<OwnKernel> narrow_product_kernels();
 std::vector<OwnKernel> elementwise_kernels();
 std::vector<OwnKernel> column_sum_kernels();
 std::vector<OwnKernel> softmax_rows_kernels();

@@ -9,6 +9,7 @@ const std::vector<OwnKernel>& own_kernels() {
     std::vector<OwnKernel> kernels;
     for (const auto& family : {matrix_product_kernels(),
                                product_added_kernels(),
+                               narrow_product_kernels(),
                                elementwise_kernels(),
                                column_sum_kernels(),
                                softmax_rows_kernels(),

@@ -4,6 +4,7 @@
 
 #include "tracing/onednn/activation.h"
 #include "tracing/onednn/convolution.h"
+#include "tracing/onednn/product.h"
 
 namespace rondo {
 
@@ -36,6 +37,10 @@ std::unique_ptr<OneDnnCall> prepare_gradient_of_input(const ConvolutionShape&,
 std::unique_ptr<OneDnnCall> prepare_gradient_of_weight(const ConvolutionShape&,
                                                        ImageLayout,
                                                        ImageLayout) {
+  refuse();
+}
+
+std::unique_ptr<OneDnnCall> prepare_product(const ProductShape&, bool) {
   refuse();
 }
 

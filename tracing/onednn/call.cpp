@@ -1,5 +1,8 @@
 #include "tracing/onednn/internal/call.h"
 
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <utility>
 
 namespace rondo {
@@ -23,9 +26,39 @@ dnnl::primitive_attr scratchpad_of_ours() {
   return attributes;
 }
 
-Call::Call(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad)
+namespace {
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+/// Grows where it is too small: when a call is made, or first runs on another thread.
+void* shared_scratchpad(size_t bytes) {
+  constexpr size_t kAlignment = 4096;
+  thread_local std::unique_ptr<void, Free> memory;
+  thread_local size_t size = 0;
+  if (bytes > size) {
+    size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    memory.reset(std::aligned_alloc(kAlignment, size));
+    if (memory == nullptr) {
+      size = 0;
+      throw std::bad_alloc();
+    }
+  }
+  return memory.get();
+}
+
+}  // namespace
+
+Call::Call(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad, Scratch scratch)
     : stream_(engine()), primitive_(std::move(primitive)) {
-  add(DNNL_ARG_SCRATCHPAD, inside_of(scratchpad));
+  if (scratch == Scratch::Own) {
+    add(DNNL_ARG_SCRATCHPAD, inside_of(scratchpad));
+  } else if (scratchpad.get_size() > 0) {
+    shared_scratchpad_ =
+        dnnl::memory(scratchpad, engine(), shared_scratchpad(scratchpad.get_size()));
+    add(DNNL_ARG_SCRATCHPAD, shared_scratchpad_);
+  }
 }
 
 void Call::read(int index, const dnnl::memory::desc& outside, const dnnl::memory::desc& inside) {
@@ -54,6 +87,10 @@ void Call::run(std::initializer_list<const void*> tensors) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     // The library has no memory that is read only.
     tensors_[i].set_data_handle(const_cast<void*>(tensors.begin()[i]));
+  }
+  if (shared_scratchpad_) {
+    const size_t bytes = shared_scratchpad_.get_desc().get_size();
+    shared_scratchpad_.set_data_handle(shared_scratchpad(bytes));
   }
   for (const Copy& copy : before_) {
     execute(copy.reorder, copy.arguments);

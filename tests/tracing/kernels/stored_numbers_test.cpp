@@ -174,6 +174,28 @@ TEST_CASE("softmax of bfloat16 over rows of whole vectors, and its gradient") {
   }
 }
 
+TEST_CASE("products of bfloat16 matrices in both orders, batches of them, and on top of a bias") {
+  const auto batch = [](int step) {
+    return Batch{{"a", numbers({48, 96}, step)},
+                 {"b", numbers({96, 80}, step + 1)},
+                 {"t", numbers({80, 96}, step + 2)},
+                 {"bias", numbers({80}, step + 3)},
+                 {"heads", numbers({6, 32, 24}, step + 4)},
+                 {"keys", numbers({6, 40, 24}, step + 5)}};
+  };
+  check_narrow(
+      "as in linear layers and attention",
+      [](const Batch& x) {
+        return std::vector{at::mm(x["a"], x["b"]),
+                           at::mm(x["a"], x["t"].t()),
+                           at::mm(x["b"].t(), x["a"].t()),
+                           at::addmm(x["bias"], x["a"], x["b"]),
+                           at::bmm(x["heads"], x["keys"].transpose(1, 2))};
+      },
+      batch,
+      5);
+}
+
 TEST_CASE("max pooling of bfloat16, and its gradient") {
   for (const int64_t size : {5, 6, 28, 70}) {
     const auto images = [=](int step) {

@@ -1,11 +1,9 @@
-#include <ATen/Parallel.h>
-
 #include <exception>
-#include <functional>
 #include <optional>
 #include <utility>
 
 #include "tracing/kernels/kernels.h"
+#include "tracing/onednn/call_for_threads.h"
 #include "tracing/onednn/convolution.h"
 #include "tracing/onednn/recorded_convolution.h"
 #include "tracing/program/arguments.h"
@@ -15,34 +13,7 @@ namespace rondo {
 
 namespace {
 
-using Prepare = std::function<std::unique_ptr<OneDnnCall>()>;
-
-/// A call that is prepared anew when the number of threads changes.
-class CallForThreads {
- public:
-  explicit CallForThreads(Prepare prepare) : prepare_(std::move(prepare)) {
-    prepare_for(at::get_num_threads());
-  }
-
-  void run(std::initializer_list<const void*> tensors) {
-    if (const int threads = at::get_num_threads(); threads != threads_) {
-      prepare_for(threads);
-    }
-    call_->run(tensors);
-  }
-
-  int64_t bytes() const { return call_->bytes(); }
-
- private:
-  void prepare_for(int threads) {
-    call_ = prepare_();
-    threads_ = threads;
-  }
-
-  Prepare prepare_;
-  std::unique_ptr<OneDnnCall> call_;
-  int threads_ = 0;
-};
+using Prepare = CallForThreads::Prepare;
 
 class ConvolutionKernel final : public Kernel {
  public:

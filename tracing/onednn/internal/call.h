@@ -18,9 +18,17 @@ dnnl::primitive_attr scratchpad_of_ours();
 /// are copied to and from memory of the call's.
 class Call final : public OneDnnCall {
  public:
+  /// Where a primitive keeps what it needs while it runs.
+  enum class Scratch {
+    Own,    ///< memory of the call
+    Shared  ///< memory of all such calls of a thread, which stays in its caches
+  };
+
   /// \param primitive    with `scratchpad_of_ours`
   /// \param scratchpad  what it asks for
-  Call(dnnl::primitive primitive, const dnnl::memory::desc& scratchpad);
+  Call(dnnl::primitive primitive,
+       const dnnl::memory::desc& scratchpad,
+       Scratch scratch = Scratch::Own);
 
   /// Adds an argument. Arguments are given to `run` in the order in which they were added.
   /// \param index    such as DNNL_ARG_SRC
@@ -54,6 +62,7 @@ class Call final : public OneDnnCall {
   dnnl::primitive primitive_;
   std::vector<dnnl::memory> tensors_;   // the caller's
   std::vector<dnnl::memory> memories_;  // ours
+  dnnl::memory shared_scratchpad_;      // none: it is one of ours
   Arguments arguments_;
   std::vector<Copy> before_;
   std::vector<Copy> after_;
