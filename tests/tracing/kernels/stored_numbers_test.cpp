@@ -176,12 +176,12 @@ TEST_CASE("softmax of bfloat16 over rows of whole vectors, and its gradient") {
 
 TEST_CASE("products of bfloat16 matrices in both orders, batches of them, and on top of a bias") {
   const auto batch = [](int step) {
-    return Batch{{"a", numbers({48, 96}, step)},
-                 {"b", numbers({96, 80}, step + 1)},
-                 {"t", numbers({80, 96}, step + 2)},
-                 {"bias", numbers({80}, step + 3)},
-                 {"heads", numbers({6, 32, 24}, step + 4)},
-                 {"keys", numbers({6, 40, 24}, step + 5)}};
+    return Batch{{"a", numbers({256, 384}, step)},
+                 {"b", numbers({384, 320}, step + 1)},
+                 {"t", numbers({320, 384}, step + 2)},
+                 {"bias", numbers({320}, step + 3)},
+                 {"heads", numbers({12, 64, 72}, step + 4)},
+                 {"keys", numbers({12, 80, 72}, step + 5)}};
   };
   check_narrow(
       "as in linear layers and attention",
