@@ -95,6 +95,11 @@ void stored_loop(Element element, int64_t count) {
   }
 }
 
+/// Whether numbers of this dtype are stored as a type of this file: float32 or bfloat16.
+inline bool is_stored(at::ScalarType dtype) {
+  return dtype == at::kFloat || dtype == at::kBFloat16;
+}
+
 /// Calls `use(Stored())` for the type that numbers of this dtype, float32 or bfloat16, are stored
 /// as.
 template <class Use>

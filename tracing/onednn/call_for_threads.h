@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -39,5 +40,14 @@ class CallForThreads {
   std::unique_ptr<OneDnnCall> call_;
   int threads_ = 0;
 };
+
+/// Whether oneDNN has what is prepared. Nothing to prepare is fine.
+inline bool can_prepare(const CallForThreads::Prepare& prepare) {
+  try {
+    return prepare == nullptr || prepare() != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 }  // namespace rondo

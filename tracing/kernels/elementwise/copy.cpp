@@ -212,7 +212,7 @@ class CopyKernel final : public Kernel {
 };
 
 bool is_known(const Slot* slot) {
-  return slot != nullptr && (slot->dtype == at::kFloat || slot->dtype == at::kBFloat16);
+  return slot != nullptr && is_stored(slot->dtype);
 }
 
 // What is copied within one storage may be written before it is read.

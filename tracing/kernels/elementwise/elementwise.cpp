@@ -165,15 +165,10 @@ class FillKernel final : public ElementwiseKernel {
   Rows rows_;
 };
 
-bool is_number_type(at::ScalarType dtype) {
-  return dtype == at::kFloat || dtype == at::kBFloat16;
-}
-
 // Float32 or bfloat16, all the same.
 bool are_of_one_type(const std::vector<const Slot*>& tensors) {
   const at::ScalarType dtype = tensors.front()->dtype;
-  return is_number_type(dtype) &&
-         std::all_of(tensors.begin(), tensors.end(), [=](const Slot* slot) {
+  return is_stored(dtype) && std::all_of(tensors.begin(), tensors.end(), [=](const Slot* slot) {
            return slot->dtype == dtype;
          });
 }
@@ -181,11 +176,11 @@ bool are_of_one_type(const std::vector<const Slot*>& tensors) {
 // Or of both, as autocast's sums: what is added to a tensor in place may be of the other type.
 bool are_numbers(const std::vector<const Slot*>& tensors) {
   return std::all_of(
-      tensors.begin(), tensors.end(), [](const Slot* slot) { return is_number_type(slot->dtype); });
+      tensors.begin(), tensors.end(), [](const Slot* slot) { return is_stored(slot->dtype); });
 }
 
 bool are_two_types(const std::vector<const Slot*>& tensors) {
-  return is_number_type(tensors[0]->dtype) && is_number_type(tensors[1]->dtype) &&
+  return is_stored(tensors[0]->dtype) && is_stored(tensors[1]->dtype) &&
          tensors[0]->dtype != tensors[1]->dtype;
 }
 

@@ -51,8 +51,7 @@ bool accepts(const StepProgram& program, const Instruction& instruction) {
   const Slot* const x = slot_at(program, instruction.arguments, 0);
   const Slot* const mask = slot_at(program, instruction.arguments, 1);
   const Slot* const y = slot_at(program, instruction.results, 0);
-  const bool are_numbers = x != nullptr && y != nullptr &&
-                           (x->dtype == at::kFloat || x->dtype == at::kBFloat16) &&
+  const bool are_numbers = x != nullptr && y != nullptr && is_stored(x->dtype) &&
                            y->dtype == x->dtype && is_contiguous(*x) && is_contiguous(*y);
   return are_numbers && mask != nullptr && mask->dtype == at::kBool && is_contiguous(*mask) &&
          is_trailing_part(mask->sizes, x->sizes) && numel(*mask) > 0 &&

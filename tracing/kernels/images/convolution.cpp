@@ -1,4 +1,3 @@
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -92,15 +91,6 @@ ImageLayout layout_at(const StepProgram& program,
                       const std::vector<Argument>& arguments,
                       size_t i) {
   return {block_of(*slot_at(program, arguments, i))};
-}
-
-/// Whether oneDNN has what is prepared. Nothing to prepare is fine.
-bool can_prepare(const Prepare& prepare) {
-  try {
-    return prepare == nullptr || prepare() != nullptr;
-  } catch (const std::exception&) {
-    return false;
-  }
 }
 
 // (input, weight, bias, …)

@@ -241,9 +241,8 @@ bool has_known_options(const std::vector<Argument>& arguments, size_t first) {
 // Images of float32 or bfloat16, row after row.
 bool are_images(const Slot* x, const Slot* pooled) {
   return x != nullptr && pooled != nullptr && x->sizes.size() == 4 && pooled->sizes.size() == 4 &&
-         (x->dtype == at::kFloat || x->dtype == at::kBFloat16) && pooled->dtype == x->dtype &&
-         x->sizes[0] == pooled->sizes[0] && x->sizes[1] == pooled->sizes[1] && is_contiguous(*x) &&
-         is_contiguous(*pooled);
+         is_stored(x->dtype) && pooled->dtype == x->dtype && x->sizes[0] == pooled->sizes[0] &&
+         x->sizes[1] == pooled->sizes[1] && is_contiguous(*x) && is_contiguous(*pooled);
 }
 
 bool are_places(const Slot* indices, const Slot& pooled) {

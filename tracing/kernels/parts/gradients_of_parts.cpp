@@ -171,9 +171,8 @@ bool is_consistent(const StepProgram& program, const Instruction& instruction) {
 
 bool accepts(const StepProgram& program, const Instruction& instruction) {
   const Slot* const result = slot_at(program, instruction.results, 0);
-  return result != nullptr && (result->dtype == at::kFloat || result->dtype == at::kBFloat16) &&
-         is_contiguous(*result) && is_consistent(program, instruction) &&
-         pieces_of(program, instruction).has_value();
+  return result != nullptr && is_stored(result->dtype) && is_contiguous(*result) &&
+         is_consistent(program, instruction) && pieces_of(program, instruction).has_value();
 }
 
 std::unique_ptr<Kernel> make(const StepProgram& program,

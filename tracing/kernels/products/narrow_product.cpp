@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <optional>
-#include <utility>
 
 #include "tracing/kernels/kernels.h"
 #include "tracing/onednn/call_for_threads.h"
@@ -22,26 +20,10 @@ constexpr int64_t kMostMultiplications = int64_t{1} << 26;
 
 class NarrowProductKernel final : public Kernel {
  public:
-  NarrowProductKernel(CallForThreads call, Operand a, Operand b, Operand y)
-      : call_(std::move(call)), a_(a), b_(b), y_(y) {}
-
-  void run() override { call_.run({a_.as<void>(), b_.as<void>(), y_.as<void>()}); }
-
-  int64_t bytes() const override { return call_.bytes(); }
-
- private:
-  CallForThreads call_;
-  Operand a_;
-  Operand b_;
-  Operand y_;
-};
-
-/// The same on top of a bias, which is repeated for each row.
-class NarrowLinearKernel final : public Kernel {
- public:
-  NarrowLinearKernel(
-      CallForThreads call, const ProductShape& shape, Operand bias, Operand a, Operand b, Operand y)
-      : call_(std::move(call)),
+  /// \param bias  repeated for each row below the product; absent: the product alone
+  NarrowProductKernel(
+      const ProductShape& shape, std::optional<Operand> bias, Operand a, Operand b, Operand y)
+      : call_(call_for(shape, bias.has_value())),
         rows_(shape.rows),
         row_bytes_(static_cast<size_t>(shape.columns) * sizeof(uint16_t)),
         bias_(bias),
@@ -49,10 +31,14 @@ class NarrowLinearKernel final : public Kernel {
         b_(b),
         y_(y) {}
 
+  static CallForThreads::Prepare call_for(const ProductShape& shape, bool has_bias) {
+    return [=] { return prepare_product(shape, /*adds=*/has_bias); };
+  }
+
   void run() override {
     char* to = y_.as<char>();
-    for (int64_t row = 0; row < rows_; ++row, to += row_bytes_) {
-      std::memcpy(to, bias_.as<char>(), row_bytes_);
+    for (int64_t row = 0; bias_ && row < rows_; ++row, to += row_bytes_) {
+      std::memcpy(to, bias_->as<char>(), row_bytes_);
     }
     call_.run({a_.as<void>(), b_.as<void>(), y_.as<void>()});
   }
@@ -63,7 +49,7 @@ class NarrowLinearKernel final : public Kernel {
   CallForThreads call_;
   int64_t rows_;
   size_t row_bytes_;
-  Operand bias_;
+  std::optional<Operand> bias_;
   Operand a_;
   Operand b_;
   Operand y_;
@@ -118,31 +104,22 @@ std::optional<ProductShape> shape_of(const StepProgram& program,
   return fits ? std::optional(shape) : std::nullopt;
 }
 
-bool can_prepare(const ProductShape& shape, bool adds) {
-  try {
-    return prepare_product(shape, adds) != nullptr;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 // (a, b)
 template <size_t kRank>
 bool accepts_product(const StepProgram& program, const Instruction& instruction) {
   const auto shape = has_onednn() ? shape_of(program, instruction, 0, kRank) : std::nullopt;
-  return shape && can_prepare(*shape, /*adds=*/false);
+  return shape && can_prepare(NarrowProductKernel::call_for(*shape, /*has_bias=*/false));
 }
 
 template <size_t kRank>
 std::unique_ptr<Kernel> make_product(const StepProgram& program,
                                      const Instruction& instruction,
                                      const Operands& memory) {
-  const ProductShape shape = *shape_of(program, instruction, 0, kRank);
-  return std::make_unique<NarrowProductKernel>(
-      CallForThreads([=] { return prepare_product(shape, /*adds=*/false); }),
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.arguments, 1)),
-      memory.operand(id_at(instruction.results, 0)));
+  return std::make_unique<NarrowProductKernel>(*shape_of(program, instruction, 0, kRank),
+                                               std::nullopt,
+                                               memory.operand(id_at(instruction.arguments, 0)),
+                                               memory.operand(id_at(instruction.arguments, 1)),
+                                               memory.operand(id_at(instruction.results, 0)));
 }
 
 // (bias, a, b, beta, alpha)
@@ -152,20 +129,17 @@ bool accepts_linear(const StepProgram& program, const Instruction& instruction) 
   return shape && bias != nullptr && bias->dtype == at::kBFloat16 && bias->sizes.size() == 1 &&
          bias->sizes[0] == shape->columns && is_contiguous(*bias) &&
          is_constant(instruction.arguments[3], 1.0) && is_constant(instruction.arguments[4], 1.0) &&
-         can_prepare(*shape, /*adds=*/true);
+         can_prepare(NarrowProductKernel::call_for(*shape, /*has_bias=*/true));
 }
 
 std::unique_ptr<Kernel> make_linear(const StepProgram& program,
                                     const Instruction& instruction,
                                     const Operands& memory) {
-  const ProductShape shape = *shape_of(program, instruction, 1, 2);
-  return std::make_unique<NarrowLinearKernel>(
-      CallForThreads([=] { return prepare_product(shape, /*adds=*/true); }),
-      shape,
-      memory.operand(id_at(instruction.arguments, 0)),
-      memory.operand(id_at(instruction.arguments, 1)),
-      memory.operand(id_at(instruction.arguments, 2)),
-      memory.operand(id_at(instruction.results, 0)));
+  return std::make_unique<NarrowProductKernel>(*shape_of(program, instruction, 1, 2),
+                                               memory.operand(id_at(instruction.arguments, 0)),
+                                               memory.operand(id_at(instruction.arguments, 1)),
+                                               memory.operand(id_at(instruction.arguments, 2)),
+                                               memory.operand(id_at(instruction.results, 0)));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class Call final : public OneDnnCall {
   /// Where a primitive keeps what it needs while it runs.
   enum class Scratch {
     Own,    ///< memory of the call
-    Shared  ///< memory of all such calls of a thread, which stays in its caches
+    Shared  ///< memory of all such calls of a thread, which stays in its caches; not in `bytes`
   };
 
   /// \param primitive    with `scratchpad_of_ours`
