@@ -11,6 +11,7 @@
 
 #include "tracing/operators/define_operator.h"
 #include "tracing/recording/conjugates.h"
+#include "tracing/recording/length_reads.h"
 
 namespace rondo {
 
@@ -55,6 +56,7 @@ void define_whole_composites(torch::Library& library) {
        "Tensor(a!)? running_mean, Tensor(b!)? running_var, bool training, Tensor batches, "
        "float eps) -> (Tensor, Tensor, Tensor)"},
       &cumulative_batch_norm);
+  define_length_reads(library);
 }
 
 std::optional<size_t> take_over_batch_count(const StepProgram& program,
@@ -90,6 +92,7 @@ void take_composites_over() {
   composites.impl("one_hot", &take_over_one_hot);
   composites.impl("_conj", &conj_as_tensor);
   composites.impl("imag", &imag_as_tensor);
+  take_length_reads_over(composites);
 }
 
 }  // namespace rondo
