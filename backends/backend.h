@@ -22,7 +22,7 @@ struct BackendOptions {
   bool exact = true;           ///< traced steps are bit-identical to eager ones; false: faster,
                                ///< rounded differently, and a resumed run may differ
   int64_t timed_replays = 0;   ///< of each traced step, >= 0, for a timeline of its instructions
-  std::string device = "cpu";  ///< "cpu" or "cuda"
+  std::string device = "cpu";  ///< "cpu", "cuda", or "cuda:1" for one of several
   /// On a GPU: operators give the same bits each time (see use_deterministic_kernels). Without,
   /// runs are not repeated bit for bit, and traced steps may not equal eager ones.
   bool deterministic = true;

@@ -8,6 +8,7 @@
 
 #ifdef RONDO_HAS_CUDA
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_runtime_api.h>
 #endif
 
@@ -25,9 +26,20 @@ std::string name_and_versions(c10::Device device) {
          std::to_string(driver) + ", CUDA " + std::to_string(runtime) + ", cuDNN " +
          std::to_string(at::detail::getCUDAHooks().versionCuDNN());
 }
+
+std::optional<int64_t> peak_on(c10::Device device) {
+  constexpr size_t kOfAll = 0;  // blocks of any size
+  return c10::cuda::CUDACachingAllocator::getDeviceStats(device.index())
+      .reserved_bytes[kOfAll]
+      .peak;
+}
 #else
 std::string name_and_versions(c10::Device device) {
   return c10::DeviceTypeName(device.type(), /*lower_case=*/true);
+}
+
+std::optional<int64_t> peak_on(c10::Device) {
+  return std::nullopt;
 }
 #endif
 
@@ -50,9 +62,15 @@ std::string gpu_environment(c10::Device device) {
   }
   const at::Context& context = at::globalContext();
   const bool has_tf32 = context.float32MatmulPrecision() != at::Float32MatmulPrecision::HIGHEST;
+  const char* const workspace = std::getenv("CUBLAS_WORKSPACE_CONFIG");
   return name_and_versions(device) +
          (context.deterministicCuDNN() ? ", deterministic kernels" : ", any kernels") +
-         (has_tf32 ? ", TF32" : "");
+         (has_tf32 ? ", TF32" : "") + (context.allowTF32CuDNN() ? ", TF32 in convolutions" : "") +
+         ", cuBLAS workspace " + (workspace != nullptr ? workspace : "default");
+}
+
+std::optional<int64_t> peak_device_bytes(c10::Device device) {
+  return device.is_cuda() ? peak_on(device) : std::nullopt;
 }
 
 }  // namespace rondo

@@ -2,6 +2,8 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace rondo {
@@ -14,7 +16,11 @@ namespace rondo {
 void use_deterministic_kernels(bool is_on);
 
 /// What the bits of a GPU's operators depend on: its name, the versions of driver, CUDA and cuDNN,
-/// and the switches above and of TF32. "" for the CPU.
+/// the switches above, TF32 and cuBLAS's workspace. "" for the CPU.
 std::string gpu_environment(c10::Device device);
+
+/// The most memory of the device that LibTorch has held since the process began, in bytes. Nothing
+/// for the CPU, and in a build without CUDA.
+std::optional<int64_t> peak_device_bytes(c10::Device device);
 
 }  // namespace rondo

@@ -25,8 +25,10 @@
 #include <string>
 #include <vector>
 
+#include "backends/gpu_environment.h"
 #include "contenders.h"
 #include "core/error.h"
+#include "tracing/make_backend.h"
 #include "workloads.h"
 #include "zoo/zoo.h"
 
@@ -76,13 +78,20 @@ const char* prefix_of(const std::string& peer) {
   return peer == "libtorch" ? "" : peer == "graph" ? "libtorch-" : "rondo-";
 }
 
+/// Of all contenders of the process together.
+std::string peak_of(const std::string& device) {
+  const auto found = rondo::find_device(device);
+  const auto bytes = found ? rondo::peak_device_bytes(*found) : std::nullopt;
+  return bytes ? fmt::format(",\"device_peak_bytes\":{}", *bytes) : "";
+}
+
 void print(const Entry& entry, const Settings& settings, double seconds_per_step) {
   const Workload& w = *entry.workload;
   const auto samples = static_cast<double>(bench::make_batch(w).size() * w.micro_batches);
   fmt::print(
       "{{\"peer\":\"{}{}\",\"workload\":\"{}\",\"device\":\"{}\",\"precision\":\"{}\","
       "\"threads\":{},\"us_per_step\":{:.1f},"
-      "\"samples_per_s\":{:.0f},\"final_loss\":{}}}\n",
+      "\"samples_per_s\":{:.0f},\"final_loss\":{}{}}}\n",
       prefix_of(entry.peer),
       entry.peer,
       w.name,
@@ -91,7 +100,8 @@ void print(const Entry& entry, const Settings& settings, double seconds_per_step
       at::get_num_threads(),
       seconds_per_step * 1e6,
       samples / seconds_per_step,
-      entry.contender->loss());
+      entry.contender->loss(),
+      peak_of(settings.device));
 }
 
 void time_and_print(const std::vector<std::string>& names,

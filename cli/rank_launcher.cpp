@@ -89,6 +89,7 @@ LaunchEnvironment environment_of(const CommandLine& line,
   found.master_addr = line.master_addr.empty() ? "127.0.0.1" : line.master_addr;
   found.master_port = port;
   found.launcher = LaunchEnvironment::kRondoLaunch;
+  found.first_world_size = static_cast<int>(line.nodes * line.ranks);
   return found;
 }
 
@@ -100,6 +101,12 @@ int code_of(int status) {
 std::string told(int status) {
   return WIFSIGNALED(status) ? fmt::format("died of signal {}", WTERMSIG(status))
                              : fmt::format("ended with code {}", WEXITSTATUS(status));
+}
+
+/// Whether a rank ended as runs do that a signal asks to stop: the others do the same.
+bool saved_and_stopped(int status) {
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  return code == 128 + SIGHUP || code == 128 + SIGINT || code == 128 + SIGTERM;
 }
 
 /// The processes of one attempt.
@@ -215,6 +222,7 @@ class Ranks {
       return;
     }
     found->process = -1;
+    was_stopped_ = was_stopped_ || saved_and_stopped(status);
     if (code_of(status) != 0 && code_ == 0) {
       std::cerr << fmt::format("rank {} {}\n", found->number, told(status));
       failed(*found, code_of(status));

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -65,8 +64,9 @@ void print_summary(const FitResult& result, const std::vector<std::string>& vali
   const std::string metrics = headline(result.metrics, validations);
   text += metrics.empty() ? "" : ", " + metrics;
   if (result.saves.written > 0) {
-    text += fmt::format("; {} saves, {:.3f} s pause for each",
+    text += fmt::format("; {} {}, {:.3f} s pause for each",
                         result.saves.written,
+                        result.saves.written == 1 ? "save" : "saves",
                         result.saves.pause_s / static_cast<double>(result.saves.written));
   }
   if (result.saves.failed > 0) {
@@ -271,7 +271,7 @@ int64_t newest_update(const RunConfig& run) {
 
 /// One rank that starts again alone would wait for the others for ever.
 void require_alone() {
-  const auto launched = read_launch_environment([](const char* name) { return std::getenv(name); });
+  const auto launched = read_launch_environment();
   if (launched && launched->world_size > 1) {
     throw UsageError(fmt::format(
         "fit --max-restarts is for one process; {} ranks are started again by `rondo launch "

@@ -1,6 +1,7 @@
 #include "core/state_dict.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -291,9 +292,15 @@ bool equal_bytes(const at::Tensor& a, const at::Tensor& b) {
   if (a.is_meta()) {
     return true;  // there are no bytes
   }
-  const at::Tensor x = a.detach().cpu().contiguous();
-  const at::Tensor y = b.detach().cpu().contiguous();
-  return x.numel() == 0 || std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+  const at::Tensor x = a.detach().contiguous();
+  const at::Tensor y = b.detach().contiguous();
+  if (x.numel() == 0) {
+    return true;
+  }
+  if (!x.is_cpu()) {  // compared there: a whole state would take long to get here
+    return at::equal(x.view(-1).view(at::kByte), y.view(-1).view(at::kByte));
+  }
+  return std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
 }
 
 }  // namespace rondo

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "core/error.h"
 #include "distributed/internal/key_store.h"
 #include "distributed/internal/meeting.h"
@@ -63,8 +61,7 @@ std::shared_ptr<Communicator> connect_ranks(const LaunchEnvironment& environment
 
 std::shared_ptr<Communicator> connect_ranks(const std::optional<DistributedOptions>& options,
                                             const TextLog& log) {
-  const auto environment =
-      read_launch_environment([](const char* name) { return std::getenv(name); });
+  const auto environment = read_launch_environment();
   if (!environment || environment->world_size == 1) {
     return std::make_shared<SingleProcess>();
   }

@@ -36,7 +36,7 @@ Difference difference_of(const std::string& first, const std::string& second) {
 
 }  // namespace
 
-void require_same_facts(Communicator& ranks, const std::vector<RankFact>& facts) {
+std::string difference_of_facts(Communicator& ranks, const std::vector<RankFact>& facts) {
   for (const RankFact& fact : facts) {
     const std::vector<std::string> values = ranks.all_gather(fact.value);
     std::vector<size_t> others;
@@ -47,12 +47,20 @@ void require_same_facts(Communicator& ranks, const std::vector<RankFact>& facts)
     }
     if (!others.empty()) {
       const Difference found = difference_of(values[0], values[others.front()]);
-      throw RankMismatchError(fmt::format("ranks differ in {}: rank {} has {}, rank 0 has {}",
-                                          fact.name,
-                                          fmt::join(others, ", "),
-                                          found.second,
-                                          found.first));
+      return fmt::format("ranks differ in {}: rank {} has {}, rank 0 has {}",
+                         fact.name,
+                         fmt::join(others, ", "),
+                         found.second,
+                         found.first);
     }
+  }
+  return "";
+}
+
+void require_same_facts(Communicator& ranks, const std::vector<RankFact>& facts) {
+  const std::string difference = difference_of_facts(ranks, facts);
+  if (!difference.empty()) {
+    throw RankMismatchError(difference);
   }
 }
 

@@ -14,9 +14,11 @@ struct RankFact {
 };
 
 /// Collective: compares the facts of all ranks with those of rank 0.
-/// \throws RankMismatchError  in every rank, naming the first fact that differs, with both values,
-/// and
-///                            the ranks in which it does
+/// \return the first fact that differs, with both values, and the ranks in which it does; "" when
+///         none differs. The same in every rank
+std::string difference_of_facts(Communicator& ranks, const std::vector<RankFact>& facts);
+
+/// \throws RankMismatchError  in every rank, with that text
 void require_same_facts(Communicator& ranks, const std::vector<RankFact>& facts);
 
 }  // namespace rondo

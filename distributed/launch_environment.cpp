@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,7 @@ namespace rondo {
 namespace {
 
 constexpr const char* kLauncherVariable = "RONDO_LAUNCHER";
+constexpr const char* kFirstVariable = "RONDO_FIRST_WORLD_SIZE";
 constexpr int kLeastPort = 20000;  // below the ports that Linux gives to connections
 constexpr int kPorts = 12000;
 
@@ -208,6 +211,7 @@ std::optional<LaunchEnvironment> read_launch_environment(const Variables& variab
   }
   if (const char* const launcher = read.text(kLauncherVariable); found && launcher != nullptr) {
     found->launcher = launcher;
+    found->first_world_size = read.number(kFirstVariable, 1, INT_MAX).value_or(0);
     return found;  // whatever started the launcher
   }
   for (const Names& names : {kMpirun, kSrun}) {
@@ -220,10 +224,15 @@ std::optional<LaunchEnvironment> read_launch_environment(const Variables& variab
   return found;
 }
 
+std::optional<LaunchEnvironment> read_launch_environment() {
+  return read_launch_environment([](const char* name) { return std::getenv(name); });
+}
+
 LaunchEnvironment rank_of_one_host(int rank, int world_size, int port) {
   LaunchEnvironment environment;
   environment.rank = environment.local_rank = rank;
   environment.world_size = environment.local_world_size = world_size;
+  environment.first_world_size = world_size;
   environment.master_port = port;
   environment.launcher = LaunchEnvironment::kRondoLaunch;
   return environment;
@@ -239,7 +248,8 @@ std::vector<std::pair<std::string, std::string>> variables_of(const LaunchEnviro
           {"MASTER_PORT", std::to_string(rank.master_port)},
           {"PYTHONUNBUFFERED", "1"},
           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
-          {kLauncherVariable, rank.launcher}};
+          {kLauncherVariable, rank.launcher},
+          {kFirstVariable, std::to_string(std::max(rank.first_world_size, rank.world_size))}};
 }
 
 std::string first_host(const std::string& nodes) {

@@ -18,6 +18,8 @@ struct LaunchEnvironment {
   int master_port = 0;
   std::string launcher;  ///< "rondo launch", "torchrun", "mpirun", "srun" or "the environment"
   bool store_is_there = false;  ///< the launcher serves the ranks' store; otherwise rank 0 does
+  /// Of the launcher's first attempt; a restart may have fewer ranks. 0: as many, or nobody says.
+  int first_world_size = 0;
 
   bool is_rondo_launch() const { return launcher == kRondoLaunch; }
 
@@ -39,8 +41,11 @@ using Variables = std::function<const char*(const char* name)>;
 ///                     odds with another
 std::optional<LaunchEnvironment> read_launch_environment(const Variables& variables);
 
-/// What `rondo launch` sets for a rank: the nine variables of Composer's launcher and one that
-/// names the launcher.
+/// The same of this process.
+std::optional<LaunchEnvironment> read_launch_environment();
+
+/// What `rondo launch` sets for a rank: the nine variables of Composer's launcher, one that names
+/// the launcher, and the number of ranks of its first attempt.
 std::vector<std::pair<std::string, std::string>> variables_of(const LaunchEnvironment& rank);
 
 /// The first host of a SLURM list such as "node[07-09,12],login": "node07".

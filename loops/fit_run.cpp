@@ -96,7 +96,7 @@ void FitRun::enter(const LoadFrom& from) {
   go_back_in_loggers();
   const Timestamp loaded = trainer_.state().timestamp;
   trainer_.call(hooks::on_fit_start, train_, val_, *loop_);
-  require_same_start(trainer_);
+  require_same_start(trainer_, train_);
   note_ended_epoch(loaded);
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;

@@ -3,9 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "backends/numeric_environment.h"
+#include "callbacks/core/grad_accum_callback.h"
+#include "core/factory.h"
+#include "data/data_loader.h"
+#include "data/dataset.h"
 #include "distributed/handshake.h"
 #include "models/model_state.h"
 #include "trainer/trainer.h"
@@ -45,19 +53,71 @@ std::string beginning_of(const State& state) {
                      state.last_checkpoint ? state.last_checkpoint->string() : "none");
 }
 
+/// A digest of a sample; "" where it cannot be had, of which training will tell.
+std::string text_of_sample(const Dataset& data, int64_t index) {
+  try {
+    std::string text = fmt::format("sample {}", index);
+    for (const NamedTensor& tensor : data.get(index).items()) {
+      const at::Tensor bytes = tensor.second.contiguous();
+      const std::string_view view(static_cast<const char*>(bytes.data_ptr()), bytes.nbytes());
+      text += fmt::format(" {} {:016x}", tensor.first, std::hash<std::string_view>()(view));
+    }
+    return text + "\n";
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+/// Ranks that read files of their own may have got other ones.
+std::string text_of(const DataLoader& train) {
+  const LoaderOptions& options = train.options();
+  std::string text = fmt::format("batches of {}\nshuffle {}\ndrop_last {}\n",
+                                 options.batch_size,
+                                 options.shuffle,
+                                 options.drop_last);
+  if (const auto samples = train.samples()) {
+    text += fmt::format("{} samples\n", *samples);
+  }
+  const auto* const data = dynamic_cast<const Dataset*>(&train.source());
+  if (data != nullptr && data->size() > 0) {
+    text += text_of_sample(*data, 0) + text_of_sample(*data, data->size() - 1);
+  }
+  return text;
+}
+
+std::string text_of(const std::vector<std::unique_ptr<Optimizer>>& optimizers) {
+  std::string text;
+  for (const auto& optimizer : optimizers) {
+    text += fmt::format("{} \"{}\"\n", class_name(typeid(*optimizer)), optimizer->name());
+    for (const ParamGroup& group : optimizer->groups()) {
+      text += fmt::format("group \"{}\" of {} parameters", group.tag, group.params.size());
+      for (const NamedTensor& number : group.numbers()) {
+        text += fmt::format(" {} {}", number.first, number.second.item<double>());
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
-void require_same_start(const Trainer& trainer) {
+void require_same_start(const Trainer& trainer, const DataLoader& train) {
   const State& state = trainer.state();
   if (state.communicator->world_size() == 1) {
     return;
   }
+  const GroupOptions& groups = trainer.slot<GradAccumCallback>().groups();
   const torch::nn::Module& module = state.model->module();
   require_same_facts(
       *state.communicator,
       {{"the checkpoint to begin with", beginning_of(state)},
        {"their parameters", text_of(named_parameters(module))},
        {"their buffers", text_of(named_buffers(module))},
+       {"the optimizer", text_of(state.optimizers)},
+       {"the training data", text_of(train)},
+       {"the batches of an update",
+        fmt::format("{}, micro-batches of {}", groups.batches, groups.micro_batch.value_or(0))},
        {"the numeric environment", text_of(current_environment(state.backend->device()))},
        {"the seed", std::to_string(state.seed)}});
 }

@@ -2,11 +2,13 @@
 
 namespace rondo {
 
+class DataLoader;
 class Trainer;
 
 /// Compares, before the first step of a fit, what the bits of its ranks depend on: parameters and
-/// buffers, the numeric environment, the seed, and where the run begins. Collective.
+/// buffers, the optimizer's numbers, the training data (its size, order, and the first and last
+/// sample), the numeric environment, the seed, and where the run begins. Collective.
 /// \throws RankMismatchError  naming what differs, and the ranks
-void require_same_start(const Trainer& trainer);
+void require_same_start(const Trainer& trainer, const DataLoader& train);
 
 }  // namespace rondo

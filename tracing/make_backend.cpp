@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <ATen/Context.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include "backends/blas_advice.h"
@@ -33,14 +34,34 @@ void require(bool holds,
   }
 }
 
+std::optional<c10::Device> parsed(const std::string& name) {
+  try {
+    return c10::Device(name);
+  } catch (const c10::Error&) {
+    return std::nullopt;
+  }
+}
+
+/// How many devices of the type there are, of types that steps can run on.
+int count_of(c10::DeviceType type) {
+  const bool is_usable = type == c10::kCUDA ? at::hasCUDA() : has_device_graphs(type);
+  return is_usable ? c10::impl::VirtualGuardImpl(type).deviceCount() : 0;
+}
+
 c10::Device device_named(const std::string& name) {
   if (const auto device = find_device(name)) {
     return *device;
   }
-  require(name == "cuda", "device", "\"cpu\" or \"cuda\"", '"' + name + '"');
-  throw UsageError(
-      "backend.device: \"cuda\" needs a LibTorch that is built with CUDA and a driver; this one "
-      "has the CPU only: set backend.device = \"cpu\"");
+  const auto wanted = parsed(name);
+  require(
+      wanted && wanted->is_cuda(), "device", "\"cpu\", \"cuda\" or \"cuda:N\"", '"' + name + '"');
+  if (const int count = count_of(c10::kCUDA); count > 0) {
+    throw UsageError(fmt::format(
+        "backend.device: there is no {}; the devices here are cuda:0 to cuda:{}", name, count - 1));
+  }
+  throw UsageError("backend.device: \"" + name +
+                   "\" needs a LibTorch that is built with CUDA and a driver; this one has the CPU "
+                   "only: set backend.device = \"cpu\"");
 }
 
 const std::vector<std::string>& known_passes(const std::vector<std::string>& names) {
@@ -97,6 +118,19 @@ void warn_of_threads(int threads, TextLog& log) {
   }
 }
 
+/// Options that are of recorded steps on the CPU.
+void warn_of_ignored(const BackendOptions& options, const c10::Device& device, TextLog& log) {
+  const auto warn = [&](const char* option) {
+    log.warning(fmt::format("backend.{} has no effect on {}", option, device.str()));
+  };
+  if (options.timed_replays > 0) {
+    warn("timed_replays");
+  }
+  if (!options.exact) {
+    warn("exact = false");
+  }
+}
+
 std::unique_ptr<DeviceGraphs> graphs_on(const c10::Device& device, const std::string& executor) {
   std::unique_ptr<DeviceGraphs> graphs = make_device_graphs(device.type());
   if (graphs == nullptr) {
@@ -121,19 +155,19 @@ std::vector<std::string> pass_names() {
   return names;
 }
 
-std::optional<c10::Device> find_device(const std::string& name) {
-  if (name == "cpu") {
-    return c10::kCPU;
+std::optional<c10::Device> find_device(const std::string& name, int process) {
+  const auto wanted = parsed(name);
+  if (!wanted || wanted->is_cpu()) {
+    return wanted;
   }
-  if (name == "cuda") {
-    return at::hasCUDA() ? std::optional(c10::Device(c10::kCUDA, 0)) : std::nullopt;
-  }
-  try {
-    const c10::DeviceType type = c10::Device(name).type();
-    return has_device_graphs(type) ? std::optional(c10::Device(type, 0)) : std::nullopt;
-  } catch (const c10::Error&) {
+  const int count = count_of(wanted->type());
+  if (count == 0) {
     return std::nullopt;
   }
+  const int index = wanted->has_index() ? wanted->index() : process % count;
+  return index < count
+             ? std::optional(c10::Device(wanted->type(), static_cast<c10::DeviceIndex>(index)))
+             : std::nullopt;
 }
 
 std::unique_ptr<Backend> make_backend(const BackendOptions& options,
@@ -143,6 +177,7 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options,
   const VerifyPolicy verify = parse_verify(options.verify);
   const c10::Device device = device_named(options.device);
   if (!device.is_cpu()) {
+    c10::impl::VirtualGuardImpl(device.type()).setDevice(device);  // for streams of this thread
     use_deterministic_kernels(options.deterministic);
   }
   use_threads(options.threads);
@@ -151,19 +186,23 @@ std::unique_ptr<Backend> make_backend(const BackendOptions& options,
   if (options.mode == "eager") {
     return std::make_unique<EagerBackend>(device);
   }
-  if (!options.exact && verify.every > 0) {
-    log.warning("backend.verify = \"" + options.verify +
-                "\" compares nothing: with exact = false replays may round differently");
-  }
   TracedOptions traced;
   if (!device.is_cpu()) {
     traced.device = device;
     traced.graphs = graphs_on(device, options.executor);
+    warn_of_ignored(options, device, log);
   }
-  traced.verify = options.exact ? verify : parse_verify("off");
+  const bool is_repeatable = device.is_cpu() ? options.exact : options.deterministic;
+  if (!is_repeatable && verify.every > 0) {
+    log.warning(fmt::format(
+        "backend.verify = \"{}\" compares nothing: with {} replays may round differently",
+        options.verify,
+        device.is_cpu() ? "exact = false" : "deterministic = false"));
+  }
+  traced.verify = is_repeatable ? verify : parse_verify("off");
   traced.without_passes = known_passes(options.without_passes);
   traced.explains = options.on_nan == "explain";
-  traced.exact = options.exact;
+  traced.exact = options.exact || !device.is_cpu();  // the device's own operators run there
   traced.instruments = instruments;
   if (options.timed_replays > instruments.timing.active) {
     traced.instruments.timing = TimingSchedule::of(options.timed_replays);

@@ -18,7 +18,9 @@ std::vector<std::string> pass_names();
 
 /// The device of `BackendOptions::device`: one that LibTorch has here, and for which steps can run.
 /// Nothing when there is none.
-std::optional<c10::Device> find_device(const std::string& name);
+/// \param process  number of this process on its host: processes take the devices in turn where
+///                 `name` is "cuda", without an index
+std::optional<c10::Device> find_device(const std::string& name, int process = 0);
 
 /// Sets LibTorch's thread count when `options` asks for another one.
 /// \param log          receives warnings about steps that settle late or cannot be verified

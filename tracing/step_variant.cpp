@@ -220,7 +220,9 @@ void StepVariant::build(CapturedStep captured, State built, const StepCall& call
   } catch (const std::exception&) {
     refuse({"step " + name_ +
                 " was recorded, but cannot be replayed: " + describe(std::current_exception()),
-            "backend.without_passes or backend.executor = \"interpreter\" may avoid it"});
+            options_.device.is_cpu()
+                ? "backend.without_passes or backend.executor = \"interpreter\" may avoid it"
+                : "backend.without_passes, or a smaller batch where memory ran out, may avoid it"});
   }
 }
 

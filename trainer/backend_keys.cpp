@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -55,6 +56,26 @@ struct ThreadsOption {
   }
 };
 
+/// "cpu", "cuda", or one of several GPUs by its number.
+struct DeviceOption {
+  static std::string name() { return "\"cpu\", \"cuda\" or \"cuda:N\""; }
+
+  static bool is_device(const std::string& text) {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return text == "cpu" || text == "cuda" ||
+           (text.rfind("cuda:", 0) == 0 && text.size() > 5 && text.size() < 8 &&
+            std::all_of(text.begin() + 5, text.end(), is_digit));
+  }
+
+  static std::optional<std::string> read(const ConfigValue& value, FaultSink& faults) {
+    const std::string* const text = value.get_if<std::string>();
+    return text != nullptr && is_device(*text) ? std::optional(*text)
+                                               : detail::mismatch(value, name(), faults);
+  }
+
+  static ConfigValue write(const std::string& value) { return ConfigValue(value); }
+};
+
 }  // namespace
 
 KeyTable<BackendOptions> backend_keys() {
@@ -77,7 +98,11 @@ KeyTable<BackendOptions> backend_keys() {
            &BackendOptions::timed_replays,
            at_least(0),
            "replays of each traced step to time for its timeline")
-      .key("device", &BackendOptions::device, one_of({"cpu", "cuda"}), "device of the tensors")
+      .key_of("device",
+              &BackendOptions::device,
+              DeviceOption{},
+              "device of the tensors; ranks of one host take the GPUs in turn, unless there is a "
+              "number")
       .key("deterministic",
            &BackendOptions::deterministic,
            "operators on a GPU give the same bits each time; false: some are faster")

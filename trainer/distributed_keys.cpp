@@ -104,7 +104,7 @@ KeyTable<DistributedOptions> keys_of_distributed() {
       .key("bucket_bytes",
            &DistributedOptions::bucket_bytes,
            between(4096, 1 << 30),
-           "size of the pieces in which gradients travel")
+           "size of the pieces in which gradients go through shared memory")
       .key_of("sync",
               &DistributedOptions::sync,
               SyncOption{},

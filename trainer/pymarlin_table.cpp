@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/options.h"
+#include "distributed/launch_environment.h"
 #include "trainer/pymarlin_arguments.h"
 #include "trainer/pymarlin_mapping.h"
 
@@ -243,6 +244,18 @@ void refuse_norms(const Expansion& expansion, FaultSink& faults) {
   }
 }
 
+/// PyMarlin's "sp" is a single process.
+void require_one_process(const std::string& backend) {
+  const auto launched = read_launch_environment();
+  if (backend.rfind("sp", 0) == 0 && launched && launched->world_size > 1) {
+    throw UsageError(
+        fmt::format("backend: \"{}\" is for one process, and this is one of {}; take \"ddp{}\"",
+                    backend,
+                    launched->world_size,
+                    backend.substr(2)));
+  }
+}
+
 }  // namespace
 
 void expand_table(ConfigTable& trainer, FaultSink& faults) {
@@ -262,6 +275,7 @@ void expand_table(ConfigTable& trainer, FaultSink& faults) {
   keys_of_table().read(*given, kept.value.position(), &arguments, inside);
   try {
     check(arguments);
+    require_one_process(arguments.backend);
   } catch (const UsageError& error) {
     inside.add(kept.key_position, error.what());
     return;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -18,6 +17,8 @@
 #include "core/json.h"
 #include "core/report_file.h"
 #include "data/dataset.h"
+#include "distributed/communicator.h"
+#include "distributed/launch_environment.h"
 #include "models/model_state.h"
 #include "trainer/dry_run.h"
 #include "trainer/fastest_threads.h"
@@ -59,13 +60,15 @@ std::string step_in_config(const TrainerOptions& options) {
                           "sparsity",
                           "algorithms",
                           "callbacks",
+                          "train_metrics",
                           "slots"}) {
     if (const ConfigValue* value = init.find(key)) {
       step.set(key, *value);
     }
   }
   const ConfigTable loop = table_at(init, "loop");
-  for (const char* key : {"grad_accum_steps", "device_train_microbatch_size"}) {
+  for (const char* key :
+       {"grad_accum_steps", "device_train_microbatch_size", "accumulate_on_tokens"}) {
     if (const ConfigValue* value = loop.find(key)) {
       step.set(key, *value);
     }
@@ -129,6 +132,16 @@ std::string processor() {
   return "";
 }
 
+/// Of this process, where the ranks of a host share its cores.
+int cores_of_rank(const Trainer& trainer) {
+  int ranks = 1;
+  if (trainer.state().communicator->world_size() > 1) {
+    const auto launched = read_launch_environment();
+    ranks = launched ? launched->local_world_size : 1;
+  }
+  return std::max(available_cores() / ranks, 1);
+}
+
 /// What the choice depends on, in one line.
 std::string circumstances(const Trainer& trainer, const DataLoader& train) {
   const TrainerOptions& options = trainer.options();
@@ -136,7 +149,7 @@ std::string circumstances(const Trainer& trainer, const DataLoader& train) {
       options.config_text.empty() ? step_in_code(trainer, train) : step_in_config(options);
   const NumericEnvironment here = current_environment();
   return fmt::format("{} cores, {}, LibTorch {}, {}, {} {}, step {:016x}",
-                     available_cores(),
+                     cores_of_rank(trainer),
                      processor(),
                      here.libtorch,
                      here.cpu_capability,
@@ -145,8 +158,7 @@ std::string circumstances(const Trainer& trainer, const DataLoader& train) {
                      std::hash<std::string>()(step));
 }
 
-std::vector<int> candidates() {
-  const int cores = available_cores();
+std::vector<int> candidates(int cores) {
   std::vector<int> numbers;
   for (int threads = 1; threads < cores; threads *= 2) {
     numbers.push_back(threads);
@@ -196,7 +208,7 @@ LoadFrom beginning_of(const Trainer& trainer) {
 std::optional<int> recorded_threads(const Trainer& trainer, const DataLoader& train) {
   const fs::path& model_dir = trainer.options().model_dir;
   const std::optional<int> threads = threads_of_run(model_dir);
-  if (!threads || *threads > available_cores() ||
+  if (!threads || *threads > cores_of_rank(trainer) ||
       read_record(model_dir).find(json_string(circumstances(trainer, train))) ==
           std::string::npos) {
     return std::nullopt;
@@ -226,7 +238,8 @@ std::optional<int> calibrate_threads(const Trainer& trainer, const DataLoader& t
     fit.options.backend.threads = threads;
     return time_updates(fit);
   };
-  const ThreadTimings timings = time_in_turns(candidates(), {time, is_stopped});
+  const ThreadTimings timings =
+      time_in_turns(candidates(cores_of_rank(trainer)), {time, is_stopped});
   if (is_stopped()) {
     return std::nullopt;
   }

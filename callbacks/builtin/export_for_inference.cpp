@@ -26,8 +26,14 @@ void ExportForInference::on_fit_start(Trainer&,
 }
 
 void ExportForInference::on_fit_end(Trainer& trainer, Loop&) {
-  const std::filesystem::path file = trainer.options().model_dir / options_.file;
-  export_model(trainer, *data_, export_options(options_), file);
+  const bool writes = trainer.state().writes();
+  const std::filesystem::path file =
+      writes ? trainer.options().model_dir / options_.file
+             : trainer.state().artifact_dir / std::filesystem::path(options_.file).filename();
+  export_model(trainer, *data_, export_options(options_), file);  // all ranks evaluate
+  if (!writes) {
+    return;
+  }
   trainer.log().info("exported the trained model to " + file.string());
 }
 

@@ -19,8 +19,13 @@ NanPolicy::NanPolicy(const Options& options) : options_(options) {
   detail::require(options.lr_factor > 0.0, "NanPolicy.lr_factor", "> 0", options.lr_factor);
 }
 
-void NanPolicy::post_setup(Trainer&) {
+void NanPolicy::post_setup(Trainer& trainer) {
   if (options_.then == "roll_back") {
+    if (trainer.state().communicator->world_size() > 1) {
+      throw UsageError(
+          "NanPolicy: then = \"roll_back\" is for one process; take \"skip\", or let `rondo launch "
+          "--max-restarts` begin with the newest checkpoint");
+    }
     lr_factor_ = at::ones({}, at::kDouble);
   }
 }

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
+#include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "core/registry.h"
 #include "core/require.h"
@@ -52,6 +53,13 @@ NormalizeInputs::NormalizeInputs(const Options& options) : options_(options) {
 }
 
 void NormalizeInputs::post_setup(Trainer& trainer) {
+  if (ranks_of(trainer) != nullptr) {
+    throw UsageError(
+        "NormalizeInputs: each virtual rank would have statistics of its own part of the data; "
+        "scale "
+        "the data set (scale = \"standard\" of a table), or train with one process and "
+        "distributed.virtual_ranks = 1");
+  }
   const auto numbers =
       at::TensorOptions().dtype(at::kDouble).device(trainer.state().backend->device());
   count_ = at::zeros({}, numbers);

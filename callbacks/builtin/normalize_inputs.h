@@ -11,7 +11,8 @@ namespace rondo {
 /// Brings an input to mean 0 and standard deviation 1 with running statistics of what training has
 /// seen, in the step: for data that nobody can look at before, such as that of a simulation.
 /// Training batches are added to the statistics before they are used; validations and predictions
-/// take them as they are. They are saved with the callback's state.
+/// take them as they are. They are saved with the callback's state. Not for virtual ranks, of which
+/// each sees a part of the data.
 /// Source: Chan, Golub and LeVeque 1979, updating formulae for variances.
 class NormalizeInputs final : public Callback {
  public:

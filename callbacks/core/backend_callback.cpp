@@ -12,6 +12,8 @@
 #include "backends/numeric_environment.h"
 #include "callbacks/asks_for_instruments.h"
 #include "callbacks/callback_states.h"
+#include "callbacks/core/device_of_run.h"
+#include "callbacks/core/rank_agreement.h"
 #include "core/available_cores.h"
 #include "core/error.h"
 #include "core/fingerprint.h"
@@ -157,6 +159,9 @@ CapturedState captured_state(Trainer& trainer) {
 
 void BackendCallback::pre_setup(Trainer& trainer) {
   BackendOptions options = trainer.options().backend;
+  if (const auto device = device_of_run(trainer)) {
+    options.device = device->str();
+  }
   is_open_ = options.threads == 0;
   if (is_open_) {
     // Of a validation alone; a fit looks at its step first.
@@ -213,7 +218,9 @@ void BackendCallback::on_fit_start(Trainer& trainer,
   use_threads(threads_.value_or(1));
   if (threads_) {
     warn_of_blas(*threads_, trainer.log());
-    note_threads(trainer, *threads_);
+    if (trainer.state().writes()) {
+      note_threads(trainer, *threads_);
+    }
     is_open_ = false;
   }
 }
@@ -231,6 +238,7 @@ void BackendCallback::on_train_end(Trainer& trainer, Model&, Loop&, int64_t) {
 // A run that resumes from a bad state that was its last would be done, and well.
 void BackendCallback::on_save_checkpoint(Trainer& trainer, StateDict&) {
   trainer.state().backend->check_state();
+  require_same_state(trainer);
 }
 
 std::optional<NumericEnvironment> BackendCallback::environment_to_keep(

@@ -34,6 +34,9 @@ class BackendCallback : public CoreCallback {
 
   /// \throws NonFiniteLossError  as `Backend::check_state`
   void on_train_end(Trainer& trainer, Model&, Loop&, int64_t) override;
+
+  /// Likewise.
+  /// \throws RankMismatchError  as `require_same_state`
   void on_save_checkpoint(Trainer& trainer, StateDict&) override;
 
   /// \throws CheckpointError  when a fit would continue in another numeric environment

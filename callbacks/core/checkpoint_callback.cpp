@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "backends/numeric_environment.h"
 #include "callbacks/callback_states.h"
@@ -394,8 +393,7 @@ NewName CheckpointCallback::new_name(const Trainer& trainer) const {
   values.run_name = trainer.state().run_name;
   values.rank = trainer.state().communicator->rank();
   values.world_size = trainer.state().communicator->world_size();
-  if (const auto launched =
-          read_launch_environment([](const char* name) { return std::getenv(name); })) {
+  if (const auto launched = read_launch_environment()) {
     values.local_rank = launched->local_rank;
     values.node_rank = launched->node_rank;
   }

@@ -14,7 +14,7 @@ void copy_out(const std::vector<at::Tensor>& values, const at::Tensor& flat) {
   auto* next = static_cast<char*>(flat.data_ptr());
   for (const at::Tensor& value : values) {
     if (value.scalar_type() == flat.scalar_type()) {
-      const at::Tensor plain = value.contiguous();
+      const at::Tensor plain = value.contiguous().cpu();
       std::memcpy(next, plain.data_ptr(), plain.nbytes());
       next += plain.nbytes();
     }
@@ -28,8 +28,8 @@ void copy_back(const at::Tensor& flat, const std::vector<at::Tensor>& values) {
     if (value.scalar_type() != flat.scalar_type()) {
       continue;
     }
-    const bool is_plain = value.is_contiguous();
-    const at::Tensor plain = is_plain ? value : at::empty(value.sizes(), value.options());
+    const bool is_plain = value.is_contiguous() && value.is_cpu();
+    const at::Tensor plain = is_plain ? value : at::empty(value.sizes(), value.scalar_type());
     std::memcpy(plain.data_ptr(), next, plain.nbytes());
     next += plain.nbytes();
     if (!is_plain) {

@@ -9,12 +9,13 @@
 
 namespace rondo {
 
-/// Memory in which tensors stand one behind the other, for what goes to other processes as a whole.
+/// Memory of the host in which tensors stand one behind the other, for what goes to other processes
+/// as a whole.
 class FlatRooms {
  public:
   /// Calls `work` once for each dtype, with the values of that dtype in one flat tensor, and copies
-  /// what it leaves there back. Allocates nothing once it has seen such values.
-  /// \param values  on the CPU
+  /// what it leaves there back. Allocates nothing once it has seen such values on the CPU; values
+  /// of another device are waited for.
   void each_dtype(const std::vector<at::Tensor>& values,
                   const std::function<void(at::Tensor&)>& work);
 

@@ -112,11 +112,13 @@ at::Tensor& LossAccumCallback::sum_of_part(const std::string& name, bool is_alon
   return group_parts_.emplace_back(name, memory.allocate().front()).second;
 }
 
+// Virtual ranks evaluate batches in turns, so that the newest one depends on the processes.
 void LossAccumCallback::on_validate_step_end(Trainer& trainer,
                                              Model&,
                                              const Outputs& outputs,
                                              const Batch&) {
-  if (const at::Tensor* loss = outputs.find("loss")) {  // else a model without labels
+  const at::Tensor* const loss = outputs.find("loss");  // null: a model without labels
+  if (loss != nullptr && ranks_of(trainer) == nullptr) {
     trainer.log_metrics({{"val_loss", *loss}});
   }
 }

@@ -4,16 +4,18 @@
 #include <ATen/ops/empty_like.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "backends/generator_state.h"
+#include "callbacks/core/device_of_run.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "distributed/connect.h"
-#include "tracing/make_backend.h"
+#include "distributed/launch_environment.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -48,6 +50,16 @@ std::optional<int64_t> given_ranks(const Trainer& trainer) {
   return options ? options->virtual_ranks : std::nullopt;
 }
 
+/// Those of a run that says nothing of them, at its first start: one a process. A restart with
+/// fewer processes before the first save must not make another run of it.
+int64_t default_ranks(const Trainer& trainer) {
+  const int64_t processes = trainer.state().communicator->world_size();
+  const auto launched = read_launch_environment();
+  return launched && launched->world_size == processes
+             ? std::max<int64_t>(processes, launched->first_world_size)
+             : processes;
+}
+
 /// Why a fit cannot go on with the virtual ranks of a checkpoint; "" when it can.
 std::string problem_with(int64_t saved, const Trainer& trainer) {
   if (const std::optional<int64_t> given = given_ranks(trainer); given && *given != saved) {
@@ -74,9 +86,14 @@ uint64_t agreed_seed(Communicator& communicator, uint64_t seed) {
   return static_cast<uint64_t>(*value.data_ptr<int64_t>());
 }
 
+/// Without its index: a rank may continue on another GPU of its host.
+std::string name_of(c10::Device device) {
+  return c10::DeviceTypeName(device.type(), /*lower_case=*/true);
+}
+
 /// Null where the run that was saved had its tensors on the CPU.
 const StateValue* saved_state(const StateDict& rng, c10::Device device) {
-  return device.is_cpu() ? &rng.at("cpu") : rng.find(device.str());
+  return device.is_cpu() ? &rng.at("cpu") : rng.find(name_of(device));
 }
 
 }  // namespace
@@ -100,15 +117,14 @@ void ReproducibilityCallback::pre_setup(Trainer& trainer) {
   }
   trainer.state().seed = agreed_seed(*trainer.state().communicator, trainer.state().seed);
   // The slot `backend` is filled later, and complains of a device that is not there.
-  if (const auto found = find_device(trainer.options().backend.device); found && !found->is_cpu()) {
-    devices_.emplace_back(found->type());
+  if (const auto found = device_of_run(trainer); found && !found->is_cpu()) {
+    devices_.push_back(*found);
   }
   enter();
   for (const c10::Device device : devices_) {
     seed_generator(trainer.state().seed, device);
   }
-  const int64_t processes = trainer.state().communicator->world_size();
-  use_ranks(trainer, given_ranks(trainer).value_or(processes));
+  use_ranks(trainer, given_ranks(trainer).value_or(default_ranks(trainer)));
 }
 
 void ReproducibilityCallback::use_ranks(Trainer& trainer, int64_t count) {
@@ -173,7 +189,7 @@ void ReproducibilityCallback::on_save_checkpoint(Trainer& trainer, StateDict& st
   const RngScope inside(trainer);
   StateDict rng;
   for (const c10::Device device : devices_) {
-    rng.set(device.str(), generator_state(device));
+    rng.set(name_of(device), generator_state(device));
   }
   rng.set("seed", static_cast<int64_t>(trainer.state().seed));
   save_ranks(trainer, rng);
@@ -204,7 +220,7 @@ void ReproducibilityCallback::save_ranks(Trainer& trainer, StateDict& rng) {
       at::Tensor copy = at::empty_like(of_ranks_[rank][d]);
       std::memcpy(copy.data_ptr(), next, copy.nbytes());
       next += copy.nbytes();
-      of_rank.set(devices_[d].str(), copy);
+      of_rank.set(name_of(devices_[d]), copy);
     }
     ranks.set(std::to_string(rank), std::move(of_rank));
   }

@@ -100,7 +100,7 @@ TEST_CASE("C85: numbers of ranks and hosts that do not fit are refused, and so a
       {"--nodes 2 --node-rank 1 --master-addr alpha fit a.toml", "--master-port"},
       {"--node-rank 1 fit a.toml", "--nodes"},
       {"--rank 2 fit a.toml", "did you mean \"--ranks\""},
-      {"-n 2 fit", "config"},
+      {"-n 2 fit", "RUN.toml is missing"},
       {"-n 2 fit a.toml --jsn", "did you mean \"--json\""},
   };
   for (const Row& row : rows) {
@@ -127,6 +127,13 @@ TEST_CASE("ranks that fail are started again, at last with half as many") {
   const Launched refused = launch(dir, "-n 2 --max-restarts 1", "exit 2");
   CHECK(refused.code == 2);  // bad usage does not get better
   CHECK(count_of(refused.text, "again") == 0);
+}
+
+TEST_CASE("a rank that was asked to stop is not started again, nor are the others") {
+  const TempDir dir;
+  const Launched result = launch(dir, "-n 2 --max-restarts 2", "[ $RANK = 0 ] || exit 143");
+  CHECK(result.code == 143);
+  CHECK(count_of(result.text, "again") == 0);
 }
 
 TEST_CASE("signals reach all ranks, which end as they like") {

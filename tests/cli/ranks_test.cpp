@@ -85,6 +85,40 @@ TEST_CASE("two processes give the bytes of one with two virtual ranks, and rank 
   CHECK(different_bits(two / "checkpoint_60.pt", broken / "checkpoint_60.pt").empty());
 }
 
+TEST_CASE("a restart with fewer ranks before the first save is still the same run") {
+  const TempDir dir;
+  const fs::path run = ranks_config(dir);
+  Process alone(
+      after(after({RONDO_LAUNCHER}, fit(run, (dir / "alone").string())),
+            {"trainer.init.distributed.virtual_ranks=2", "trainer.init.loop.max_steps=10"}),
+      dir / "out");
+  REQUIRE(alone.wait() == 0);
+  const std::string script = R"([ $WORLD_SIZE = 1 ] || exit 1; exec "$@")";
+  Process restarted(
+      after({RONDO_LAUNCHER,
+             "launch",
+             "--log-dir",
+             dir.path().string(),
+             "-n",
+             "2",
+             "--max-restarts",
+             "2",
+             "--min-ranks",
+             "1",
+             "sh",
+             "-c",
+             script,
+             "sh",
+             RONDO_LAUNCHER},
+            after(fit(run, (dir / "restarted").string()), {"trainer.init.loop.max_steps=10"})),
+      dir / "ranks");
+  const int code = restarted.wait();
+  INFO(content(dir / "ranks"));
+  REQUIRE(code == 0);
+  CHECK(different_bits(dir / "alone" / "checkpoint_10.pt", dir / "restarted" / "checkpoint_10.pt")
+            .empty());
+}
+
 TEST_CASE(
     "C66: ranks of different configurations end before the first step, and say what differs") {
   const TempDir dir;

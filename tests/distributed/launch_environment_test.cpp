@@ -160,6 +160,7 @@ TEST_CASE("C87: a rank finds the nine variables of its launcher, and reads them 
   rank.master_addr = "10.0.0.7";
   rank.master_port = 29501;
   rank.launcher = LaunchEnvironment::kRondoLaunch;
+  rank.first_world_size = 16;
   Environment environment;
   for (const auto& [name, value] : rondo::variables_of(rank)) {
     environment[name] = value;
@@ -184,6 +185,7 @@ TEST_CASE("C87: a rank finds the nine variables of its launcher, and reads them 
   CHECK(read_back->local_rank == 1);
   CHECK(read_back->node_rank == 1);
   CHECK(read_back->master_port == 29501);
+  CHECK(read_back->first_world_size == 16);
 }
 
 TEST_CASE("the first host of a list of SLURM") {

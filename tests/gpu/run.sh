@@ -61,6 +61,10 @@ run_resume() {
 }
 
 run_sanitize() {
+  if ! command -v compute-sanitizer >/dev/null; then
+    echo "skipped: there is no compute-sanitizer"
+    return
+  fi
   compute-sanitizer --error-exitcode 9 "$build/tests/gpu/gpu_tests" -tc='*with its schedule' >"$out/sanitizer.txt" 2>&1
   local code=$?
   if grep -q 'Device not supported' "$out/sanitizer.txt"; then
@@ -71,7 +75,7 @@ run_sanitize() {
   return $code
 }
 
-# bench STEPS PRECISION WORKLOAD…: all contenders in turns, then the memory of each alone.
+# bench STEPS PRECISION WORKLOAD…: all contenders in turns, then each alone for its memory (device_peak_bytes).
 bench() {
   local steps=$1 precision=$2 workload contender
   shift 2
@@ -110,6 +114,7 @@ run_cpu() {
   done
 }
 
+export RONDO_TEST_DEVICES=cuda  # not the simulated one
 export -f torch_dir configure bench
 export root build deps out
 status=0

@@ -167,8 +167,9 @@ class Aliases {
   }
 
  private:
-  // A graph repeats what a number of the host was.
+  // A graph repeats what a number of the host was, and cannot read more of it.
   static at::Tensor as_it_is_now(const at::Tensor& tensor) {
+    TORCH_CHECK(tensor.numel() <= 1, "a tensor of the host while a graph is captured");
     const at::Tensor copy = tensor.clone();
     copy.unsafeGetTensorImpl()->set_wrapped_number(
         tensor.unsafeGetTensorImpl()->is_wrapped_number());

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -33,9 +34,13 @@ bool has_cuda() {
   return at::hasCUDA();
 }
 
+/// RONDO_TEST_DEVICES=cuda leaves the tests' own device out.
 std::vector<std::string> devices() {
   std::vector<std::string> names;
-  if (has_fake_device()) {
+  const char* const wanted = std::getenv("RONDO_TEST_DEVICES");
+  if (wanted != nullptr && std::string(wanted) == "cuda") {
+    MESSAGE("skipped: the simulated device");
+  } else if (has_fake_device()) {
     names.emplace_back("fake");
   } else {
     MESSAGE("skipped: LibTorch before 2.4 has no devices of a program's own");

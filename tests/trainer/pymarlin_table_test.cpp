@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/toml_file.h"
@@ -153,6 +155,22 @@ TEST_CASE("unknown keys and values are faults at their place") {
         std::string::npos);
   CHECK(pymarlin_faults("[trainer.pymarlin]\nbackend = \"dpp\"\n").size() == 1);
   CHECK(pymarlin_faults("[trainer.pymarlin]\nwriters = [\"wandb\"]\n").size() == 1);
+}
+
+TEST_CASE("P18: the backend of one process is refused in one of several ranks") {
+  const std::vector<std::pair<const char*, const char*>> variables = {
+      {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+  for (const auto& [name, value] : variables) {
+    ::setenv(name, value, 1);
+  }
+  const std::vector<Fault> alone = pymarlin_faults("[trainer.pymarlin]\nbackend = \"sp-amp\"\n");
+  const std::vector<Fault> together = pymarlin_faults("[trainer.pymarlin]\nbackend = \"ddp\"\n");
+  for (const auto& variable : variables) {
+    ::unsetenv(variable.first);
+  }
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].message.find("take \"ddp-amp\"") != std::string::npos);
+  CHECK(together.empty());
 }
 
 TEST_SUITE_END();

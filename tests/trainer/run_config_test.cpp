@@ -481,6 +481,8 @@ TEST_CASE(
   ConfigValue cuda = parse_toml(kRun, "run.toml");
   apply_override(cuda, "trainer.init.device=cuda");
   CHECK(read_run_config(cuda, builtins()).init.backend.device == "cuda");
+  CHECK(faults_with("trainer.init.device=cuda:1").empty());
+  CHECK(faults_with("trainer.init.device=cuda:one").size() == 1);
   ConfigValue root = parse_toml(kRun, "run.toml");
   apply_override(root, "trainer.init.device=cpu");
   apply_override(root, "trainer.init.backend={device=\"cuda\"}");

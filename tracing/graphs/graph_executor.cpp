@@ -112,7 +112,8 @@ void GraphExecutor::place_outside() {
     if (outside.kind != SlotKind::Captured && outside.kind != SlotKind::Constant) {
       continue;
     }
-    tensors_[i] = outside.value;
+    const bool is_large = outside.device.is_cpu() && numel(outside) != 1 && is_read[i];
+    tensors_[i] = is_large ? outside.value.to(device_) : outside.value;  // only constants
     if (outside.kind == SlotKind::Captured && outside.device.is_cpu() && is_read[i]) {
       numbers_.add(outside.value);
       mirrored.push_back(i);

@@ -31,8 +31,8 @@ bool lacks_device() {
 }
 
 std::unique_ptr<Backend> device_backend(const std::string& mode,
-                                        std::vector<std::string>* warnings = nullptr) {
-  BackendOptions options;
+                                        std::vector<std::string>* warnings = nullptr,
+                                        BackendOptions options = {}) {
   options.mode = mode;
   options.device = "fake";
   options.on_refusal = warnings == nullptr ? "error" : "eager";
@@ -169,6 +169,49 @@ TEST_CASE("a replay launches graphs and reads nothing of the device") {
   CHECK(contains(run.reports.at(0).plan, "1 numbers of the host mirrored"));
 }
 
+TEST_CASE("replays that are not compared wait for the device as often as the step asks to") {
+  if (lacks_device()) {
+    return;
+  }
+  BackendOptions options;
+  options.verify = "off";
+  const auto reads_in = [&](int steps) {
+    const auto backend = device_backend("traced", nullptr, options);
+    const int64_t before = fake_device_counts().reads;
+    run_probe([] { return on_device(&scheduled); }, *backend, steps);
+    return fake_device_counts().reads - before;
+  };
+  CHECK(reads_in(20) == reads_in(6));
+}
+
+TEST_CASE("options that replays on a device do not know are warned of, and unsteady bits allowed") {
+  if (lacks_device()) {
+    return;
+  }
+  std::vector<std::string> warnings;
+  BackendOptions options;
+  options.timed_replays = 3;
+  options.exact = false;
+  device_backend("traced", &warnings, options);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0] == "backend.timed_replays has no effect on fake:0");
+  CHECK(warnings[1] == "backend.exact = false has no effect on fake:0");
+  options = {};
+  options.deterministic = false;
+  device_backend("traced", &warnings, options);
+  REQUIRE(warnings.size() == 3);
+  CHECK(contains(warnings[2], "with deterministic = false replays may round differently"));
+}
+
+TEST_CASE("a process takes a device in turn with the others of its host") {
+  if (lacks_device()) {
+    return;
+  }
+  CHECK(find_device("fake", 3) == fake_device());  // there is one
+  CHECK(!find_device("fake:1"));
+  CHECK(find_device("cpu", 3) == c10::Device(c10::kCPU));
+}
+
 TEST_CASE("memory that a step lets go is used again within its graph") {
   if (lacks_device()) {
     return;
@@ -229,7 +272,8 @@ TEST_CASE("what a graph cannot repeat runs as it is written, with a warning") {
 TEST_CASE("a device without graphs, and one that is not there, are named") {
   BackendOptions options;
   options.device = "cuda:7 or so";
-  CHECK_THROWS_WITH_AS(make_backend(options), doctest::Contains("\"cpu\" or \"cuda\""), UsageError);
+  CHECK_THROWS_WITH_AS(
+      make_backend(options), doctest::Contains("\"cpu\", \"cuda\" or \"cuda:N\""), UsageError);
   if (lacks_device()) {
     return;
   }
