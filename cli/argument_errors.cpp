@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command_help.h"
 #include "core/glob.h"
 
 namespace rondo {
@@ -63,7 +64,12 @@ Exit refused(const CLI::App& root, const CLI::ParseError& error) {
   }
   const bool is_left = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
                        std::any_of(rest.begin(), rest.end(), is_option);
-  return usage_error(program, is_left ? unexpected_argument(*app) : error.what());
+  if (is_left) {
+    return usage_error(program, unexpected_argument(*app));
+  }
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const std::string missing = is_missing ? missing_argument(*app) : "";
+  return usage_error(program, missing.empty() ? error.what() : missing + " is missing");
 }
 
 }  // namespace rondo

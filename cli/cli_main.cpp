@@ -76,6 +76,7 @@ int failed(const std::exception_ptr& error) {
 }  // namespace
 
 int cli_main(int argc, char** argv, const std::function<void(Registries&)>& register_components) {
+  open_closed_streams();
   survive_failing_output();
   std::signal(SIGUSR1, SIG_IGN);  // asks a run to save: until there is one, there is nothing to do
   try {

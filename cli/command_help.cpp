@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <memory>
 #include <string>
 
 namespace rondo {
@@ -14,8 +15,9 @@ std::string value_name(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) {
     return "";
   }
-  const std::string name = option.get_type_name();
-  return name.substr(0, name.find(':'));
+  const std::string type = option.get_type_name();
+  const std::string name = type.substr(0, type.find(':'));
+  return name == "INT" || name == "FLOAT" ? "N" : name;
 }
 
 ArgumentHelp argument_help(const CLI::Option& option) {
@@ -35,7 +37,46 @@ ArgumentHelp argument_help(const CLI::Option& option) {
   return help;
 }
 
+/// Shows arguments as manual pages and shell completion do.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    return is_positional ? value_name(*option) : Formatter::make_option_name(option, false);
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const ArgumentHelp help = argument_help(*option);
+    const bool has_value = !help.is_positional && !help.value.empty();
+    return (has_value ? " " + help.value : "") + (help.is_repeated ? " ..." : "");
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const ArgumentHelp help = argument_help(*option);
+    return help.doc + (help.default_value.empty() ? "" : " (default: " + help.default_value + ")");
+  }
+
+  std::string make_option_usage(const CLI::Option* option) const override {
+    const ArgumentHelp help = argument_help(*option);
+    const std::string name = help.value + (help.is_repeated ? "..." : "");
+    return help.is_required ? name : "[" + name + "]";
+  }
+};
+
 }  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_format() {
+  return std::make_shared<HelpFormatter>();
+}
+
+std::string missing_argument(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_required() && option->count() == 0) {
+      const ArgumentHelp help = argument_help(*option);
+      return help.is_positional ? help.value : help.long_name;
+    }
+  }
+  return "";
+}
 
 CommandHelp help_of(const CLI::App& app) {
   CommandHelp help{app.get_name(), app.get_description(), app.get_footer(), {}, {}};

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace CLI {
 class App;
-}
+class FormatterBase;
+}  // namespace CLI
 
 namespace rondo {
 
@@ -34,5 +36,12 @@ struct CommandHelp {
 
 /// That of a command as it is parsed.
 CommandHelp help_of(const CLI::App& app);
+
+/// How `--help` shows a command and its arguments.
+std::shared_ptr<CLI::FormatterBase> help_format();
+
+/// The first argument that must be given and was not, by the name that help shows; "" when none is
+/// missing.
+std::string missing_argument(const CLI::App& app);
 
 }  // namespace rondo

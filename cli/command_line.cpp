@@ -121,6 +121,7 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
   CommandLine line;
   CLI::App root("Trains models: runs described in TOML, each step recorded once and replayed.",
                 "rondo");
+  root.formatter(help_format());  // its commands copy it
   describe_program(root);
   add_commands(root, line);
 

@@ -19,6 +19,7 @@
 #include "cli/command_line.h"
 #include "cli/rank_launcher.h"
 #include "cli/record_commands.h"
+#include "cli/signal_handlers.h"
 #include "core/openblas_core.h"
 
 namespace fs = std::filesystem;
@@ -130,6 +131,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  rondo::open_closed_streams();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

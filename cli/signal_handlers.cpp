@@ -1,5 +1,8 @@
 #include "cli/signal_handlers.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 namespace rondo {
 
 void SignalHandlers::add(std::initializer_list<int> signals, void (*handler)(int)) {
@@ -34,6 +37,15 @@ HoldSignals::HoldSignals(std::initializer_list<int> signals) {
 
 void HoldSignals::release() const {
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+// The lowest number that is free is the one that `open` takes.
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) == -1) {
+      ::open("/dev/null", O_RDWR);  // NOLINT(android-cloexec-open): the engine keeps it
+    }
+  }
 }
 
 void survive_failing_output() {

@@ -43,6 +43,10 @@ class HoldSignals {
   sigset_t before_ = {};
 };
 
+/// Opens /dev/null in the place of each standard stream that is closed: a file that is opened later
+/// would get its number, and what is printed would be written into it. Before anything is opened.
+void open_closed_streams();
+
 /// Lets output fail where nobody takes it: a write to a closed pipe, or beyond a limit of file
 /// sizes, returns an error and does not end the process. Programs that this one starts are not
 /// affected, as they would be by an ignored signal.

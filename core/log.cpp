@@ -1,5 +1,6 @@
 #include "core/log.h"
 
+#include <spdlog/details/log_msg_buffer.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/dist_sink.h>
@@ -9,6 +10,8 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/standard_error.h"
@@ -84,6 +87,31 @@ class FileSink final : public LineSink {
   std::ofstream out_;
 };
 
+/// Keeps what is said before there is a file, for the first one.
+class EarlySink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void give_to(spdlog::sinks::sink& file) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const spdlog::details::log_msg& message : kept_) {
+      file.log(message);
+    }
+    kept_.clear();
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    constexpr size_t kMost = 256;  // of a log that never gets a file
+    if (kept_.size() < kMost) {
+      kept_.emplace_back(message);
+    }
+  }
+
+  void flush_() override {}
+
+ private:
+  std::vector<spdlog::details::log_msg_buffer> kept_;
+};
+
 /// Hands each message to a function.
 class FunctionSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -110,14 +138,17 @@ class FunctionSink final : public spdlog::sinks::base_sink<std::mutex> {
 struct TextLog::Sinks {
   explicit Sinks(spdlog::sink_ptr console_sink)
       : console(std::move(console_sink)),
+        early(std::make_shared<EarlySink>()),
         all(std::make_shared<spdlog::sinks::dist_sink_mt>()),
         logger("rondo", all) {
     all->add_sink(console);
+    all->add_sink(early);
     logger.set_level(spdlog::level::debug);
     logger.flush_on(spdlog::level::warn);
   }
 
   spdlog::sink_ptr console;
+  std::shared_ptr<EarlySink> early;  // null once there was a file
   std::shared_ptr<spdlog::sinks::dist_sink_mt> all;
   spdlog::logger logger;
   std::mutex files_mutex;
@@ -150,6 +181,10 @@ void TextLog::add_file(const std::filesystem::path& path) const {
   file->set_pattern(kFilePattern);
   const std::lock_guard<std::mutex> lock(sinks_->files_mutex);
   sinks_->files[path] = file;
+  if (const std::shared_ptr<EarlySink> early = std::exchange(sinks_->early, nullptr)) {
+    sinks_->all->remove_sink(early);
+    early->give_to(*file);
+  }
   sinks_->all->add_sink(std::move(file));
 }
 

@@ -145,6 +145,20 @@ TEST_CASE("`> /dev/full`: a full disk under the output costs nothing") {
   CHECK(fs::exists(dir / "run/checkpoint_1000.pt"));
 }
 
+TEST_CASE("`>&- 2>&-`: nothing that is printed gets into a file of the run") {
+  const TempDir dir;
+  std::vector<std::string> line = fit(dir);
+  line.insert(line.begin(), {"/bin/sh", "-c", R"(exec "$@" <&- >&- 2>&-)", "sh"});
+  Process process(line, dir / "out");
+  CHECK(process.wait() == 0);
+  std::ifstream record(dir / "run/record.jsonl");
+  int64_t lines = 0;
+  for (std::string text; std::getline(record, text); ++lines) {
+    CHECK_MESSAGE(text.front() == '{', text);
+  }
+  CHECK(lines > 1000);
+}
+
 TEST_CASE("logs and metrics that outgrow what a file may hold cost nothing but themselves") {
   const TempDir dir;
   constexpr rlim_t kMost = 65536;  // a checkpoint is half of it, a thousand metrics are more

@@ -101,4 +101,18 @@ TEST_CASE("a full disk under one log file costs the other files nothing") {
   CHECK(count(text, "one line of many") == kLines);
 }
 
+TEST_CASE("the first file also gets what was said before it, and later files do not") {
+  const test::TempDir dir;
+  const TextLog log = TextLog::to([](LogLevel, std::string_view) {});
+  log.warning("said early");
+  log.add_file(dir / "first.log");
+  log.info("said later");
+  log.add_file(dir / "second.log");
+  log.flush();
+  const std::string first = real_file_system()->read(dir / "first.log");
+  CHECK(count(first, "said early") == 1);
+  CHECK(first.find("said early") < first.find("said later"));
+  CHECK(real_file_system()->read(dir / "second.log").empty());
+}
+
 TEST_SUITE_END();
