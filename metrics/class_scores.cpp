@@ -170,12 +170,13 @@ double IoU::score(double right, double wrong, double missed) const {
 
 void register_class_scores(Registry<Metric>& registry) {
   add_counts<ConfusionMatrix>(
-      registry, "ConfusionMatrix", "How often each class was taken for each.");
+      registry, "ConfusionMatrix", "Counts of each true class and predicted class.");
   add_score<Precision>(
-      registry, "Precision", "Of what was taken for a class, the share that is of it.");
-  add_score<Recall>(registry, "Recall", "Of what is of a class, the share that was found.");
+      registry, "Precision", "Share of the predictions of a class that are right.");
+  add_score<Recall>(
+      registry, "Recall", "Share of a class's samples that were predicted as that class.");
   add_score<F1>(registry, "F1", "Harmonic mean of precision and recall.");
-  add_score<IoU>(registry, "IoU", "Intersection over union of labels and guesses of a class.");
+  add_score<IoU>(registry, "IoU", "Intersection over union of labels and predictions of a class.");
 }
 
 }  // namespace rondo

@@ -82,7 +82,7 @@ class ClassScore : public ClassCounts {
   std::string average_;
 };
 
-/// Of what was taken for a class, the share that is of it.
+/// The share of predictions of a class that are right.
 class Precision final : public ClassScore {
  public:
   explicit Precision(const Options& options) : ClassScore("Precision", options) {}
@@ -93,7 +93,8 @@ class Precision final : public ClassScore {
   double score(double right, double wrong, double missed) const override;
 };
 
-/// Of what is of a class, the share that was found. The macro average is the balanced accuracy.
+/// The share of a class's samples that were predicted as that class. The macro average is the
+/// balanced accuracy.
 class Recall final : public ClassScore {
  public:
   explicit Recall(const Options& options) : ClassScore("Recall", options) {}

@@ -49,7 +49,10 @@ void add_ranking_metric(Registry<Metric>& registry, const char* name, const char
       .key("logits", &Options::logits, "an output: [..., classes], or one logit a label")
       .key("target", &Options::label, "name in the batch: integers [...]")
       .key("classes", &Options::classes, at_least(2), "number of classes")
-      .key("bins", &Options::bins, at_least(2), "number of probabilities that are told apart")
+      .key("bins",
+           &Options::bins,
+           at_least(2),
+           "thresholds between 0 and 1 at which predictions are counted")
       .key("ignore_index", &Options::ignore_index, "a label that does not count");
 }
 

@@ -106,8 +106,7 @@ void register_regression_errors(Registry<Metric>& registry) {
   add_error_metric<MeanSquaredError>(registry, "MeanSquaredError", "Mean of the squared errors.");
   add_error_metric<RootMeanSquaredError>(
       registry, "RootMeanSquaredError", "Root of the mean of the squared errors.");
-  add_error_metric<MeanAbsoluteError>(
-      registry, "MeanAbsoluteError", "Mean of the sizes of the errors.");
+  add_error_metric<MeanAbsoluteError>(registry, "MeanAbsoluteError", "Mean absolute error.");
   add_error_metric<R2>(registry, "R2", "Share of the target's variance that the output explains.");
 }
 

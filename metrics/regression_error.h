@@ -57,7 +57,7 @@ class RootMeanSquaredError final : public MeanSquaredError {
   double compute() const override;
 };
 
-/// Mean of the sizes of the errors.
+/// Mean absolute error.
 class MeanAbsoluteError final : public RegressionError {
  public:
   explicit MeanAbsoluteError(const Options& options);

@@ -230,7 +230,7 @@ at::Tensor Vae::decode(const at::Tensor& latent) {
 }
 
 void register_autoencoder(Registry<Model>& registry, const Registry<Criterion>& losses) {
-  add<Autoencoder>(registry, losses, "Autoencoder", "Makes samples small, and large again.");
+  add<Autoencoder>(registry, losses, "Autoencoder", "Compresses samples and reconstructs them.");
   add<Vae>(registry, losses, "Vae", "Variational autoencoder, which can make new samples.")
       .key("beta", &Vae::Options::beta, at_least(0), "what the divergence counts in the loss");
 }

@@ -290,7 +290,9 @@ void register_surgeries(Registry<Algorithm>& registry) {
            &SqueezeExcite::Options::min_channels,
            at_least(1),
            "channels of the smallest convolution that is changed");
-  registry.add<GhostBatchNorm>("GhostBatchNorm", "Normalizes parts of a batch by themselves.")
+  registry
+      .add<GhostBatchNorm>("GhostBatchNorm",
+                           "Normalizes each part of a batch with its own statistics.")
       .key("ghost_batch_size",
            &GhostBatchNorm::Options::ghost_batch_size,
            at_least(1),

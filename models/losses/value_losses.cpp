@@ -83,7 +83,7 @@ at::Tensor QuantileLoss::losses(const at::Tensor& output, const at::Tensor& targ
 
 void register_value_losses(Registry<Criterion>& registry) {
   registry.add<MseLoss>("MSE", "Mean of the squared errors.");
-  registry.add<L1Loss>("L1", "Mean of the sizes of the errors.");
+  registry.add<L1Loss>("L1", "Mean absolute error.");
   registry.add<L1Loss>("MAE", "L1 by another name.");
   registry.add<HuberLoss>("Huber", "Squared errors, of which large ones grow linearly.")
       .key("delta", &HuberLoss::Options::delta, greater_than(0), "size from which they do");

@@ -17,7 +17,7 @@ class MseLoss final : public Criterion {
   at::Tensor plain_mean(const at::Tensor& output, const at::Tensor& target) const override;
 };
 
-/// Mean of the sizes of the errors.  \capture safe
+/// Mean absolute error.  \capture safe
 class L1Loss final : public Criterion {
  public:
   Targets targets() const override { return Targets::Values; }

@@ -300,7 +300,7 @@ TEST_CASE("a step for another model says which one it needs") {
   CHECK(contains(text, "Dcgan"));
 }
 
-TEST_CASE("C40, S27: parts of a loss are summed, and logged over all batches of an update") {
+TEST_CASE("C40: parts of a loss are summed, and logged over all batches of an update") {
   for (const char* mode : {"eager", "traced"}) {
     CAPTURE(mode);
     const TempDir dir;

@@ -24,9 +24,13 @@ inline const std::string& python_with(const std::string& module) {
   return found->second;
 }
 
-/// True, with a line that says so, when there is no Python with the module.
+/// True, with a line that says so, when there is no Python with the module; a failure when
+/// RONDO_NEEDS_PYTHON, a list of modules, names it.
 inline bool skips_without(const std::string& module) {
   if (python_with(module).empty()) {
+    const char* const needed = std::getenv("RONDO_NEEDS_PYTHON");
+    CHECK((" " + std::string(needed != nullptr ? needed : "") + " ").find(" " + module + " ") ==
+          std::string::npos);
     MESSAGE("skipped: no python3 with the module " << module);
     return true;
   }
