@@ -17,6 +17,7 @@
 #include "data/optional_reader.h"
 #include "data/register.h"
 #include "data/tables/column_numbers.h"
+#include "data/tables/learnt_format.h"
 #include "data/tables/table_cache.h"
 #include "data/tables/table_fit.h"
 #include "data/tables/table_roles.h"
@@ -52,6 +53,23 @@ TableFormat format_of(const Options& options) {
   return format;
 }
 
+/// As the options say; what they leave open as training had it, where that is known.
+TableFormat format_of(const Options& options, const std::optional<TableFormat>& learnt) {
+  const TableFormat asked = format_of(options);
+  return learnt ? with_learnt(asked, *learnt) : asked;
+}
+
+/// By which the line of names is found.
+std::vector<std::string> names_in_header(const Options& options, const TableFit* fit) {
+  std::vector<std::string> names = named_columns(options);
+  if (fit != nullptr && fit->format && fit->format->header == "yes") {
+    for (const FittedFeature& feature : fit->features) {
+      names.push_back(feature.name);
+    }
+  }
+  return names;
+}
+
 /// The files of a table. A relative name is looked for in the current directory when nothing says
 /// where data is.
 std::vector<std::filesystem::path> files_of(const Options& options, const std::string& name) {
@@ -61,7 +79,7 @@ std::vector<std::filesystem::path> files_of(const Options& options, const std::s
 }
 
 /// The table of the label where it is in a file of its own: one column, or that of its name.
-Table read_targets(const Options& options) {
+Table read_targets(const Options& options, const TableFormat& format) {
   const std::vector<std::string> names = label_names(options);
   const auto plan = [&](const TableDialect& dialect) {
     std::vector<ColumnUse> uses(dialect.names.size(), ColumnUse::None);
@@ -83,7 +101,7 @@ Table read_targets(const Options& options) {
     }
     return uses;
   };
-  return read_table(files_of(options, options.target_file), format_of(options), plan, names);
+  return read_table(files_of(options, options.target_file), format, plan, names);
 }
 
 std::vector<size_t> columns_in_use(const Table& table) {
@@ -94,6 +112,58 @@ std::vector<size_t> columns_in_use(const Table& table) {
     }
   }
   return columns;
+}
+
+/// The files of a table as they were read.
+struct ReadFiles {
+  std::string file;  ///< the first one
+  TableFormat format;
+  TableFormat target_format;
+  TableRoles roles;
+  Table table;
+  std::optional<Table> targets;  ///< where the label is in a file of its own
+
+  LabelledTable data() const {
+    return {table, targets ? *targets : table, targets ? columns_in_use(*targets) : roles.labels};
+  }
+};
+
+ReadFiles read_files(const std::vector<std::filesystem::path>& paths,
+                     const Options& options,
+                     const TableFit* given) {
+  ReadFiles read;
+  read.file = paths.front().string();
+  if (given != nullptr) {
+    require_learnt_date_order(options.date_order, *given);
+  }
+  read.format = format_of(options, given != nullptr ? given->format : std::nullopt);
+  read.target_format = format_of(options, given != nullptr ? given->target_format : std::nullopt);
+  const auto plan = [&](const TableDialect& dialect) {
+    read.roles = roles_of(read.file, dialect, options, given);
+    return uses_of(read.roles, dialect, options, given);
+  };
+  read.table = read_table(paths, read.format, plan, names_in_header(options, given));
+  if (has_target_file(options)) {
+    read.targets = read_targets(options, read.target_format);
+    if (read.targets->rows() != read.table.rows()) {
+      throw DataError(fmt::format("{} has {} rows, {} has {}",
+                                  read.file,
+                                  read.table.rows(),
+                                  options.target_file,
+                                  read.targets->rows()));
+    }
+  }
+  return read;
+}
+
+/// Adds to what was learnt how the files are written, where it is not known.
+void add_formats(const ReadFiles& read, TableFit& fit) {
+  if (!fit.format) {
+    fit.format = learnt_format(read.table, read.format);
+  }
+  if (read.targets && !fit.target_format) {
+    fit.target_format = learnt_format(*read.targets, read.target_format);
+  }
 }
 
 /// Rows without a missing cell in any of the columns that are used.
@@ -306,56 +376,45 @@ void CsvTable::take(DecodedTable table) {
 }
 
 void CsvTable::read(const std::vector<std::filesystem::path>& paths, const TableFit* given) {
-  const std::string file = paths.front().string();
-  std::optional<TableRoles> roles;
-  TableDialect dialect;
-  const auto plan = [&](const TableDialect& found) {
-    dialect = found;
-    roles = roles_of(file, dialect, options_, given);
-    return uses_of(*roles, dialect, options_, given);
-  };
-  const Table table = read_table(paths, format_of(options_), plan, named_columns(options_));
-  const bool has_targets = has_target_file(options_);
-  const Table targets = has_targets ? read_targets(options_) : Table();
-  if (has_targets && targets.rows() != table.rows()) {
-    throw DataError(fmt::format(
-        "{} has {} rows, {} has {}", file, table.rows(), options_.target_file, targets.rows()));
-  }
-  const LabelledTable data{
-      table, has_targets ? targets : table, has_targets ? columns_in_use(targets) : roles->labels};
+  const ReadFiles read = read_files(paths, options_, given);
+  const Table& table = read.table;
+  const LabelledTable data = read.data();
   const auto range =
       detail::checked_range("CsvTable", options_.first, options_.count, table.rows());
   std::vector<size_t> rows(static_cast<size_t>(range.second - range.first));
   std::iota(rows.begin(), rows.end(), static_cast<size_t>(range.first));
   if (options_.missing == "drop") {
-    rows = complete_rows(data, roles->features, rows);
+    rows = complete_rows(data, read.roles.features, rows);
   }
   const std::vector<TablePart> parts =
-      split_rows(options_.split, rows.size(), split_keys(data, *roles, rows, options_));
+      split_rows(options_.split, rows.size(), split_keys(data, read.roles, rows, options_));
   const std::vector<size_t> used = used_rows(rows, parts, options_.split.part);
   if (used.empty()) {
-    throw DataError(
-        fmt::format("{}: no row is left for part \"{}\" of the split", file, options_.split.part));
+    throw DataError(fmt::format(
+        "{}: no row is left for part \"{}\" of the split", read.file, options_.split.part));
   }
-  TableFit fit = given != nullptr
-                     ? *given
-                     : fit_table(data, *roles, rows_of(rows, parts, TablePart::Train), options_);
-  EncodedTable encoded = encode_table(data, roles->features, fit, used, options_);
+  TableFit fit =
+      given != nullptr
+          ? *given
+          : fit_table(data, read.roles, rows_of(rows, parts, TablePart::Train), options_);
+  add_formats(read, fit);
+  EncodedTable encoded = encode_table(data, read.roles.features, fit, used, options_);
   features_ = std::move(encoded.features);
   categories_ = std::move(encoded.categories);
   labels_ = std::move(encoded.labels);
-  weights_ = roles->weight ? encode_weights(table, *roles->weight, used) : at::Tensor();
+  weights_ = read.roles.weight ? encode_weights(table, *read.roles.weight, used) : at::Tensor();
   ids_.clear();
-  for (size_t i = 0; roles->id && i < used.size(); ++i) {
-    const TableColumn& ids = table.columns[*roles->id];
+  for (size_t i = 0; read.roles.id && i < used.size(); ++i) {
+    const TableColumn& ids = table.columns[*read.roles.id];
     const int32_t code = ids.codes[used[i]];
     ids_.push_back(code < 0 ? "" : ids.words[static_cast<size_t>(code)]);
   }
   facts_ = fit.facts();
-  notes_.summary = summary_of(file, dialect, fit, used.size(), static_cast<size_t>(table.rows()));
+  notes_.summary =
+      summary_of(read.file, table.dialect, fit, used.size(), static_cast<size_t>(table.rows()));
   notes_.warnings = table.notes;
   if (given == nullptr) {
-    const std::vector<std::string> ids = warn_of_ids(table, roles->features);
+    const std::vector<std::string> ids = warn_of_ids(table, read.roles.features);
     notes_.warnings.insert(notes_.warnings.end(), ids.begin(), ids.end());
   }
   fit_ = std::make_unique<TableFit>(std::move(fit));

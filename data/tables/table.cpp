@@ -116,6 +116,7 @@ class TableReading {
       format.thousands =
           first.numbers.thousands == '\0' ? "none" : std::string(1, first.numbers.thousands);
       format.header = first.has_header ? "yes" : "no";
+      format.has_learnt_header = false;
       format.skip_lines = first.skip_lines;
     }
     const bool has_names = !text.names().empty();
@@ -124,10 +125,12 @@ class TableReading {
       format.decimal = ".";
       format.thousands = "none";
       format.header = "no";
+      format.has_learnt_header = false;
       format.skip_lines = 0;
     }
     TableDialect dialect = detect_dialect(file, text.bytes(), format, known);
     dialect.names = has_names ? text.names() : dialect.names;
+    dialect.is_text = !has_names;
     if (dialect.names.empty()) {
       throw DataError(fmt::format("{}: the file is empty; its first line names the columns", file));
     }

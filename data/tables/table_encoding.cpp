@@ -161,7 +161,9 @@ EncodedTable encode_table(const LabelledTable& data,
       int64_t* const codes = encoded.categories.data_ptr<int64_t>() + category++;
       encode_words(data.table, features[i], feature, fit, rows, codes, categories);
     } else {
-      of_numbers.emplace_back(data.table, features[i], feature, rows, options.date_order, number);
+      const std::string& order =
+          feature.date_order.empty() ? options.date_order : feature.date_order;
+      of_numbers.emplace_back(data.table, features[i], feature, rows, order, number);
       number += numbers_in(feature);
     }
   }

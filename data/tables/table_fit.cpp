@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/glob.h"
 #include "data/tables/column_numbers.h"
 #include "data/tables/table_label.h"
 
@@ -66,11 +65,6 @@ Kind kind_of(const TableColumn& column, const Options& options, bool is_date) {
              : Kind::Category;
 }
 
-bool matches_any(const std::string& name, const std::vector<std::string>& globs) {
-  return std::any_of(
-      globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, name); });
-}
-
 FittedFeature fit_feature(const Table& table, size_t c, const Rows& rows, const Options& options) {
   const TableColumn& column = table.columns[c];
   FittedFeature feature;
@@ -83,9 +77,10 @@ FittedFeature fit_feature(const Table& table, size_t c, const Rows& rows, const 
     return feature;
   }
   feature.parts = feature.kind == Kind::Date ? options.date_parts : std::vector<std::string>{""};
+  feature.date_order = feature.kind == Kind::Date ? options.date_order : "";
   bool has_missing = false;
   for (const std::string& part : feature.parts) {
-    const ColumnNumbers numbers(table, c, feature.kind, part, options.date_order, rows);
+    const ColumnNumbers numbers(table, c, feature.kind, part, feature.date_order, rows);
     std::vector<double> values;
     values.reserve(rows.size());
     for (const size_t row : rows) {

@@ -35,6 +35,7 @@ struct FittedFeature {
   std::vector<double> fills = {};        ///< stand for a missing number or date, one a part
   std::vector<NumberScale> scales = {};  ///< of a number or date, one a part
   std::vector<std::string> words = {};   ///< of a category; the first one is code 1
+  std::string date_order = {};           ///< of a date; "" in older checkpoints
 };
 
 /// What is predicted, as training saw it.
@@ -52,6 +53,8 @@ struct TableFit {
   std::vector<FittedFeature> features;
   std::vector<std::string> unused;  ///< columns that training did not look at
   FittedLabel label;
+  std::optional<TableFormat> format;         ///< of the files; older checkpoints lack it
+  std::optional<TableFormat> target_format;  ///< of the file of the label, where there is one
 
   StateDict state() const;
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/tables/learnt_format.h"
 #include "data/tables/table_fit.h"
 
 namespace rondo {
@@ -53,7 +54,8 @@ StateDict state_of(const FittedFeature& feature) {
           {"parts", list_of(feature.parts)},
           {"fills", StateList(feature.fills.begin(), feature.fills.end())},
           {"scales", list_of(feature.scales)},
-          {"words", list_of(feature.words)}};
+          {"words", list_of(feature.words)},
+          {"date_order", feature.date_order}};
 }
 
 FittedFeature feature_of(const StateDict& state) {
@@ -73,6 +75,9 @@ FittedFeature feature_of(const StateDict& state) {
   }
   feature.scales = scales_of(state.at("scales"));
   feature.words = texts_of(state.at("words"));
+  if (const StateValue* const order = state.find("date_order")) {
+    feature.date_order = order->as_string();
+  }
   constexpr const char* kParts[] = {
       "", "days", "seconds", "year", "month", "day", "weekday", "hour"};
   const bool knows_parts =
@@ -87,6 +92,12 @@ FittedFeature feature_of(const StateDict& state) {
   return feature;
 }
 
+std::optional<TableFormat> format_in(const StateDict& state, const char* name) {
+  const StateValue* const format = state.find(name);
+  return format != nullptr ? std::optional<TableFormat>(format_from(format->as_dict()))
+                           : std::nullopt;
+}
+
 }  // namespace
 
 StateDict TableFit::state() const {
@@ -99,11 +110,18 @@ StateDict TableFit::state() const {
                       {"words", list_of(label.words)},
                       {"rows", StateList(label.rows.begin(), label.rows.end())},
                       {"scales", list_of(label.scales)}};
-  return {{"type", "CsvTable"},
-          {"fills_missing", fills_missing},
-          {"features", std::move(columns)},
-          {"unused", list_of(unused)},
-          {"label", std::move(predicted)}};
+  StateDict state{{"type", "CsvTable"},
+                  {"fills_missing", fills_missing},
+                  {"features", std::move(columns)},
+                  {"unused", list_of(unused)},
+                  {"label", std::move(predicted)}};
+  if (format) {
+    state.set("format", to_state(*format));
+  }
+  if (target_format) {
+    state.set("target_format", to_state(*target_format));
+  }
+  return state;
 }
 
 TableFit TableFit::from(const StateDict& state) {
@@ -130,6 +148,8 @@ TableFit TableFit::from(const StateDict& state) {
       (!fit.label.words.empty() && fit.label.words.size() != fit.label.rows.size())) {
     throw CheckpointError("what was learnt of the label is damaged");
   }
+  fit.format = format_in(state, "format");
+  fit.target_format = format_in(state, "target_format");
   return fit;
 }
 

@@ -172,13 +172,12 @@ bool is_allowed(const NumberFormat& numbers, const TableFormat& format) {
   return fits_decimal && (format.thousands == "auto" || thousands == numbers.thousands);
 }
 
-NumberFormat detect_numbers(const std::string& file,
-                            const TableSample& sample,
-                            const TableFormat& format) {
+NumberFormat best_numbers(const std::string& file,
+                          const std::vector<std::string>& cells,
+                          const TableFormat& format) {
   if (format.decimal != "auto" && format.thousands != "auto") {
     return {format.decimal[0], format.thousands == "none" ? '\0' : format.thousands[0]};
   }
-  const std::vector<std::string> cells = numeric_cells(sample);
   const auto parsed = [&](const NumberFormat& numbers) {
     return std::count_if(cells.begin(), cells.end(), [&](const std::string& cell) {
       return parse_number(cell, numbers).has_value();
@@ -213,6 +212,25 @@ NumberFormat detect_numbers(const std::string& file,
   return best.value_or(NumberFormat{decimal, thousands});
 }
 
+void detect_numbers(const std::string& file,
+                    const TableSample& sample,
+                    const TableFormat& format,
+                    TableDialect& dialect) {
+  const std::vector<std::string> cells = numeric_cells(sample);
+  const NumberFormat numbers = best_numbers(file, cells, format);
+  const auto shows = [&](char mark) {
+    return std::any_of(cells.begin(), cells.end(), [&](const std::string& cell) {
+      return cell.find(mark) != std::string::npos && parse_number(cell, numbers);
+    });
+  };
+  dialect.numbers = numbers;
+  dialect.shows_thousands =
+      format.thousands != "auto" || (numbers.thousands != '\0' && shows(numbers.thousands));
+  const bool is_other_mark = numbers.thousands == '.' || numbers.thousands == ',';
+  dialect.shows_decimal = format.decimal != "auto" || shows(numbers.decimal) ||
+                          (dialect.shows_thousands && is_other_mark);
+}
+
 /// Which of the first lines names the columns, if one does.
 class HeaderSearch {
  public:
@@ -229,10 +247,14 @@ class HeaderSearch {
         width_(usual_width(sample.records)) {}
 
   /// Sets `skip_lines`, `has_header`, `names` and adds notes.
-  void find(const std::string& wanted, TableDialect& dialect) const {
+  void find(const TableFormat& wanted, TableDialect& dialect) const {
     const size_t count = std::min(kLinesBeforeRows, sample_.records.size());
-    if (wanted != "auto") {
-      take(dialect, 0, wanted == "yes");
+    if (wanted.header != "auto" && !wanted.has_learnt_header) {
+      take(dialect, 0, wanted.header == "yes");
+      return;
+    }
+    if (wanted.header == "no") {
+      take(dialect, first_of_usual_width(count), false);
       return;
     }
     for (size_t k = 0; k < count; ++k) {
@@ -271,6 +293,15 @@ class HeaderSearch {
     return std::any_of(known_names_.begin(), known_names_.end(), [&](const std::string& name) {
       return std::find(record.begin(), record.end(), name) != record.end();
     });
+  }
+
+  size_t first_of_usual_width(size_t count) const {
+    for (size_t k = 0; k < count; ++k) {
+      if (sample_.records[k].size() == width_) {
+        return k;
+      }
+    }
+    return 0;
   }
 
   /// The columns that hold numbers alone from record `first` on.
@@ -434,8 +465,8 @@ TableDialect detect_dialect(const std::string& file,
   dialect.records = {detect_delimiter(file, text, format), format.comment};
   dialect.skip_lines = format.skip_lines;
   const TableSample sample = sample_of(file, text, dialect.records, format.skip_lines);
-  dialect.numbers = detect_numbers(file, sample, format);
-  HeaderSearch(file, sample, format, dialect.numbers, known_names).find(format.header, dialect);
+  detect_numbers(file, sample, format, dialect);
+  HeaderSearch(file, sample, format, dialect.numbers, known_names).find(format, dialect);
   return dialect;
 }
 

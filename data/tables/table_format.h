@@ -22,6 +22,7 @@ struct TableFormat {
       "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?"};  ///< beside empty cells
   int64_t max_unpacked_bytes = int64_t{1} << 32;  ///< that a compressed file may become, >= 1
   std::string query = {};                         ///< of an SQLite database; "": the file is text
+  bool has_learnt_header = false;  ///< `header` is that of another file: other lines may come first
 };
 
 /// \param component  for messages
@@ -32,8 +33,11 @@ void check_format(const std::string& component, const TableFormat& format);
 struct TableDialect {
   RecordRules records;
   NumberFormat numbers;
-  int64_t skip_lines = 0;  ///< lines before the names, or before the first row
-  int64_t first_line = 1;  ///< of the names, or of the first row, from 1
+  bool is_text = true;           ///< else rows of JSON or SQLite, which need no dialect
+  bool shows_decimal = false;    ///< asked for, or seen in a number
+  bool shows_thousands = false;  ///< asked for, or seen in a number
+  int64_t skip_lines = 0;        ///< lines before the names, or before the first row
+  int64_t first_line = 1;        ///< of the names, or of the first row, from 1
   bool has_header = false;
   std::vector<std::string> names;  ///< of the columns; made up without a header
   std::vector<std::string> notes;  ///< what was decided that may surprise

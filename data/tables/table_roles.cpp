@@ -18,11 +18,6 @@ namespace {
 
 using Options = CsvTable::Options;
 
-bool matches_any(const std::string& name, const std::vector<std::string>& globs) {
-  return std::any_of(
-      globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, name); });
-}
-
 /// Finds the columns that options ask for.
 class RoleSearch {
  public:
@@ -155,15 +150,21 @@ void take_features(const std::string& file,
   if (!lacking.empty() || !unknown.empty()) {
     throw DataError(
         fmt::format("{}: the columns are not those of the training data: it lacks {}, and has {} "
-                    "in addition (ignore_columns leaves columns out)",
+                    "in addition (ignore_columns leaves columns out); the file was read with {}",
                     file,
                     lacking,
-                    unknown));
+                    unknown,
+                    describe(dialect)));
   }
   roles.features = std::move(features);
 }
 
 }  // namespace
+
+bool matches_any(const std::string& name, const std::vector<std::string>& globs) {
+  return std::any_of(
+      globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, name); });
+}
 
 std::vector<std::string> label_names(const Options& options) {
   if (!options.target_columns.empty()) {

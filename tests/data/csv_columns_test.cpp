@@ -317,7 +317,7 @@ TEST_CASE("what was learnt goes to another table, also through its state") {
   options.scale = "standard";
   const CsvTable train(options);
   write_file(dir / "new.csv",
-             "Sex,Age,Fare,Member,Joined\nfemale,22.5,8,true,2024-01-01\nother,,9,no,2024-01-01\n");
+             "Sex;Age;Fare;Member;Joined\nfemale;22,5;8;true;2024-01-01\nother;;9;no;2024-01-01\n");
   options.file = "new.csv";
   options.label_column = "";
   options.ignore_columns = {};
