@@ -386,8 +386,12 @@ void CsvTable::read(const std::vector<std::filesystem::path>& paths, const Table
   if (options_.missing == "drop") {
     rows = complete_rows(data, read.roles.features, rows);
   }
-  const std::vector<TablePart> parts =
-      split_rows(options_.split, rows.size(), split_keys(data, read.roles, rows, options_));
+  const std::vector<double> keys = split_keys(data, read.roles, rows, options_);
+  const DrawnSplit drawn = drawn_split(options_.split, rows, keys);
+  if (given != nullptr) {
+    require_learnt_split(read.file, drawn, given->splits);
+  }
+  const std::vector<TablePart> parts = split_rows(options_.split, rows.size(), keys);
   const std::vector<size_t> used = used_rows(rows, parts, options_.split.part);
   if (used.empty()) {
     throw DataError(fmt::format(
@@ -398,6 +402,9 @@ void CsvTable::read(const std::vector<std::filesystem::path>& paths, const Table
           ? *given
           : fit_table(data, read.roles, rows_of(rows, parts, TablePart::Train), options_);
   add_formats(read, fit);
+  if (fit.splits.empty()) {
+    fit.splits = {drawn};
+  }
   EncodedTable encoded = encode_table(data, read.roles.features, fit, used, options_);
   features_ = std::move(encoded.features);
   categories_ = std::move(encoded.categories);

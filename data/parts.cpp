@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "core/error.h"
 #include "data/batch_memory.h"
 #include "data/internal/rows.h"
+#include "data/tables/drawn_split.h"
 
 namespace rondo::detail {
 
@@ -86,7 +88,9 @@ Parts::Parts(std::string owner, const std::vector<Factory<DataSource>>& factorie
     }
     try {
       parts_.push_back(made(owner_, factories[i]));
-      if (const StateDict learnt = i > 0 ? fitted() : StateDict(); !learnt.empty()) {
+      StateDict learnt = i > 0 ? parts_.front()->fitted() : StateDict();
+      learnt.erase(kSplits);
+      if (!learnt.empty()) {
         parts_.back()->take_fitted(learnt);
       }
     } catch (...) {
@@ -145,6 +149,27 @@ Batch Parts::gather(const std::vector<PartIndex>& samples, int64_t epoch) const 
               joined(owner_, all, tensor.first, static_cast<int64_t>(samples.size())));
   }
   return batch;
+}
+
+StateDict Parts::fitted() const {
+  StateDict learnt = parts_.front()->fitted();
+  StateList splits;
+  for (const auto& part : parts_) {
+    const StateDict own = part->fitted();
+    const StateValue* const found = own.find(kSplits);
+    for (const StateValue& split : found != nullptr ? found->as_list() : StateList()) {
+      const bool is_known = std::any_of(splits.begin(), splits.end(), [&](const StateValue& known) {
+        return first_difference(known.as_dict(), split.as_dict()).empty();
+      });
+      if (!is_known) {
+        splits.push_back(split);
+      }
+    }
+  }
+  if (!splits.empty()) {
+    learnt.set(kSplits, std::move(splits));
+  }
+  return learnt;
 }
 
 void Parts::take_fitted(const StateDict& fitted) {

@@ -37,7 +37,8 @@ class Parts {
 
   DatasetFacts facts() const { return parts_.front()->facts(); }
 
-  StateDict fitted() const { return parts_.front()->fitted(); }
+  /// What the first part learnt, with how each part was split.
+  StateDict fitted() const;
 
   void take_fitted(const StateDict& fitted);
   DatasetNotes notes() const;

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "data/tables/table_fit.h"
+#include "data/tables/text_lists.h"
 
 namespace rondo {
 
@@ -103,13 +104,12 @@ void require_learnt_date_order(const std::string& date_order, const TableFit& fi
 }
 
 StateDict to_state(const TableFormat& learnt) {
-  return {
-      {"delimiter", learnt.delimiter},
-      {"decimal", learnt.decimal},
-      {"thousands", learnt.thousands},
-      {"header", learnt.header},
-      {"encoding", learnt.encoding},
-      {"missing_values", StateList(learnt.missing_values.begin(), learnt.missing_values.end())}};
+  return {{"delimiter", learnt.delimiter},
+          {"decimal", learnt.decimal},
+          {"thousands", learnt.thousands},
+          {"header", learnt.header},
+          {"encoding", learnt.encoding},
+          {"missing_values", detail::list_of(learnt.missing_values)}};
 }
 
 TableFormat format_from(const StateDict& state) {
@@ -119,10 +119,7 @@ TableFormat format_from(const StateDict& state) {
   learnt.thousands = state.at("thousands").as_string();
   learnt.header = state.at("header").as_string();
   learnt.encoding = state.at("encoding").as_string();
-  learnt.missing_values.clear();
-  for (const StateValue& word : state.at("missing_values").as_list()) {
-    learnt.missing_values.push_back(word.as_string());
-  }
+  learnt.missing_values = detail::texts_of(state.at("missing_values"));
   try {
     check_format("what was learnt of the table", learnt);
   } catch (const UsageError& error) {

@@ -15,12 +15,15 @@
 #include "core/file_system.h"
 #include "core/version.h"
 #include "data/npy_file.h"
+#include "data/tables/text_lists.h"
 
 namespace rondo {
 
 namespace {
 
 namespace fs = std::filesystem;
+using detail::list_of;
+using detail::texts_of;
 
 constexpr const char* kTensors[] = {"features", "categories", "label", "weight"};
 
@@ -82,18 +85,6 @@ void write_npy(const fs::path& path, const at::Tensor& tensor) {
   });
 }
 
-StateList list_of(const std::vector<std::string>& texts) {
-  return {texts.begin(), texts.end()};
-}
-
-std::vector<std::string> texts_of(const StateDict& state, const char* name) {
-  std::vector<std::string> texts;
-  for (const StateValue& value : state.at(name).as_list()) {
-    texts.push_back(value.as_string());
-  }
-  return texts;
-}
-
 }  // namespace
 
 TableCache::TableCache(fs::path folder,
@@ -122,10 +113,10 @@ std::optional<DecodedTable> TableCache::find() const {
     }
     DecodedTable table;
     table.fit = state.at("fit").as_dict();
-    table.ids = texts_of(state, "ids");
+    table.ids = texts_of(state.at("ids"));
     table.notes.summary = state.at("summary").as_string();
-    table.notes.warnings = texts_of(state, "warnings");
-    for (const std::string& name : texts_of(state, "tensors")) {
+    table.notes.warnings = texts_of(state.at("warnings"));
+    for (const std::string& name : texts_of(state.at("tensors"))) {
       table.tensors.set(name, read_npy(path_of("." + name + ".npy"))[""]);
     }
     const int64_t rows = state.at("rows").as_int();

@@ -10,6 +10,7 @@
 #include "core/dataset_facts.h"
 #include "core/state_dict.h"
 #include "data/csv_table.h"
+#include "data/tables/drawn_split.h"
 #include "data/tables/table.h"
 #include "data/tables/table_roles.h"
 
@@ -53,6 +54,7 @@ struct TableFit {
   std::vector<FittedFeature> features;
   std::vector<std::string> unused;  ///< columns that training did not look at
   FittedLabel label;
+  std::vector<DrawnSplit> splits;            ///< of the files; older checkpoints lack it
   std::optional<TableFormat> format;         ///< of the files; older checkpoints lack it
   std::optional<TableFormat> target_format;  ///< of the file of the label, where there is one
 

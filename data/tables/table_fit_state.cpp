@@ -7,28 +7,19 @@
 #include "core/error.h"
 #include "data/tables/learnt_format.h"
 #include "data/tables/table_fit.h"
+#include "data/tables/text_lists.h"
 
 namespace rondo {
 
 namespace {
 
+using detail::list_of;
+using detail::texts_of;
 using Kind = FittedFeature::Kind;
 
 constexpr const char* kKinds[] = {"number", "boolean", "date", "category"};
 
-StateList list_of(const std::vector<std::string>& texts) {
-  return {texts.begin(), texts.end()};
-}
-
-std::vector<std::string> texts_of(const StateValue& list) {
-  std::vector<std::string> texts;
-  for (const StateValue& text : list.as_list()) {
-    texts.push_back(text.as_string());
-  }
-  return texts;
-}
-
-StateList list_of(const std::vector<NumberScale>& scales) {
+StateList list_of_scales(const std::vector<NumberScale>& scales) {
   StateList list;
   for (const NumberScale& scale : scales) {
     list.emplace_back(
@@ -53,7 +44,7 @@ StateDict state_of(const FittedFeature& feature) {
           {"has_indicator", feature.has_indicator},
           {"parts", list_of(feature.parts)},
           {"fills", StateList(feature.fills.begin(), feature.fills.end())},
-          {"scales", list_of(feature.scales)},
+          {"scales", list_of_scales(feature.scales)},
           {"words", list_of(feature.words)},
           {"date_order", feature.date_order}};
 }
@@ -109,7 +100,7 @@ StateDict TableFit::state() const {
                       {"is_class", label.is_class},
                       {"words", list_of(label.words)},
                       {"rows", StateList(label.rows.begin(), label.rows.end())},
-                      {"scales", list_of(label.scales)}};
+                      {"scales", list_of_scales(label.scales)}};
   StateDict state{{"type", "CsvTable"},
                   {"fills_missing", fills_missing},
                   {"features", std::move(columns)},
@@ -117,6 +108,13 @@ StateDict TableFit::state() const {
                   {"label", std::move(predicted)}};
   if (format) {
     state.set("format", to_state(*format));
+  }
+  if (!splits.empty()) {
+    StateList drawn;
+    for (const DrawnSplit& split : splits) {
+      drawn.emplace_back(to_state(split));
+    }
+    state.set(kSplits, std::move(drawn));
   }
   if (target_format) {
     state.set("target_format", to_state(*target_format));
@@ -150,6 +148,11 @@ TableFit TableFit::from(const StateDict& state) {
   }
   fit.format = format_in(state, "format");
   fit.target_format = format_in(state, "target_format");
+  if (const StateValue* const splits = state.find(kSplits)) {
+    for (const StateValue& split : splits->as_list()) {
+      fit.splits.push_back(drawn_split_from(split.as_dict()));
+    }
+  }
   return fit;
 }
 

@@ -121,6 +121,10 @@ void split_by_time(const TableSplit& split,
 
 }  // namespace
 
+bool splits_rows(const TableSplit& split) {
+  return split.val > 0.0 || split.test > 0.0 || fold_of(split.by).has_value();
+}
+
 std::string column_of(const TableSplit& split) {
   for (const char* way : {"group:", "time:"}) {
     if (split.by.rfind(way, 0) == 0) {

@@ -20,6 +20,9 @@ struct TableSplit {
 
 enum class TablePart : uint8_t { Train, Val, Test };
 
+/// Whether rows do not all train.
+bool splits_rows(const TableSplit& split);
+
 /// The column that `by` names; "" for the ways that need none.
 std::string column_of(const TableSplit& split);
 
