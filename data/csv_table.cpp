@@ -392,10 +392,11 @@ void CsvTable::read(const std::vector<std::filesystem::path>& paths, const Table
     require_learnt_split(read.file, drawn, given->splits);
   }
   const std::vector<TablePart> parts = split_rows(options_.split, rows.size(), keys);
-  const std::vector<size_t> used = used_rows(rows, parts, options_.split.part);
+  const std::string part = options_.split.part.value_or("all");
+  const std::vector<size_t> used = used_rows(rows, parts, part);
   if (used.empty()) {
-    throw DataError(fmt::format(
-        "{}: no row is left for part \"{}\" of the split", read.file, options_.split.part));
+    throw DataError(
+        fmt::format("{}: no row is left for part \"{}\" of the split", read.file, part));
   }
   TableFit fit =
       given != nullptr

@@ -69,7 +69,8 @@ KeyTable<TableSplit> split_keys_table() {
   keys.key("part",
            &TableSplit::part,
            one_of({"train", "val", "test", "all"}),
-           "the rows that are used; those of train are learnt from, whatever the part")
+           "the rows that are used, to be given where rows are split; those of train are learnt "
+           "from, whatever the part")
       .key("val", &TableSplit::val, below_one(), "share of the rows that validate")
       .key("test", &TableSplit::test, below_one(), "share of the rows that test")
       .key("by",

@@ -31,10 +31,15 @@ void check(const Windows::Options& options) {
   detail::require(
       options.val + options.test < 1, "Windows: val + test", "below 1", options.val + options.test);
   const std::vector<std::string> parts = {"all", "train", "val", "test"};
-  detail::require(std::find(parts.begin(), parts.end(), options.part) != parts.end(),
+  const std::string part = options.part.value_or("all");
+  detail::require(std::find(parts.begin(), parts.end(), part) != parts.end(),
                   "Windows: part",
                   "\"all\", \"train\", \"val\" or \"test\"",
-                  options.part);
+                  part);
+  detail::require(options.part || options.val + options.test == 0,
+                  "Windows: part",
+                  "given where val or test is above 0: \"train\", \"val\", \"test\" or \"all\"",
+                  "nothing");
   detail::require(options.time.empty() || options.max_gap > 0,
                   "Windows: max_gap",
                   "> 0 where time is given",
@@ -98,7 +103,7 @@ void Windows::read() {
     throw DataError(
         fmt::format("Windows: no series has the {} rows of a window and its label in part \"{}\"",
                     options_.length + options_.horizon,
-                    options_.part));
+                    options_.part.value_or("all")));
   }
   rows_ = at::cat(all).contiguous();
   find_targets(parts_.facts().feature_names);
@@ -133,7 +138,7 @@ void Windows::add_series(int64_t begin, int64_t end) {
   const auto train_end =
       begin + static_cast<int64_t>(std::floor(rows * (1 - options_.val - options_.test)));
   const auto val_end = begin + static_cast<int64_t>(std::floor(rows * (1 - options_.test)));
-  const std::string& part = options_.part;
+  const std::string part = options_.part.value_or("all");
   const int64_t first = part == "val" ? train_end : part == "test" ? val_end : begin;
   const int64_t last = part == "train" ? train_end : part == "val" ? val_end : end;
   const int64_t behind = options_.length + options_.horizon;
@@ -236,7 +241,7 @@ void register_windows(Registry<DataSource>& registry) {
       .key("part",
            &Options::part,
            one_of({"all", "train", "val", "test"}),
-           "the first, the next or the last rows of each series")
+           "the first, the next or the last rows of each series; to be given with val or test")
       .key("val", &Options::val, below_one(), "share of the rows that validate")
       .key("test", &Options::test, below_one(), "share of the rows that test");
 }

@@ -31,8 +31,9 @@ class Windows final : public Dataset {
     std::string time = {};
     double max_gap = 0.0;  ///< > 0 where `time` is given
     /// "all", or "train", "val" and "test": the first windows of each series, those behind them,
-    /// and the last. No row of a label of one is in another.
-    std::string part = "all";
+    /// and the last. No row of a label of one is in another. Must be given where `val` or `test` is
+    /// above 0; else all.
+    std::optional<std::string> part = {};
     double val = 0.0;   ///< share of the rows that validate, in [0, 1)
     double test = 0.0;  ///< share of the rows that test, in [0, 1)
   };

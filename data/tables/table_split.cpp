@@ -135,7 +135,7 @@ std::string column_of(const TableSplit& split) {
 }
 
 void check_split(const std::string& component, const TableSplit& split) {
-  const std::string& part = split.part;
+  const std::string part = split.part.value_or("all");
   detail::require(part == "train" || part == "val" || part == "test" || part == "all",
                   component + ": split.part",
                   "\"train\", \"val\", \"test\" or \"all\"",
@@ -151,6 +151,10 @@ void check_split(const std::string& component, const TableSplit& split) {
       component + ": split.by",
       "\"random\", \"stratified\", \"group:<column>\", \"time:<column>\" or \"fold:<k>/<n>\"",
       "\"" + split.by + "\"");
+  detail::require(split.part || !splits_rows(split),
+                  component + ": split.part",
+                  "given where rows are split: \"train\", \"val\", \"test\" or \"all\"",
+                  "nothing");
 }
 
 std::vector<TablePart> split_rows(const TableSplit& split,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,9 @@ namespace rondo {
 
 /// Which rows of a table train, validate and test: a pure function of these options and the rows.
 struct TableSplit {
-  std::string part = "all";   ///< "train", "val", "test" or "all": the rows that are used
+  /// "train", "val", "test" or "all": the rows that are used. Must be given where rows are split;
+  /// else all.
+  std::optional<std::string> part = {};
   double val = 0.0;           ///< share of the rows that validate, in [0, 1)
   double test = 0.0;          ///< share of the rows that test, in [0, 1)
   std::string by = "random";  ///< or "stratified" (by class), "group:<column>" (rows of a group

@@ -17,6 +17,7 @@ namespace {
 
 TableSplit split_by(const std::string& by, double val = 0.2, double test = 0.0) {
   TableSplit split;
+  split.part = "train";
   split.by = by;
   split.val = val;
   split.test = test;
@@ -98,6 +99,17 @@ TEST_CASE("a split that leaves nothing to train, and an unknown way, are refused
   split.part = "validation";
   refused(split);
   CHECK(column_of(split_by("group:the user")) == "the user");
+}
+
+TEST_CASE("rows that are split without saying which part is used are refused") {
+  for (TableSplit split :
+       {split_by("random", 0.2), split_by("random", 0.0, 0.2), split_by("fold:1/5", 0.0)}) {
+    CHECK_NOTHROW(check_split("T", split));
+    split.part.reset();
+    CHECK_THROWS_WITH_AS(
+        check_split("T", split), doctest::Contains("split.part must be given"), UsageError);
+  }
+  CHECK_NOTHROW(check_split("T", TableSplit()));
 }
 
 TEST_SUITE_END();

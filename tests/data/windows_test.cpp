@@ -131,7 +131,11 @@ TEST_CASE("series that are too short, and options out of range, are refused") {
   options.length = 1;
   options.val = 0.6;
   options.test = 0.4;
+  options.part = "train";
   CHECK_THROWS_AS(Windows{options}, UsageError);
+  options.test = 0;
+  options.part.reset();
+  CHECK(contains(message_of([&] { Windows{options}; }), "part must be given"));
   options.val = 0;
   options.test = 0;
   options.time = "time";
