@@ -352,7 +352,7 @@ void CsvTable::load(const TableFit* given) {
 DecodedTable CsvTable::decoded() const {
   DecodedTable table;
   table.fit = fit_->state();
-  table.ids = ids_;
+  table.names = names_;
   table.notes = notes_;
   for (const auto& [name, tensor] : tensors()) {
     table.tensors.set(name, tensor);
@@ -369,7 +369,7 @@ void CsvTable::take(DecodedTable table) {
   categories_ = tensor("categories");
   labels_ = tensor("label");
   weights_ = tensor("weight");
-  ids_ = std::move(table.ids);
+  names_ = std::move(table.names);
   notes_ = std::move(table.notes);
   fit_ = std::make_unique<TableFit>(TableFit::from(table.fit));
   facts_ = fit_->facts();
@@ -411,12 +411,7 @@ void CsvTable::read(const std::vector<std::filesystem::path>& paths, const Table
   categories_ = std::move(encoded.categories);
   labels_ = std::move(encoded.labels);
   weights_ = read.roles.weight ? encode_weights(table, *read.roles.weight, used) : at::Tensor();
-  ids_.clear();
-  for (size_t i = 0; read.roles.id && i < used.size(); ++i) {
-    const TableColumn& ids = table.columns[*read.roles.id];
-    const int32_t code = ids.codes[used[i]];
-    ids_.push_back(code < 0 ? "" : ids.words[static_cast<size_t>(code)]);
-  }
+  names_ = row_names(table, used, read.roles.id);
   facts_ = fit.facts();
   notes_.summary =
       summary_of(read.file, table.dialect, fit, used.size(), static_cast<size_t>(table.rows()));
@@ -468,7 +463,7 @@ void CsvTable::take_fitted(const StateDict& fitted) {
 
 std::string CsvTable::sample_name(int64_t index) const {
   detail::check_index(index, size());
-  return ids_.empty() ? std::to_string(index) : ids_[static_cast<size_t>(index)];
+  return names_.of(index);
 }
 
 }  // namespace rondo

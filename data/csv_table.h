@@ -12,6 +12,7 @@
 #include "core/dataset_facts.h"
 #include "core/state_dict.h"
 #include "data/dataset.h"
+#include "data/tables/row_names.h"
 #include "data/tables/table_format.h"
 #include "data/tables/table_split.h"
 
@@ -99,7 +100,8 @@ class CsvTable final : public Dataset {
 
   DatasetNotes notes() const override { return notes_; }
 
-  /// What `id_column` holds; else the number of the sample.
+  /// What `id_column` holds; else the number of the row in its file, from 0, after the file's name
+  /// where there are several.
   std::string sample_name(int64_t index) const override;
 
  private:
@@ -116,7 +118,7 @@ class CsvTable final : public Dataset {
   at::Tensor categories_;  // int64 [rows, columns]; undefined where there are none
   at::Tensor labels_;      // [rows] or [rows, targets]; undefined where there are none
   at::Tensor weights_;     // float32 [rows]; undefined where there are none
-  std::vector<std::string> ids_;
+  RowNames names_;
   DatasetNotes notes_;
 };
 

@@ -48,13 +48,16 @@ class Table {
   /// Reads the file again.
   Found find(size_t row, size_t column) const;
 
- private:
-  friend class TableReading;
-
   struct File {
     std::filesystem::path path;
     size_t first_row;
   };
+
+  /// In the order of their rows.
+  const std::vector<File>& files() const { return files_; }
+
+ private:
+  friend class TableReading;
 
   std::vector<File> files_;
   std::vector<uint64_t> offsets_;  // of each row in its file's text

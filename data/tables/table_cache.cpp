@@ -26,6 +26,7 @@ using detail::list_of;
 using detail::texts_of;
 
 constexpr const char* kTensors[] = {"features", "categories", "label", "weight"};
+constexpr const char* kRowNumbers = ".rows.npy";
 
 /// The first and the last bytes of a file: a change that keeps size and time is seldom elsewhere.
 std::string ends_of(const fs::path& path, int64_t size) {
@@ -113,7 +114,12 @@ std::optional<DecodedTable> TableCache::find() const {
     }
     DecodedTable table;
     table.fit = state.at("fit").as_dict();
-    table.ids = texts_of(state.at("ids"));
+    table.names.ids = texts_of(state.at("ids"));
+    table.names.files = texts_of(state.at("files"));
+    for (const StateValue& first : state.at("first_rows").as_list()) {
+      table.names.first_rows.push_back(first.as_int());
+    }
+    table.names.rows = read_npy(path_of(kRowNumbers))[""];
     table.notes.summary = state.at("summary").as_string();
     table.notes.warnings = texts_of(state.at("warnings"));
     for (const std::string& name : texts_of(state.at("tensors"))) {
@@ -124,7 +130,8 @@ std::optional<DecodedTable> TableCache::find() const {
     const bool is_whole = std::all_of(tensors.begin(), tensors.end(), [&](const auto& tensor) {
       return tensor.second.dim() > 0 && tensor.second.size(0) == rows;
     });
-    return is_whole && table.tensors.find("features") != nullptr
+    return is_whole && table.names.rows.sizes() == at::IntArrayRef({rows}) &&
+                   table.tensors.find("features") != nullptr
                ? std::optional<DecodedTable>(std::move(table))
                : std::nullopt;
   } catch (const Error&) {
@@ -141,16 +148,20 @@ void TableCache::store(const DecodedTable& table) const {
       names.emplace_back(std::string(name));
     }
   }
+  write_npy(path_of(kRowNumbers), table.names.rows);
   // Last: where it is, the others are.
-  write_checkpoint(*real_file_system(),
-                   path_of(".pt"),
-                   {{"key", key_},
-                    {"fit", table.fit},
-                    {"ids", list_of(table.ids)},
-                    {"summary", table.notes.summary},
-                    {"warnings", list_of(table.notes.warnings)},
-                    {"tensors", std::move(names)},
-                    {"rows", table.tensors["features"].size(0)}});
+  write_checkpoint(
+      *real_file_system(),
+      path_of(".pt"),
+      {{"key", key_},
+       {"fit", table.fit},
+       {"ids", list_of(table.names.ids)},
+       {"files", list_of(table.names.files)},
+       {"first_rows", StateList(table.names.first_rows.begin(), table.names.first_rows.end())},
+       {"summary", table.notes.summary},
+       {"warnings", list_of(table.notes.warnings)},
+       {"tensors", std::move(names)},
+       {"rows", table.tensors["features"].size(0)}});
 }
 
 }  // namespace rondo

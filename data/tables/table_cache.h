@@ -8,6 +8,7 @@
 #include "core/state_dict.h"
 #include "core/tensor_map.h"
 #include "data/dataset.h"
+#include "data/tables/row_names.h"
 
 namespace rondo {
 
@@ -15,7 +16,7 @@ namespace rondo {
 struct DecodedTable {
   StateDict fit = {};
   TensorMap tensors = {};  ///< those that the table has
-  std::vector<std::string> ids = {};
+  RowNames names = {};
   DatasetNotes notes = {};
 };
 

@@ -251,6 +251,35 @@ TEST_CASE("validation data with other columns ends the run before its first upda
   CHECK(!fs::exists(dir / "run/checkpoint_300.pt"));
 }
 
+TEST_CASE("a file that has changed since it was split is refused by predictions and resumed runs") {
+  const TempDir dir;
+  std::string rows = "a,b,label\n";
+  for (int i = 0; i < 40; ++i) {
+    rows += fmt::format("{},{},{}\n", i * 7 % 13, i, i % 2);
+  }
+  const std::string path = write_file(dir / "t.csv", rows);
+  const auto keys = [&](const char* part) {
+    return fmt::format("file = \"{}\", split = {{ part = \"{}\", val = 0.2 }}", path, part);
+  };
+  const std::string file = run_file(dir, keys("train"), keys("val"));
+  REQUIRE(run_here({"fit", file, "--json"}).code == 0);
+  REQUIRE(run_here({"predict", file}).code == 0);
+  const auto lines = lines_of(dir / "run/logs/latest/predictions.csv");
+  REQUIRE(lines.size() == 9);
+  CHECK(std::atoi(lines.back().c_str()) > 8);  // the rows of the file, not those of the part
+  write_file(path, rows + "1,2,0\n");
+  const std::vector<std::vector<std::string>> commands = {
+      {"predict", file}, {"fit", file, "trainer.init.loop.max_steps=310"}};
+  for (const std::vector<std::string>& command : commands) {
+    std::ostringstream caught;
+    std::streambuf* const before = std::cerr.rdbuf(caught.rdbuf());
+    const int code = run_here(command).code;
+    std::cerr.rdbuf(before);
+    CHECK(code == 1);
+    CHECK_MESSAGE(contains(caught.str(), "from 40 rows, now it is drawn from 41"), caught.str());
+  }
+}
+
 TEST_CASE("an option that is \"auto\" and a fact that the data does not know are named") {
   const TempDir dir;
   const std::string file = write_file(

@@ -74,7 +74,7 @@ TEST_CASE("a table from the cache is the table that was read") {
   const CsvTable without(plain);
   const CsvTable read(cached_table_in(dir));
   require_same(read, without);
-  CHECK(files_in(dir / "cache").size() == 5);
+  CHECK(files_in(dir / "cache").size() == 6);
   const auto before = fs::last_write_time(files_in(dir / "cache").front());
   const CsvTable cached(cached_table_in(dir));
   require_same(cached, without);
