@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/fingerprint.h"
 #include "core/registry.h"
 #include "core/require.h"
 #include "data/data_dir.h"
@@ -253,6 +254,15 @@ std::string text_of(const Options& options) {
   return ConfigValue(registry.find("CsvTable")->keys->write(&options)).to_text();
 }
 
+/// Stands for rows that are learnt from, where they are not those of the split.
+std::string text_of(const std::vector<size_t>& rows) {
+  Fingerprint digest;
+  for (const size_t row : rows) {
+    digest.add(static_cast<uint64_t>(row));
+  }
+  return rows.empty() ? "" : fmt::format("\nlearnt from {:016x}", digest.value());
+}
+
 std::string summary_of(const std::string& file,
                        const TableDialect& dialect,
                        const TableFit& fit,
@@ -339,7 +349,7 @@ void CsvTable::load(const TableFit* given) {
     const auto targets = files_of(options_, options_.target_file);
     sources.insert(sources.end(), targets.begin(), targets.end());
   }
-  const TableCache cache(options_.cache, sources, text_of(options_));
+  const TableCache cache(options_.cache, sources, text_of(options_) + text_of(learnt_rows_));
   if (auto table = cache.find()) {
     take(std::move(*table));
     return;
@@ -398,10 +408,9 @@ void CsvTable::read(const std::vector<std::filesystem::path>& paths, const Table
     throw DataError(
         fmt::format("{}: no row is left for part \"{}\" of the split", read.file, part));
   }
-  TableFit fit =
-      given != nullptr
-          ? *given
-          : fit_table(data, read.roles, rows_of(rows, parts, TablePart::Train), options_);
+  const std::vector<size_t> trained =
+      learnt_rows_.empty() ? rows_of(rows, parts, TablePart::Train) : learnt_rows_;
+  TableFit fit = given != nullptr ? *given : fit_table(data, read.roles, trained, options_);
   add_formats(read, fit);
   if (fit.splits.empty()) {
     fit.splits = {drawn};
@@ -459,6 +468,22 @@ void CsvTable::take_fitted(const StateDict& fitted) {
     return;
   }
   load(&fit);
+}
+
+void CsvTable::learn_from(const std::vector<int64_t>& samples) {
+  if (splits_rows(options_.split)) {
+    return;
+  }
+  const auto* const rows = names_.rows.data_ptr<int64_t>();
+  learnt_rows_.clear();
+  for (const int64_t sample : samples) {
+    learnt_rows_.push_back(static_cast<size_t>(rows[sample]));
+  }
+  load(nullptr);
+}
+
+std::vector<DatasetFacts::Target> CsvTable::feature_scales() const {
+  return fit_->feature_scales();
 }
 
 std::string CsvTable::sample_name(int64_t index) const {

@@ -12,6 +12,7 @@
 #include "core/dataset_facts.h"
 #include "core/state_dict.h"
 #include "data/dataset.h"
+#include "data/scaled_columns.h"
 #include "data/tables/row_names.h"
 #include "data/tables/table_format.h"
 #include "data/tables/table_split.h"
@@ -29,7 +30,7 @@ struct TableFit;
 /// - "weight", float32 []
 /// of which all but the first are there when the table has them. What a column needs, such as its
 /// mean or its words, is learnt from the rows for training alone.
-class CsvTable final : public Dataset {
+class CsvTable final : public Dataset, public ScaledColumns {
  public:
   struct Options {
     std::string file = {};                          ///< name, path or glob; must be given
@@ -98,6 +99,11 @@ class CsvTable final : public Dataset {
   /// \throws CheckpointError  for a state that `fitted` did not give
   void take_fitted(const StateDict& fitted) override;
 
+  /// Does nothing where `split` says which rows train.
+  void learn_from(const std::vector<int64_t>& samples) override;
+
+  std::vector<DatasetFacts::Target> feature_scales() const override;
+
   DatasetNotes notes() const override { return notes_; }
 
   /// What `id_column` holds; else the number of the row in its file, from 0, after the file's name
@@ -112,6 +118,7 @@ class CsvTable final : public Dataset {
   std::vector<NamedTensor> tensors() const;
 
   Options options_;
+  std::vector<size_t> learnt_rows_;  // of the table; empty: those that train
   std::unique_ptr<TableFit> fit_;
   DatasetFacts facts_;
   at::Tensor features_;    // float32 [rows, columns]

@@ -88,17 +88,22 @@ Parts::Parts(std::string owner, const std::vector<Factory<DataSource>>& factorie
     }
     try {
       parts_.push_back(made(owner_, factories[i]));
-      StateDict learnt = i > 0 ? parts_.front()->fitted() : StateDict();
-      learnt.erase(kSplits);
-      if (!learnt.empty()) {
-        parts_.back()->take_fitted(learnt);
-      }
+      teach(i);
     } catch (...) {
       std::throw_with_nested(
           DataError(fmt::format("{}: part {}, {}", owner_, i, factories[i].name())));
     }
   }
   require_same_facts();
+}
+
+/// A part takes over what the first one learnt, except how that was split.
+void Parts::teach(size_t part) const {
+  StateDict learnt = part > 0 ? parts_.front()->fitted() : StateDict();
+  learnt.erase(kSplits);
+  if (!learnt.empty()) {
+    parts_[part]->take_fitted(learnt);
+  }
 }
 
 void Parts::require_same_facts() const {
@@ -178,6 +183,20 @@ void Parts::take_fitted(const StateDict& fitted) {
   }
 }
 
+void Parts::learn_from(const std::vector<int64_t>& samples) {
+  if (auto* const first = dynamic_cast<ScaledColumns*>(parts_.front().get())) {
+    first->learn_from(samples);
+    for (size_t part = 1; part < parts_.size(); ++part) {
+      teach(part);
+    }
+  }
+}
+
+std::vector<DatasetFacts::Target> Parts::feature_scales() const {
+  const auto* const first = dynamic_cast<const ScaledColumns*>(parts_.front().get());
+  return first != nullptr ? first->feature_scales() : std::vector<DatasetFacts::Target>();
+}
+
 DatasetNotes Parts::notes() const {
   DatasetNotes all;
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -200,6 +219,17 @@ std::vector<PartIndex> PartsDataset::places(const std::vector<int64_t>& indices)
     found.push_back(place(index));
   }
   return found;
+}
+
+void PartsDataset::learn_from(const std::vector<int64_t>& samples) {
+  std::vector<int64_t> of_first;
+  for (const PartIndex& at : places(samples)) {
+    if (at.part == 0) {
+      of_first.push_back(at.index);
+    }
+  }
+  parts_.learn_from(of_first);
+  arrange();
 }
 
 Sample PartsDataset::get(int64_t index) const {

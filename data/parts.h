@@ -8,6 +8,7 @@
 
 #include "core/factory.h"
 #include "data/dataset.h"
+#include "data/scaled_columns.h"
 
 namespace rondo::detail {
 
@@ -41,9 +42,17 @@ class Parts {
   StateDict fitted() const;
 
   void take_fitted(const StateDict& fitted);
+
+  /// The first part learns again, from these of its samples alone; the others take that over.
+  void learn_from(const std::vector<int64_t>& samples);
+
+  /// Of the first part.
+  std::vector<DatasetFacts::Target> feature_scales() const;
+
   DatasetNotes notes() const;
 
  private:
+  void teach(size_t part) const;
   void require_same_facts() const;
 
   std::string owner_;
@@ -51,7 +60,7 @@ class Parts {
 };
 
 /// A data set whose samples are those of others.
-class PartsDataset : public Dataset {
+class PartsDataset : public Dataset, public ScaledColumns {
  public:
   PartsDataset(std::string owner, const std::vector<Factory<DataSource>>& factories)
       : parts_(std::move(owner), factories) {}
@@ -70,6 +79,12 @@ class PartsDataset : public Dataset {
   void take_fitted(const StateDict& fitted) override {
     parts_.take_fitted(fitted);
     arrange();
+  }
+
+  void learn_from(const std::vector<int64_t>& samples) override;
+
+  std::vector<DatasetFacts::Target> feature_scales() const override {
+    return parts_.feature_scales();
   }
 
   DatasetNotes notes() const override { return parts_.notes(); }

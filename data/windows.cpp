@@ -67,46 +67,29 @@ at::Tensor rows_of(const Dataset& part, const std::string& name) {
 
 Windows::Windows(const Options& options)
     : options_((check(options), options)), parts_("Windows", options.parts) {
+  find_series();
+  learn();
   read();
 }
 
 void Windows::take_fitted(const StateDict& fitted) {
   parts_.take_fitted(fitted);
+  find_series();
   read();
 }
 
-void Windows::read() {
-  std::vector<at::Tensor> all;
-  starts_.clear();
+void Windows::find_series() {
+  series_.clear();
   int64_t begin = 0;
   for (size_t i = 0; i < parts_.count(); ++i) {
-    const at::Tensor rows = rows_of(parts_[i], options_.tensor);
-    if (!rows.defined()) {
-      continue;
-    }
-    if (!all.empty() && rows.size(1) != all.front().size(1)) {
-      throw DataError(
-          fmt::format("Windows: the rows of part {} have {} numbers, those of part 0 {}",
-                      i,
-                      rows.size(1),
-                      all.front().size(1)));
-    }
-    all.push_back(rows);
-    if (options_.time.empty()) {
-      add_series(begin, begin + rows.size(0));
-    } else {
+    const int64_t size = parts_[i].size();
+    if (size > 0 && !options_.time.empty()) {
       split_at_gaps(parts_[i].numbers(options_.time), begin);
+    } else if (size > 0) {
+      series_.push_back({begin, begin + size});
     }
-    begin += rows.size(0);
+    begin += size;
   }
-  if (starts_.empty()) {
-    throw DataError(
-        fmt::format("Windows: no series has the {} rows of a window and its label in part \"{}\"",
-                    options_.length + options_.horizon,
-                    options_.part.value_or("all")));
-  }
-  rows_ = at::cat(all).contiguous();
-  find_targets(parts_.facts().feature_names);
 }
 
 /// \param begin  the number of the part's first row
@@ -125,24 +108,76 @@ void Windows::split_at_gaps(const std::vector<double>& times, int64_t begin) {
                       options_.time));
     }
     if (step > options_.max_gap) {
-      add_series(begin + static_cast<int64_t>(first), begin + static_cast<int64_t>(i));
+      series_.push_back({begin + static_cast<int64_t>(first), begin + static_cast<int64_t>(i)});
       first = i;
     }
   }
-  add_series(begin + static_cast<int64_t>(first), begin + static_cast<int64_t>(times.size()));
+  series_.push_back(
+      {begin + static_cast<int64_t>(first), begin + static_cast<int64_t>(times.size())});
+}
+
+int64_t Windows::end_of_training(const Series& series) const {
+  const auto rows = static_cast<double>(series.end - series.begin);
+  return series.begin + static_cast<int64_t>(std::floor(rows * (1 - options_.val - options_.test)));
+}
+
+/// Means and words come from the rows that train alone, not from those that follow.
+void Windows::learn() {
+  if (options_.val + options_.test == 0) {
+    return;
+  }
+  std::vector<int64_t> trained;
+  for (const Series& series : series_) {
+    const int64_t end = std::min(end_of_training(series), parts_[0].size());
+    for (int64_t row = series.begin; row < end; ++row) {
+      trained.push_back(row);
+    }
+  }
+  if (!trained.empty()) {
+    parts_.learn_from(trained);
+  }
+}
+
+void Windows::read() {
+  std::vector<at::Tensor> all;
+  for (size_t i = 0; i < parts_.count(); ++i) {
+    const at::Tensor rows = rows_of(parts_[i], options_.tensor);
+    if (!rows.defined()) {
+      continue;
+    }
+    if (!all.empty() && rows.size(1) != all.front().size(1)) {
+      throw DataError(
+          fmt::format("Windows: the rows of part {} have {} numbers, those of part 0 {}",
+                      i,
+                      rows.size(1),
+                      all.front().size(1)));
+    }
+    all.push_back(rows);
+  }
+  starts_.clear();
+  for (const Series& series : series_) {
+    add_windows(series);
+  }
+  if (starts_.empty()) {
+    throw DataError(
+        fmt::format("Windows: no series has the {} rows of a window and its label in part \"{}\"",
+                    options_.length + options_.horizon,
+                    options_.part.value_or("all")));
+  }
+  rows_ = at::cat(all).contiguous();
+  find_targets(parts_.facts().feature_names);
 }
 
 /// A window may begin in the part before its own; its label may not.
-void Windows::add_series(int64_t begin, int64_t end) {
-  const auto rows = static_cast<double>(end - begin);
-  const auto train_end =
-      begin + static_cast<int64_t>(std::floor(rows * (1 - options_.val - options_.test)));
-  const auto val_end = begin + static_cast<int64_t>(std::floor(rows * (1 - options_.test)));
+void Windows::add_windows(const Series& series) {
+  const auto rows = static_cast<double>(series.end - series.begin);
+  const int64_t train_end = end_of_training(series);
+  const auto val_end = series.begin + static_cast<int64_t>(std::floor(rows * (1 - options_.test)));
   const std::string part = options_.part.value_or("all");
-  const int64_t first = part == "val" ? train_end : part == "test" ? val_end : begin;
-  const int64_t last = part == "train" ? train_end : part == "val" ? val_end : end;
+  const int64_t first = part == "val" ? train_end : part == "test" ? val_end : series.begin;
+  const int64_t last = part == "train" ? train_end : part == "val" ? val_end : series.end;
   const int64_t behind = options_.length + options_.horizon;
-  for (int64_t start = std::max(begin, first - options_.length); start + behind <= last;
+  for (int64_t start = std::max(series.begin, first - options_.length); start + behind <= last;
        start += options_.stride) {
     starts_.push_back(start);
   }
@@ -203,6 +238,18 @@ Batch Windows::get_batch(const std::vector<int64_t>& indices) const {
   return {{"features", features}, {"label", label}};
 }
 
+/// What was done with each number of a row, where the parts know it.
+std::vector<DatasetFacts::Target> Windows::scales() const {
+  std::vector<DatasetFacts::Target> scales;
+  if (options_.tensor == "features") {
+    scales = parts_.feature_scales();
+  } else if (options_.tensor == "label") {
+    scales = parts_.facts().targets;
+  }
+  const auto columns = static_cast<size_t>(rows_.size(1));
+  return scales.size() == columns ? scales : std::vector<DatasetFacts::Target>(columns);
+}
+
 DatasetFacts Windows::facts() const {
   DatasetFacts facts;
   facts.features = options_.length * rows_.size(1);
@@ -211,9 +258,10 @@ DatasetFacts Windows::facts() const {
       facts.feature_names.push_back(fmt::format("{}[{}]", name, i - options_.length));
     }
   }
+  const std::vector<DatasetFacts::Target> of_columns = scales();
   for (int64_t i = 0; i < options_.horizon; ++i) {
     for (const int64_t target : targets_) {
-      DatasetFacts::Target one;
+      DatasetFacts::Target one = of_columns[static_cast<size_t>(target)];
       one.name = fmt::format("{}[{}]", names_[static_cast<size_t>(target)], i);
       facts.targets.push_back(one);
     }

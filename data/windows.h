@@ -58,13 +58,24 @@ class Windows final : public Dataset {
   DatasetNotes notes() const override { return parts_.notes(); }
 
  private:
-  void read();
+  /// Rows in sequence: a part, or what gaps cut off it.
+  struct Series {
+    int64_t begin;
+    int64_t end;
+  };
+
+  void find_series();
   void split_at_gaps(const std::vector<double>& times, int64_t begin);
-  void add_series(int64_t begin, int64_t end);
+  int64_t end_of_training(const Series& series) const;
+  void learn();
+  void read();
+  void add_windows(const Series& series);
+  std::vector<DatasetFacts::Target> scales() const;
   void find_targets(const std::vector<std::string>& names);
 
   Options options_;
   detail::Parts parts_;
+  std::vector<Series> series_;
   at::Tensor rows_;  // float32 [all rows, columns]
   std::vector<std::string> names_;
   std::vector<int64_t> targets_;  // columns to forecast

@@ -64,6 +64,9 @@ struct TableFit {
   static TableFit from(const StateDict& state);
 
   DatasetFacts facts() const;
+
+  /// What was done with each number of "features".
+  std::vector<DatasetFacts::Target> feature_scales() const;
 };
 
 /// A table with what is predicted, which may be in a table of its own.

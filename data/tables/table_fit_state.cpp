@@ -156,6 +156,23 @@ TableFit TableFit::from(const StateDict& state) {
   return fit;
 }
 
+std::vector<DatasetFacts::Target> TableFit::feature_scales() const {
+  std::vector<DatasetFacts::Target> columns;
+  for (const FittedFeature& feature : features) {
+    for (size_t p = 0; p < feature.parts.size(); ++p) {
+      const std::string& part = feature.parts[p];
+      const bool is_alone = part.empty() || feature.parts.size() == 1;
+      const NumberScale& scale = feature.scales[p];
+      columns.push_back(
+          {feature.name + (is_alone ? "" : "_" + part), scale.is_log, scale.shift, scale.factor});
+    }
+    if (feature.has_indicator) {
+      columns.emplace_back().name = feature.name + "_missing";
+    }
+  }
+  return columns;
+}
+
 DatasetFacts TableFit::facts() const {
   DatasetFacts facts;
   for (const FittedFeature& feature : features) {
@@ -163,13 +180,9 @@ DatasetFacts TableFit::facts() const {
       facts.categories.push_back(static_cast<int64_t>(feature.words.size()) + 1);
       facts.category_names.push_back(feature.name);
     }
-    for (const std::string& part : feature.parts) {
-      const bool is_alone = part.empty() || feature.parts.size() == 1;
-      facts.feature_names.push_back(feature.name + (is_alone ? "" : "_" + part));
-    }
-    if (feature.has_indicator) {
-      facts.feature_names.push_back(feature.name + "_missing");
-    }
+  }
+  for (const DatasetFacts::Target& column : feature_scales()) {
+    facts.feature_names.push_back(column.name);
   }
   facts.features = static_cast<int64_t>(facts.feature_names.size());
   if (label.is_class) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/state_dict.h"
+#include "data/combined.h"
 #include "data/csv_table.h"
 #include "data/data_files.h"
 #include "data/tensor_dataset.h"
@@ -121,6 +123,46 @@ TEST_CASE("columns to forecast are chosen by name, and one number is a label wit
   CHECK(data.facts().targets.front().name == "b[0]");
   options.target_columns = {"c"};
   CHECK(contains(message_of([&] { Windows{options}; }), "\"c\""));
+}
+
+TEST_CASE("a table within learns from the rows that train alone, and forecasts are given back") {
+  const TempDir dir;
+  std::string text = "a,b\n";
+  for (int i = 0; i < 20; ++i) {
+    text += std::to_string(1300 + i) + "," + std::to_string(i * i) + "\n";
+  }
+  write_file(dir / "a.csv", text);
+  CsvTable::Options table;
+  table.file = (dir / "a.csv").string();
+  table.label_column = "";
+  table.scale = "standard";
+  auto options = options_of({use<CsvTable>(table)}, 2);
+  options.val = 0.5;
+  options.part = "val";
+  options.target_columns = {"a"};
+  Windows val(options);
+  const DatasetFacts::Target target = val.facts().targets.front();
+  CHECK(target.name == "a[0]");
+  CHECK(target.shift == doctest::Approx(1304.5));  // of rows 0 to 9
+  CHECK(target.original(val.get(0)["label"].item<double>()) == doctest::Approx(1310));
+  options.part = "train";
+  const Windows train(options);
+  CHECK(first_difference(train.fitted(), val.fitted()).empty());
+  val.take_fitted(train.fitted());
+  CHECK(val.facts().targets.front().shift == target.shift);
+
+  Subset::Options all;  // in another data set, as well
+  all.of = use<CsvTable>(table);
+  options.parts = {use<Subset>(all)};
+  CHECK(Windows(options).facts().targets.front().shift == doctest::Approx(1304.5));
+
+  table.label_column = "a";
+  table.label_type = "value";
+  table.target_scale = "log";
+  options.parts = {use<CsvTable>(table)};
+  options.target_columns = {};
+  options.tensor = "label";
+  CHECK(Windows(options).facts().targets.front().is_log);
 }
 
 TEST_CASE("series that are too short, and options out of range, are refused") {
