@@ -458,6 +458,35 @@ Batch CsvTable::get_batch(const std::vector<int64_t>& indices) const {
   return batch;
 }
 
+std::vector<double> CsvTable::numbers(const std::string& name) const {
+  const std::vector<NamedTensor> there = tensors();
+  const bool is_tensor = std::any_of(
+      there.begin(), there.end(), [&](const NamedTensor& tensor) { return tensor.first == name; });
+  if (is_tensor) {
+    return Dataset::numbers(name);
+  }
+  size_t column = 0;
+  const auto plan = [&](const TableDialect& dialect) {
+    const auto found = find_column(dialect, name);
+    if (!found) {
+      throw DataError(fmt::format("{}: there is no tensor and no column \"{}\"{}",
+                                  options_.file,
+                                  name,
+                                  suggestion(name, dialect.names)));
+    }
+    column = *found;
+    std::vector<ColumnUse> uses(dialect.names.size(), ColumnUse::None);
+    uses[column] = matches_any(name, options_.date_columns) ? ColumnUse::Text : ColumnUse::Auto;
+    return uses;
+  };
+  const Table table = read_table(files_of(options_, options_.file),
+                                 format_of(options_, fit_->format),
+                                 plan,
+                                 names_in_header(options_, fit_.get()));
+  const auto* const first = names_.rows.data_ptr<int64_t>();
+  return row_keys(table, column, true, options_.date_order, {first, first + size()});
+}
+
 StateDict CsvTable::fitted() const {
   return fit_->state();
 }

@@ -91,6 +91,10 @@ class CsvTable final : public Dataset, public ScaledColumns {
 
   DatasetFacts facts() const override { return facts_; }
 
+  /// Also of a column that no tensor is called after, in double precision: numbers as they are,
+  /// dates in seconds since 1970. Reads the files again for it.
+  std::vector<double> numbers(const std::string& name) const override;
+
   /// What the columns needed, from the rows for training; what `take_fitted` gave after that.
   StateDict fitted() const override;
 

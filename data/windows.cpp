@@ -284,7 +284,9 @@ void register_windows(Registry<DataSource>& registry) {
       .key("horizon", &Options::horizon, at_least(1), "rows after the window to forecast")
       .key("stride", &Options::stride, at_least(1), "rows from one window to the next")
       .key("flat", &Options::flat, "give the rows of a window one after the other")
-      .key("time", &Options::time, "tensor of the parts with the time of a row")
+      .key("time",
+           &Options::time,
+           "column or tensor of the parts with the time of a row; dates count in seconds")
       .key("max_gap", &Options::max_gap, at_least(0), "rows further apart than this end a series")
       .key("part",
            &Options::part,

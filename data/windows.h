@@ -26,8 +26,8 @@ class Windows final : public Dataset {
     /// "features" [length · columns], else [length, columns]; "label" likewise, and [] for one
     /// number.
     bool flat = true;
-    /// Tensor of the parts with the time of a row, one number; "" for none. Rows further apart than
-    /// `max_gap` end a series.
+    /// Tensor of the parts, or column of their tables, with the time of a row, one number; dates
+    /// count in seconds. "" for none. Rows further apart than `max_gap` end a series.
     std::string time = {};
     double max_gap = 0.0;  ///< > 0 where `time` is given
     /// "all", or "train", "val" and "test": the first windows of each series, those behind them,

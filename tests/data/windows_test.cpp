@@ -87,6 +87,28 @@ TEST_CASE("rows that lie further apart than a gap end a series") {
   CHECK(contains(message_of([&] { Windows{options}; }), "row 1 is earlier"));
 }
 
+TEST_CASE("times are those of a column, of dates or of numbers that float32 cannot hold") {
+  const TempDir dir;
+  CsvTable::Options table;
+  table.file = (dir / "a.csv").string();
+  table.label_column = "";
+  table.ignore_columns = {"date", "unix"};
+  auto options = options_of({use<CsvTable>(table)}, 2);
+  const auto starts_by = [&](const char* time, double gap) {
+    options.time = time;
+    options.max_gap = gap;
+    return starts(Windows(options));
+  };
+  write_file(dir / "a.csv",
+             "date,unix,x\n2024-01-01 00:00,1700000000,0\n2024-01-01 00:01,1700000001,1\n"
+             "2024-01-01 00:02,1700000002,2\n2024-01-01 00:04,1700000004,3\n"
+             "2024-01-01 00:05,1700000005,4\n2024-01-01 00:06,1700000006,5\n");
+  CHECK(starts_by("unix", 1.0) == std::vector<float>{0, 3});
+  CHECK(starts_by("date", 60.0) == std::vector<float>{0, 3});
+  CHECK(starts_by("unix", 2.0) == std::vector<float>{0, 1, 2, 3});
+  CHECK(contains(message_of([&] { starts_by("unux", 1.0); }), "did you mean \"unix\""));
+}
+
 TEST_CASE("the parts of a split by time share no row of a label") {
   auto options = options_of({series(0, 20)}, 3);
   options.val = 0.2;
