@@ -187,11 +187,23 @@ std::vector<size_t> complete_rows(const LabelledTable& data,
   return complete;
 }
 
+/// That of a column which training saw; else as the options say.
+std::string date_order_of(const std::string& column, const Options& options, const TableFit* fit) {
+  for (const FittedFeature& feature :
+       fit != nullptr ? fit->features : std::vector<FittedFeature>()) {
+    if (feature.name == column && !feature.date_order.empty()) {
+      return feature.date_order;
+    }
+  }
+  return options.date_order;
+}
+
 /// What a split goes by, for each of `rows`.
 std::vector<double> split_keys(const LabelledTable& data,
                                const TableRoles& roles,
                                const std::vector<size_t>& rows,
-                               const Options& options) {
+                               const Options& options,
+                               const TableFit* given) {
   if (options.split.by == "stratified") {
     if (data.labels.size() != 1) {
       throw UsageError("CsvTable: split.by = \"stratified\" needs a label_column");
@@ -200,7 +212,8 @@ std::vector<double> split_keys(const LabelledTable& data,
   }
   if (roles.split) {
     const bool is_time = options.split.by.rfind("time:", 0) == 0;
-    return row_keys(data.table, *roles.split, is_time, options.date_order, rows);
+    const std::string order = date_order_of(column_of(options.split), options, given);
+    return row_keys(data.table, *roles.split, is_time, order, rows);
   }
   return {};
 }
@@ -325,10 +338,11 @@ void CsvTable::check(const Options& options) {
             "\"none\", \"standard\", \"minmax\", \"robust\" or \"log\"",
             *scale);
   }
-  require(options.date_order == "ymd" || options.date_order == "dmy" || options.date_order == "mdy",
+  const std::string& order = options.date_order;
+  require(order == "auto" || order == "ymd" || order == "dmy" || order == "mdy",
           "date_order",
-          "\"ymd\", \"dmy\" or \"mdy\"",
-          options.date_order);
+          "\"auto\", \"ymd\", \"dmy\" or \"mdy\"",
+          order);
   for (const std::string& part : options.date_parts) {
     require(part == "days" || part == "year" || part == "month" || part == "day" ||
                 part == "weekday" || part == "hour",
@@ -396,7 +410,7 @@ void CsvTable::read(const std::vector<std::filesystem::path>& paths, const Table
   if (options_.missing == "drop") {
     rows = complete_rows(data, read.roles.features, rows);
   }
-  const std::vector<double> keys = split_keys(data, read.roles, rows, options_);
+  const std::vector<double> keys = split_keys(data, read.roles, rows, options_, given);
   const DrawnSplit drawn = drawn_split(options_.split, rows, keys);
   if (given != nullptr) {
     require_learnt_split(read.file, drawn, given->splits);
@@ -484,7 +498,8 @@ std::vector<double> CsvTable::numbers(const std::string& name) const {
                                  plan,
                                  names_in_header(options_, fit_.get()));
   const auto* const first = names_.rows.data_ptr<int64_t>();
-  return row_keys(table, column, true, options_.date_order, {first, first + size()});
+  const std::string order = date_order_of(name, options_, fit_.get());
+  return row_keys(table, column, true, order, {first, first + size()});
 }
 
 StateDict CsvTable::fitted() const {

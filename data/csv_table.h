@@ -58,7 +58,7 @@ class CsvTable final : public Dataset, public ScaledColumns {
     std::vector<std::string> ignore_columns = {};  ///< names or globs
     std::vector<std::string> text_columns = {};    ///< read as words also where they are numbers
     std::vector<std::string> date_columns = {};    ///< read as dates also where they are numbers
-    std::string date_order = "ymd";                ///< "ymd", "dmy" or "mdy"
+    std::string date_order = "auto";               ///< "auto", "ymd", "dmy" or "mdy"
     std::vector<std::string> date_parts = {
         "days"};  ///< of a date: "days" (since 1970), "year", "month", "day", "weekday", "hour"
     std::vector<std::string> target_columns = {};  ///< several values to predict, no label_column

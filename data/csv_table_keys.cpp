@@ -138,7 +138,7 @@ void add_column_keys(KeyTable<Options>& keys) {
            "columns of dates, or globs, also where they hold numbers")
       .key("date_order",
            &Options::date_order,
-           one_of({"ymd", "dmy", "mdy"}),
+           one_of({"auto", "ymd", "dmy", "mdy"}),
            "order of year, month and day in dates")
       .key("date_parts",
            &Options::date_parts,

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "data/tables/date_order.h"
+
 namespace rondo {
 
 namespace {
@@ -110,7 +112,8 @@ std::vector<double> row_keys(const Table& table,
   const bool is_date = is_time && cells.is_text;
   std::optional<ColumnNumbers> dates;
   if (is_date) {
-    dates.emplace(table, column, Kind::Date, "seconds", date_order, rows);
+    const std::string order = likeliest_date_order(table, column, date_order);
+    dates.emplace(table, column, Kind::Date, "seconds", order, rows);
   }
   for (const size_t row : rows) {
     if (cells.is_missing(row)) {

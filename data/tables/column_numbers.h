@@ -33,6 +33,7 @@ class ColumnNumbers {
 };
 
 /// A column's cells as seconds since 1970 or as numbers, for sorting and grouping rows.
+/// \param date_order  of text, where `is_time`; may be "auto"
 /// \throws DataError  for missing cells, and where `is_time` for text that is no date
 std::vector<double> row_keys(const Table& table,
                              size_t column,

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/tables/date_order.h"
 #include "data/tables/table_text.h"
 
 namespace rondo {
@@ -260,8 +261,7 @@ class TableReading {
       if (parse_number(cell, table_.dialect.numbers)) {
         growing.numbers_among_texts.add(row);
       }
-      if (begins_as_number(cell) && !parse_date(cell, "ymd") && !parse_date(cell, "dmy") &&
-          !parse_date(cell, "mdy")) {
+      if (begins_as_number(cell) && !is_any_date(cell)) {
         growing.all_with_units.add(row);
       } else {
         growing.has_plain_word = true;

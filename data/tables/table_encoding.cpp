@@ -129,6 +129,14 @@ void encode_words(const Table& table,
   }
 }
 
+/// Checkpoints without the order are older than "auto".
+std::string date_order_in(const FittedFeature& feature, const CsvTable::Options& options) {
+  if (!feature.date_order.empty()) {
+    return feature.date_order;
+  }
+  return options.date_order == "auto" ? "ymd" : options.date_order;
+}
+
 size_t numbers_in(const FittedFeature& feature) {
   return feature.parts.size() + (feature.has_indicator ? 1 : 0);
 }
@@ -161,9 +169,8 @@ EncodedTable encode_table(const LabelledTable& data,
       int64_t* const codes = encoded.categories.data_ptr<int64_t>() + category++;
       encode_words(data.table, features[i], feature, fit, rows, codes, categories);
     } else {
-      const std::string& order =
-          feature.date_order.empty() ? options.date_order : feature.date_order;
-      of_numbers.emplace_back(data.table, features[i], feature, rows, order, number);
+      of_numbers.emplace_back(
+          data.table, features[i], feature, rows, date_order_in(feature, options), number);
       number += numbers_in(feature);
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/tables/column_numbers.h"
+#include "data/tables/date_order.h"
 #include "data/tables/table_label.h"
 
 namespace rondo {
@@ -46,23 +47,23 @@ double fit_fill(const std::string& missing, const std::vector<double>& values) {
 }
 
 /// A column of text is one of truth values or of dates when all its words are.
-Kind kind_of(const TableColumn& column, const Options& options, bool is_date) {
+Kind kind_of(const Table& table, size_t c, const Options& options, bool is_date) {
+  const TableColumn& column = table.columns[c];
   if (!column.is_text) {
     return Kind::Number;
   }
   if (is_date) {
     return Kind::Date;
   }
-  const bool is_free = !column.words.empty();
-  const auto all = [&](auto holds) {
-    return is_free && std::all_of(column.words.begin(), column.words.end(), holds);
-  };
-  if (column.words.size() <= 2 && all([](const auto& word) { return parse_boolean(word); })) {
+  const bool are_booleans =
+      !column.words.empty() && column.words.size() <= 2 &&
+      std::all_of(column.words.begin(), column.words.end(), [](const std::string& word) {
+        return parse_boolean(word);
+      });
+  if (are_booleans) {
     return Kind::Boolean;
   }
-  return all([&](const auto& word) { return parse_date(word, options.date_order); })
-             ? Kind::Date
-             : Kind::Category;
+  return date_order_of(table, c, options.date_order) ? Kind::Date : Kind::Category;
 }
 
 FittedFeature fit_feature(const Table& table, size_t c, const Rows& rows, const Options& options) {
@@ -71,13 +72,15 @@ FittedFeature fit_feature(const Table& table, size_t c, const Rows& rows, const 
   feature.name = column.name;
   const bool is_text = matches_any(column.name, options.text_columns);
   const bool is_date = matches_any(column.name, options.date_columns);
-  feature.kind = is_text ? Kind::Category : kind_of(column, options, is_date);
+  feature.kind = is_text ? Kind::Category : kind_of(table, c, options, is_date);
   if (feature.kind == Kind::Category) {
     feature.words = words_of_rows(column, rows);
     return feature;
   }
   feature.parts = feature.kind == Kind::Date ? options.date_parts : std::vector<std::string>{""};
-  feature.date_order = feature.kind == Kind::Date ? options.date_order : "";
+  if (feature.kind == Kind::Date) {
+    feature.date_order = likeliest_date_order(table, c, options.date_order);
+  }
   bool has_missing = false;
   for (const std::string& part : feature.parts) {
     const ColumnNumbers numbers(table, c, feature.kind, part, feature.date_order, rows);
@@ -179,7 +182,7 @@ std::vector<std::string> warn_of_ids(const Table& table, const std::vector<size_
       counts = column.numbers[row] == column.numbers[row - 1] + 1.0;
     }
     const bool names = column.is_text && rows >= kFewest && 2 * column.words.size() > rows;
-    if (counts || (names && !parse_date(column.words.front(), "ymd"))) {
+    if (counts || (names && !is_any_date(column.words.front()))) {
       warnings.push_back(fmt::format(
           "column \"{}\" {}: if it only names the rows, set ignore_columns = [\"{}\"] or "
           "id_column = \"{}\"",
