@@ -19,6 +19,7 @@
 #include "data/register.h"
 #include "data/tables/column_numbers.h"
 #include "data/tables/learnt_format.h"
+#include "data/tables/row_ids.h"
 #include "data/tables/table_cache.h"
 #include "data/tables/table_fit.h"
 #include "data/tables/table_roles.h"

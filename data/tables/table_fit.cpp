@@ -1,7 +1,5 @@
 #include "data/tables/table_fit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -168,32 +166,6 @@ TableFit fit_table(const LabelledTable& data,
   fit.unused = roles.unused;
   fit.label = fit_label(data, rows, options);
   return fit;
-}
-
-std::vector<std::string> warn_of_ids(const Table& table, const std::vector<size_t>& features) {
-  constexpr size_t kFewest = 20;  // rows that say something
-  std::vector<std::string> warnings;
-  const auto rows = static_cast<size_t>(table.rows());
-  for (const size_t c : features) {
-    const TableColumn& column = table.columns[c];
-    bool counts = !column.is_text && rows >= kFewest &&
-                  (column.numbers.front() == 0.0 || column.numbers.front() == 1.0);
-    for (size_t row = 1; counts && row < rows; ++row) {
-      counts = column.numbers[row] == column.numbers[row - 1] + 1.0;
-    }
-    const bool names = column.is_text && rows >= kFewest && 2 * column.words.size() > rows;
-    if (counts || (names && !is_any_date(column.words.front()))) {
-      warnings.push_back(fmt::format(
-          "column \"{}\" {}: if it only names the rows, set ignore_columns = [\"{}\"] or "
-          "id_column = \"{}\"",
-          column.name,
-          counts ? "counts the rows"
-                 : fmt::format("has {} different words in {} rows", column.words.size(), rows),
-          column.name,
-          column.name));
-    }
-  }
-  return warnings;
 }
 
 }  // namespace rondo

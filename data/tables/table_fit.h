@@ -101,7 +101,4 @@ EncodedTable encode_table(const LabelledTable& data,
                           const std::vector<size_t>& rows,
                           const CsvTable::Options& options);
 
-/// Columns that look like numbers or names of rows, with what to do: they teach a model nothing.
-std::vector<std::string> warn_of_ids(const Table& table, const std::vector<size_t>& features);
-
 }  // namespace rondo
