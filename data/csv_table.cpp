@@ -355,7 +355,7 @@ void CsvTable::check(const Options& options) {
 
 void CsvTable::load(const TableFit* given) {
   const std::vector<std::filesystem::path> paths = files_of(options_, options_.file);
-  if (options_.cache.empty() || given != nullptr) {
+  if (options_.cache.empty()) {
     read(paths, given);
     return;
   }
@@ -364,7 +364,7 @@ void CsvTable::load(const TableFit* given) {
     const auto targets = files_of(options_, options_.target_file);
     sources.insert(sources.end(), targets.begin(), targets.end());
   }
-  const TableCache cache(options_.cache, sources, text_of(options_) + text_of(learnt_rows_));
+  const TableCache cache(options_.cache, sources, text_of(options_) + text_of(learnt_rows_), given);
   if (auto table = cache.find()) {
     take(std::move(*table));
     return;

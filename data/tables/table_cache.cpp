@@ -15,6 +15,7 @@
 #include "core/file_system.h"
 #include "core/version.h"
 #include "data/npy_file.h"
+#include "data/tables/table_fit.h"
 #include "data/tables/text_lists.h"
 
 namespace rondo {
@@ -90,16 +91,27 @@ void write_npy(const fs::path& path, const at::Tensor& tensor) {
 
 TableCache::TableCache(fs::path folder,
                        const std::vector<fs::path>& sources,
-                       const std::string& options)
-    : folder_(std::move(folder)), key_(fmt::format("rondo {}\n{}\n", kVersion, options)) {
+                       const std::string& options,
+                       const TableFit* given)
+    : folder_(std::move(folder)),
+      key_(fmt::format("rondo {}\n{}\n", kVersion, options)),
+      given_(given != nullptr ? given->state() : StateDict()) {
   for (const fs::path& source : sources) {
     key_ += describe_file(source) + "\n";
   }
-  name_ = fmt::format("table-{:016x}", std::hash<std::string>{}(key_));
+  name_ = fmt::format(
+      "table-{:016x}{}", std::hash<std::string>{}(key_), given != nullptr ? "-given" : "");
 }
 
 fs::path TableCache::path_of(const std::string& ending) const {
   return folder_ / (name_ + ending);
+}
+
+bool TableCache::is_for(const StateDict& stored) const {
+  const StateValue* const given = stored.find("given");
+  const StateDict learnt =
+      given != nullptr ? TableFit::from(given->as_dict()).state() : StateDict();
+  return stored.at("key").as_string() == key_ && first_difference(learnt, given_).empty();
 }
 
 std::optional<DecodedTable> TableCache::find() const {
@@ -109,7 +121,7 @@ std::optional<DecodedTable> TableCache::find() const {
   }
   try {
     const StateDict state = read_checkpoint(path);
-    if (state.at("key").as_string() != key_) {
+    if (!is_for(state)) {
       return std::nullopt;
     }
     DecodedTable table;
@@ -150,18 +162,20 @@ void TableCache::store(const DecodedTable& table) const {
   }
   write_npy(path_of(kRowNumbers), table.names.rows);
   // Last: where it is, the others are.
-  write_checkpoint(
-      *real_file_system(),
-      path_of(".pt"),
-      {{"key", key_},
-       {"fit", table.fit},
-       {"ids", list_of(table.names.ids)},
-       {"files", list_of(table.names.files)},
-       {"first_rows", StateList(table.names.first_rows.begin(), table.names.first_rows.end())},
-       {"summary", table.notes.summary},
-       {"warnings", list_of(table.notes.warnings)},
-       {"tensors", std::move(names)},
-       {"rows", table.tensors["features"].size(0)}});
+  StateDict state{
+      {"key", key_},
+      {"fit", table.fit},
+      {"ids", list_of(table.names.ids)},
+      {"files", list_of(table.names.files)},
+      {"first_rows", StateList(table.names.first_rows.begin(), table.names.first_rows.end())},
+      {"summary", table.notes.summary},
+      {"warnings", list_of(table.notes.warnings)},
+      {"tensors", std::move(names)},
+      {"rows", table.tensors["features"].size(0)}};
+  if (!given_.empty()) {
+    state.set("given", given_);
+  }
+  write_checkpoint(*real_file_system(), path_of(".pt"), state);
 }
 
 }  // namespace rondo

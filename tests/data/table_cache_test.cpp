@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,38 @@ TEST_CASE("other options and a changed file have a table of their own") {
   changed.replace(changed.find("1.5"), 3, "7.5");
   write_file(dir / "a.csv", changed);
   CHECK(CsvTable(options).get(0)["features"][0].item<float>() == 7.5F);
+}
+
+TEST_CASE("a table that is read with what another one learnt has its own cache") {
+  const TempDir dir;
+  write_file(dir / "a.csv", kTable);
+  write_file(dir / "train.csv", "id,x,kind,label,w\ne,10,red,cat,1\nf,20,blue,dog,1\n");
+  CsvTable::Options trained = cached_table_in(dir);
+  trained.file = (dir / "train.csv").string();
+  trained.cache.clear();
+  const StateDict fitted = CsvTable(trained).fitted();
+  const auto taught = [&](bool is_cached) {
+    CsvTable::Options options = cached_table_in(dir);
+    options.cache = is_cached ? options.cache : "";
+    auto table = std::make_unique<CsvTable>(options);
+    table->take_fitted(fitted);
+    return table;
+  };
+  const auto without = taught(false);
+  require_same(*taught(true), *without);
+  CHECK(files_in(dir / "cache").size() == 12);
+  const auto earlier = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const fs::path& file : files_in(dir / "cache")) {
+    fs::last_write_time(file, earlier);
+  }
+  require_same(*taught(true), *without);
+  for (const fs::path& file : files_in(dir / "cache")) {
+    CHECK((fs::last_write_time(file) < earlier + std::chrono::minutes(1)));
+  }
+  trained.scale = "none";
+  CsvTable other(cached_table_in(dir));
+  other.take_fitted(CsvTable(trained).fitted());
+  CHECK(other.get(0)["features"][0].item<float>() == 1.5F);
 }
 
 TEST_CASE("a cache that is cut or changed anywhere counts as none") {
