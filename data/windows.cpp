@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "core/error.h"
 #include "core/glob.h"
@@ -46,6 +47,30 @@ void check(const Windows::Options& options) {
                   options.max_gap);
 }
 
+constexpr const char* kShares = "windows";
+
+/// With other shares, rows that trained would validate.
+void require_learnt_shares(const Windows::Options& options, const StateDict& fitted) {
+  const StateValue* const shares = fitted.find(kShares);
+  if (shares == nullptr || options.val + options.test == 0) {
+    return;
+  }
+  const double val = shares->as_dict().at("val").as_double();
+  const double test = shares->as_dict().at("test").as_double();
+  if (val != options.val || test != options.test) {
+    Fault fault;
+    fault.path = "Windows";
+    fault.message = fmt::format(
+        "val = {}, test = {}, but the training data was split with val = {}, test = {}, so that "
+        "rows that trained would validate; use the same shares, or train again",
+        options.val,
+        options.test,
+        val,
+        test);
+    throw ConfigError(std::move(fault));
+  }
+}
+
 /// Every row of a part, as [rows, columns].
 at::Tensor rows_of(const Dataset& part, const std::string& name) {
   constexpr int64_t kBlock = 1024;
@@ -72,7 +97,14 @@ Windows::Windows(const Options& options)
   read();
 }
 
+StateDict Windows::fitted() const {
+  StateDict learnt = parts_.fitted();
+  learnt.set(kShares, StateDict{{"val", options_.val}, {"test", options_.test}});
+  return learnt;
+}
+
 void Windows::take_fitted(const StateDict& fitted) {
+  require_learnt_shares(options_, fitted);
   parts_.take_fitted(fitted);
   find_series();
   read();

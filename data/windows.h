@@ -51,8 +51,10 @@ class Windows final : public Dataset {
   /// Features and targets of a sample.
   DatasetFacts facts() const override;
 
-  StateDict fitted() const override { return parts_.fitted(); }
+  /// What the parts learnt, and the shares that validated and tested.
+  StateDict fitted() const override;
 
+  /// \throws ConfigError  when other shares validate or test than where it was learnt
   void take_fitted(const StateDict& fitted) override;
 
   DatasetNotes notes() const override { return parts_.notes(); }

@@ -187,6 +187,24 @@ TEST_CASE("a table within learns from the rows that train alone, and forecasts a
   CHECK(Windows(options).facts().targets.front().is_log);
 }
 
+TEST_CASE(
+    "other shares than those of training are refused, and windows that are not split are not") {
+  auto options = options_of({series(0, 20)}, 2);
+  options.val = 0.2;
+  options.part = "train";
+  const StateDict fitted = Windows(options).fitted();
+  options.part = "val";
+  CHECK_NOTHROW(Windows(options).take_fitted(fitted));
+  CHECK_NOTHROW(Windows(options).take_fitted({}));
+  options.val = 0.4;
+  Windows other(options);
+  CHECK_THROWS_AS(other.take_fitted(fitted), ConfigError);
+  CHECK(contains(message_of([&] { other.take_fitted(fitted); }), "val = 0.4"));
+  options.val = 0.0;
+  options.part.reset();
+  CHECK_NOTHROW(Windows(options).take_fitted(fitted));
+}
+
 TEST_CASE("series that are too short, and options out of range, are refused") {
   auto options = options_of({series(0, 3)}, 3);
   CHECK(contains(message_of([&] { Windows{options}; }), "4 rows"));
