@@ -16,6 +16,8 @@ struct MaskedWeights {
   at::Tensor mask;      ///< bool: true where the weight is kept
   at::Tensor kept;      ///< int64 []: how many elements the schedule keeps
   at::Tensor progress;  ///< float64 []: share of the window of mask updates that is over
+  at::Tensor key;       ///< int64 []: of random numbers. It differs from update to update and from
+                        ///< weight to weight, and is the same in all processes
 };
 
 /// How masks change. A user's own derives from it and is registered with
@@ -33,7 +35,7 @@ class SparsityAlgorithm {
 
   /// The mask from here on. Runs inside of the training step, outside of autograd.
   /// \return bool, of the weight's shape
-  /// \capture safe: tensor work only; `kept` and `progress` are other numbers in each replay
+  /// \capture safe: tensor work only; `kept`, `progress` and `key` are other numbers in each replay
   virtual at::Tensor next_mask(const MaskedWeights& weights) = 0;
 
   /// False when the first mask stays.
@@ -50,5 +52,13 @@ class SparsityAlgorithm {
 /// \param count  int64 []
 /// \capture safe
 at::Tensor top_mask(const at::Tensor& scores, const at::Tensor& count);
+
+/// Uniform random numbers that follow from the key alone. The generators of processes differ, so
+/// masks that were drawn from those would differ too.
+/// \param key  int64 []
+/// \return float64 in [0, 1), on the key's device
+/// Source: Steele et al. 2014, SplitMix64
+/// \capture safe
+at::Tensor keyed_uniform(const at::Tensor& key, at::IntArrayRef sizes);
 
 }  // namespace rondo

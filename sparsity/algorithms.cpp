@@ -1,7 +1,6 @@
 #include "sparsity/algorithms.h"
 
 #include <ATen/ops/minimum.h>
-#include <ATen/ops/rand.h>
 #include <ATen/ops/where.h>
 
 #include "core/error.h"
@@ -92,8 +91,7 @@ SparseEvolutionaryTraining::SparseEvolutionaryTraining(const Options& options) :
 }
 
 at::Tensor SparseEvolutionaryTraining::next_mask(const MaskedWeights& weights) {
-  const at::Tensor scores =
-      at::rand(weights.weight.sizes(), weights.weight.options().dtype(at::kDouble));
+  const at::Tensor scores = keyed_uniform(weights.key, weights.weight.sizes());
   return grown(survivors(weights, options_), scores, weights);
 }
 

@@ -81,6 +81,7 @@ void MaskGroup::count_kept(double share) {
   const at::Device device = masks_.front().weight().device();
   while (kept_.size() < counts) {
     kept_.push_back(at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device)));
+    keys_.push_back(at::zeros_like(kept_.back()));
   }
   if (!progress_.defined()) {
     progress_ = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device));
@@ -108,10 +109,13 @@ void MaskGroup::choose() {
   }
 }
 
-void MaskGroup::aim(double done) {
+void MaskGroup::aim(double done, KeyedRandom keys) {
   is_due_ = true;
   count_kept(options_.sparsity.at(done));
   progress_.fill_(done);
+  for (at::Tensor& key : keys_) {
+    key.fill_(static_cast<int64_t>(keys.next()));
+  }
 }
 
 void MaskGroup::keep_gradients() {
@@ -149,11 +153,16 @@ void MaskGroup::change() {
                        has_gradients ? joined(masks_, gradient) : at::Tensor(),
                        joined(masks_, mask),
                        kept_.front(),
-                       progress_}));
+                       progress_,
+                       keys_.front()}));
   } else {
     for (size_t i = 0; i < masks_.size(); ++i) {
-      masks_[i].set(next_mask(
-          {weight(i), has_gradients ? gradient(i) : at::Tensor(), mask(i), kept_[i], progress_}));
+      masks_[i].set(next_mask({weight(i),
+                               has_gradients ? gradient(i) : at::Tensor(),
+                               mask(i),
+                               kept_[i],
+                               progress_,
+                               keys_[i]}));
     }
   }
   gradients_.clear();
@@ -166,6 +175,7 @@ NamedTensors MaskGroup::numbers(const std::string& prefix) const {
   }
   for (size_t i = 0; i < kept_.size(); ++i) {
     numbers.emplace_back(fmt::format("{}kept/{}", prefix, i), kept_[i]);
+    numbers.emplace_back(fmt::format("{}key/{}", prefix, i), keys_[i]);
   }
   numbers.emplace_back(prefix + "progress", progress_);
   return numbers;

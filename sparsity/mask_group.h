@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/named_tensor.h"
+#include "core/random.h"
 #include "sparsity/algorithm.h"
 #include "sparsity/mask.h"
 #include "sparsity/sparsity_options.h"
@@ -41,8 +42,9 @@ class MaskGroup {
   void choose();
 
   /// Makes the coming step one that changes the masks, when `done` of the window is over.
+  /// \param keys  of the random numbers of this change; the same in all processes
   /// \capture host only
-  void aim(double done);
+  void aim(double done, KeyedRandom keys);
 
   /// Makes the coming step one that does not.
   /// \capture host only
@@ -72,6 +74,7 @@ class MaskGroup {
   std::vector<Mask> masks_;
   std::vector<at::Tensor> kept_;  // int64 []: one a mask, or one for all of them
   at::Tensor progress_;           // float64 []
+  std::vector<at::Tensor> keys_;  // int64 []: as many as `kept_`
   bool is_due_ = false;
   std::vector<at::Tensor> gradients_;  // one a mask, within a step that changes masks
 };

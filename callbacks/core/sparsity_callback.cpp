@@ -6,6 +6,7 @@
 
 #include "callbacks/core/run_plan.h"
 #include "core/error.h"
+#include "core/random.h"
 #include "models/model_state.h"
 #include "optim/duration_counter.h"
 #include "trainer/trainer.h"
@@ -116,7 +117,9 @@ void SparsityCallback::on_train_batch_start(Trainer& trainer, Model&, const Batc
   for (size_t i = 0; i < windows_.size(); ++i) {
     MaskGroup& group = masks_->groups()[i];
     if (is_due(trainer, i)) {
-      group.aim(windows_[i].share_done(trainer.state().next));
+      const State& state = trainer.state();
+      group.aim(windows_[i].share_done(state.next),
+                KeyedRandom(state.seed, static_cast<uint64_t>(state.next.update), i));
       step_name_ += fmt::format("/masks{}", i);
     } else {
       group.rest();

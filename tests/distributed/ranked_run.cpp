@@ -14,6 +14,7 @@
 #include "models/from_module.h"
 #include "optim/adam.h"
 #include "optim/sgd.h"
+#include "sparsity/algorithms.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -46,6 +47,14 @@ Factory<Model> conv_net() {
       },
       "x",
       cross_entropy("label"));
+}
+
+/// Masks change in most updates.
+SparsityOptions changing_masks(const Factory<SparsityAlgorithm>& algorithm) {
+  SparsityOptions options = {0.5};
+  options.algorithm = algorithm;
+  options.update = {2, 0, 7};
+  return options;
 }
 
 }  // namespace
@@ -85,6 +94,7 @@ TrainerOptions options_of(const RankedRun& run,
   options.precision.max_gradient_norm = run.max_norm;
   options.precision.dtype = run.precision;
   options.precision.on_unsupported = "emulate";
+  options.sparsity = run.sparsity;
   options.checkpoint.steps = 0;
   options.logging.log_steps = 3;
   if (run.measures) {
@@ -152,6 +162,9 @@ std::vector<RankedRun> ranked_runs() {
   runs.push_back({"fewer samples than virtual ranks", mlp(0.3), adamw(), "traced", 1, {}, {}, 34});
   runs.push_back({"bf16", mlp(0.3), adamw(), "traced", 1, {}, 0.05, 48, "bf16_pure"});
   runs.push_back({"train metrics", mlp(0.3), adamw(), "traced", 1, {}, {}, 34, "fp32", true});
+  RankedRun sparse{"SET", mlp(0.3), adamw()};
+  sparse.sparsity = changing_masks(use<SparseEvolutionaryTraining>());
+  runs.push_back(sparse);
   return runs;
 }
 

@@ -13,6 +13,7 @@
 #include "distributed/communicator.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
+#include "sparsity/sparsity_options.h"
 #include "trainer/trainer_options.h"
 
 namespace rondo::test {
@@ -30,6 +31,7 @@ struct RankedRun {
   std::string precision = "fp32";
   bool measures = false;    // accuracy of training
   bool is_sharded = false;  // the optimizer
+  SparsityOptions sparsity = {};
 };
 
 Factory<Model> mlp(double dropout);

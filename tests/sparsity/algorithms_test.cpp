@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "core/state_dict.h"
 #include "optim/adam.h"
 #include "sparsity/layers.h"
@@ -41,6 +42,7 @@ MaskedWeights example(int64_t kept, double progress) {
   weights.weight.masked_fill_(weights.mask.logical_not(), 0.0);
   weights.kept = at::tensor(kept, at::kLong);
   weights.progress = at::tensor(progress, at::kDouble);
+  weights.key = at::tensor(int64_t{1}, at::kLong);
   return weights;
 }
 
@@ -69,7 +71,7 @@ void train(const SparsityOptions& options, const Check& check) {
   for (int update = 1; update <= 20; ++update) {
     const double done = update / 20.0;
     MaskGroup& group = masks.groups()[0];
-    update % 2 == 0 ? group.aim(done) : group.rest();
+    update % 2 == 0 ? group.aim(done, KeyedRandom(1, static_cast<uint64_t>(update))) : group.rest();
     for (const auto& parameter : params) {
       parameter.second.mutable_grad() = torch::randn(parameter.second.sizes());
     }
@@ -123,13 +125,34 @@ TEST_CASE("RigL drops the smallest weights and grows where the dense gradient is
   }
 }
 
+TEST_CASE("numbers of a key are uniform and follow from it alone") {
+  constexpr int64_t kNumbers = 100000;
+  KeyedRandom keys(7);
+  const at::Tensor key = at::tensor(static_cast<int64_t>(keys.next()), at::kLong);
+  const at::Tensor numbers = keyed_uniform(key, {kNumbers / 100, 100});
+  CHECK((numbers.scalar_type() == at::kDouble));
+  CHECK(equal_bytes(numbers, keyed_uniform(key, {kNumbers / 100, 100})));
+  CHECK(numbers.min().item<double>() >= 0.0);
+  CHECK(numbers.max().item<double>() < 1.0);
+  CHECK(numbers.mean().item<double>() == doctest::Approx(0.5).epsilon(0.01));
+  CHECK(numbers.var().item<double>() == doctest::Approx(1.0 / 12).epsilon(0.02));
+  // 1000 in each hundredth, give or take five standard deviations.
+  CHECK((at::histc(numbers, 100, 0, 1) - kNumbers / 100).abs().max().item<double>() < 5 * 32);
+  const at::Tensor others =
+      keyed_uniform(at::tensor(static_cast<int64_t>(keys.next()), at::kLong), numbers.sizes());
+  const at::Tensor both = (numbers - 0.5).mul(others - 0.5);
+  CHECK(std::abs(both.mean().item<double>()) < 5.0 / 12 / std::sqrt(double{kNumbers}));
+}
+
 TEST_CASE("SET drops the smallest weights and grows anywhere") {
-  const MaskedWeights weights = example(20, 0.25);
+  MaskedWeights weights = example(20, 0.25);
   SparseEvolutionaryTraining set({});
   const at::Tensor kept = largest_of(weights.weight.abs(), weights.mask, 14);
   std::set<double> grown;  // the sums of the kept places
   for (int draw = 0; draw < 4; ++draw) {
+    weights.key.fill_(draw);
     const at::Tensor mask = set.next_mask(weights);
+    CHECK(equal_bytes(mask, set.next_mask(weights)));
     CHECK(count(mask) == 20);
     CHECK(at::equal(mask.logical_and(kept), kept));
     const at::Tensor places = at::arange(48, at::kDouble);
@@ -195,7 +218,7 @@ TEST_CASE("weights that grow begin at zero") {
   const at::Tensor before = mask.kept();
   params[0].second.mutable_grad() = torch::randn({7, 9});
   const at::Tensor gradient = params[0].second.grad().clone();
-  masks.groups()[0].aim(0.5);
+  masks.groups()[0].aim(0.5, KeyedRandom(1));
   masks.mask_gradients();
   CHECK(is_zero_where_pruned(params[0].second.grad(), mask));
   masks.after_update();
@@ -256,7 +279,7 @@ TEST_CASE("a mask of another kind is refused, naming the algorithm") {
 
   SparsityMasks masks(options_of(use<Wrong>()));
   masks.apply(layers());
-  masks.groups()[0].aim(1.0);
+  masks.groups()[0].aim(1.0, KeyedRandom(1));
   try {
     masks.after_update();
     FAIL("nothing was thrown");
