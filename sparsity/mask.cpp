@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -11,9 +12,9 @@ namespace rondo {
 
 namespace {
 
-/// The integer type as wide as an element of `weight`.
-at::ScalarType bits_of(const std::string& name, const at::Tensor& weight) {
-  switch (weight.is_floating_point() ? weight.element_size() : 0) {
+/// The integer type as wide as an element of a floating tensor; none for others.
+std::optional<at::ScalarType> integer_of(const at::Tensor& tensor) {
+  switch (tensor.is_floating_point() ? tensor.element_size() : 0) {
     case 2:
       return at::kShort;
     case 4:
@@ -21,9 +22,16 @@ at::ScalarType bits_of(const std::string& name, const at::Tensor& weight) {
     case 8:
       return at::kLong;
     default:
-      throw NotSupportedError(fmt::format(
-          "sparsity: \"{}\" is a {} tensor; expected a floating one", name, weight.toString()));
+      return std::nullopt;
   }
+}
+
+at::ScalarType bits_of(const std::string& name, const at::Tensor& weight) {
+  if (const std::optional<at::ScalarType> type = integer_of(weight)) {
+    return *type;
+  }
+  throw NotSupportedError(fmt::format(
+      "sparsity: \"{}\" is a {} tensor; expected a floating one", name, weight.toString()));
 }
 
 }  // namespace
@@ -31,6 +39,7 @@ at::ScalarType bits_of(const std::string& name, const at::Tensor& weight) {
 Mask::Mask(std::string name, at::Tensor weight)
     : name_(std::move(name)),
       weight_(std::move(weight)),
+      updated_(weight_),
       bits_(at::full(weight_.sizes(), -1, weight_.options().dtype(bits_of(name_, weight_)))) {}
 
 at::Tensor Mask::kept() const {
@@ -48,9 +57,10 @@ void Mask::add_state(const at::Tensor& state) {
 }
 
 // `masked_fill_` takes a hundred times as long as the bits (1M elements: 7.4 ms instead of 0.08).
+// A wider or narrower integer has all bits set where these do: -1 stays -1.
 void Mask::zero(const at::Tensor& tensor) const {
-  if (tensor.element_size() == bits_.element_size()) {
-    tensor.view(bits_.scalar_type()).bitwise_and_(bits_);
+  if (const std::optional<at::ScalarType> type = integer_of(tensor)) {
+    tensor.view(*type).bitwise_and_(bits_.to(*type));
   } else {
     tensor.masked_fill_(bits_.eq(0), 0);
   }
@@ -58,11 +68,14 @@ void Mask::zero(const at::Tensor& tensor) const {
 
 void Mask::zero_weight() const {
   zero(weight_);
+  if (!updated_.is_same(weight_)) {
+    zero(updated_);
+  }
 }
 
 void Mask::zero_gradient() const {
-  if (weight_.grad().defined()) {
-    zero(weight_.grad());
+  if (updated_.grad().defined()) {
+    zero(updated_.grad());
   }
 }
 

@@ -18,6 +18,12 @@ class Mask {
 
   const at::Tensor& weight() const { return weight_; }
 
+  /// What an optimizer updates: the weight, or its float32 master.
+  const at::Tensor& updated() const { return updated_; }
+
+  /// The weight is rounded from `updated` after each update.
+  void set_updated(at::Tensor updated) { updated_ = std::move(updated); }
+
   /// Integers of the weight's width: all bits set, none where it is pruned.
   const at::Tensor& bits() const { return bits_; }
 
@@ -30,20 +36,22 @@ class Mask {
   /// Tensors of the weight's shape that are masked with `zero_states`; others are left out.
   void add_state(const at::Tensor& state);
 
-  /// \capture safe
+  /// And its master.  \capture safe
   void zero_weight() const;
 
-  /// \capture safe
+  /// The gradient by which the weight is updated: a master's where there is one.  \capture safe
   void zero_gradient() const;
+
+  /// A floating tensor of the weight's shape.  \capture safe
+  void zero(const at::Tensor& tensor) const;
 
   /// \capture safe
   void zero_states() const;
 
  private:
-  void zero(const at::Tensor& tensor) const;
-
   std::string name_;
   at::Tensor weight_;
+  at::Tensor updated_;
   at::Tensor bits_;
   std::vector<at::Tensor> states_;
 };

@@ -70,7 +70,7 @@ MaskGroup::MaskGroup(SparsityOptions options)
 }
 
 at::Tensor MaskGroup::first_scores(const Mask& mask) const {
-  const at::Tensor weight = mask.weight().detach();
+  const at::Tensor weight = mask.updated().detach();
   return options_.init == "random" ? at::rand(weight.sizes(), weight.options().dtype(at::kDouble))
                                    : weight.abs().to(at::kDouble);
 }
@@ -124,9 +124,9 @@ void MaskGroup::keep_gradients() {
   }
   gradients_.clear();
   for (const Mask& mask : masks_) {
-    const at::Tensor& gradient = mask.weight().grad();
+    const at::Tensor& gradient = mask.updated().grad();
     gradients_.push_back(gradient.defined() ? gradient.detach().clone()
-                                            : at::zeros_like(mask.weight().detach()));
+                                            : at::zeros_like(mask.updated().detach()));
   }
 }
 
@@ -144,7 +144,7 @@ at::Tensor MaskGroup::next_mask(const MaskedWeights& weights) const {
 
 void MaskGroup::change() {
   const bool has_gradients = !gradients_.empty();
-  const auto weight = [this](size_t i) { return masks_[i].weight().detach(); };
+  const auto weight = [this](size_t i) { return masks_[i].updated().detach(); };
   const auto mask = [this](size_t i) { return masks_[i].kept(); };
   const auto gradient = [this](size_t i) { return gradients_[i]; };
   if (is_global()) {

@@ -116,29 +116,31 @@ void SparsityMasks::choose() {
   for (MaskGroup& group : groups_) {
     group.choose();
   }
-  zero_weights();
-  for (const Mask* mask : all()) {
-    mask->zero_states();
-  }
+  zero_all();
 }
 
-void SparsityMasks::add_states(const at::Tensor& weight, const NamedTensors& states) {
+void SparsityMasks::add_states(const at::Tensor& weight,
+                               const NamedTensors& states,
+                               const at::Tensor& updated) {
   const at::NoGradGuard no_grad;
   for (MaskGroup& group : groups_) {
     for (Mask& mask : group.masks()) {
       if (mask.weight().is_same(weight)) {
+        mask.set_updated(updated);
         for (const NamedTensor& state : states) {
           mask.add_state(state.second);
         }
+        mask.zero_weight();
         mask.zero_states();
       }
     }
   }
 }
 
-void SparsityMasks::zero_weights() const {
+void SparsityMasks::zero_all() const {
   for (const Mask* mask : all()) {
     mask->zero_weight();
+    mask->zero_states();
   }
 }
 
@@ -223,7 +225,7 @@ void SparsityMasks::load(const StateDict& state) {
       mask.set(saved.at(mask.name()).as_tensor());
     }
   }
-  zero_weights();
+  zero_all();
 }
 
 double SparsityMasks::sparsity() const {

@@ -55,7 +55,7 @@ class SparsityMasks {
   void check(const StateDict& state) const;
 
   /// Takes the masks of a checkpoint in place of those chosen here, and sets the weights that they
-  /// prune to zero.
+  /// prune to zero, with what optimizers keep for them.
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
   void load(const StateDict& state);
 
@@ -71,7 +71,7 @@ class SparsityMasks {
 
  private:
   std::vector<const Mask*> all() const;
-  void zero_weights() const;
+  void zero_all() const;
 
   std::vector<MaskGroup> groups_;
 };

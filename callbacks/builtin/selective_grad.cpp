@@ -14,6 +14,7 @@
 #include "core/registry.h"
 #include "core/require.h"
 #include "models/model_state.h"
+#include "optim/trained_parameter.h"
 #include "sparsity/algorithm.h"
 #include "trainer/trainer.h"
 
@@ -53,6 +54,11 @@ void SelectiveGrad::setup(Trainer& trainer) {
     if (picks(options_.params, parameter) && !is_tied) {
       masks_.emplace_back(parameter.first, weight);
       masks_.back().set(chosen(weight));
+      for (const auto& optimizer : trainer.state().optimizers) {
+        if (const Parameter* const trained = trained_parameter(*optimizer, weight)) {
+          masks_.back().set_updated(trained->value);
+        }
+      }
     }
   }
   if (masks_.empty()) {

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "models/model_state.h"
 #include "optim/duration_counter.h"
+#include "optim/trained_parameter.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -21,21 +22,10 @@ bool changes_masks(const SparsityMasks& masks) {
   });
 }
 
-bool owns(const Optimizer& optimizer, const at::Tensor& weight) {
-  for (const ParamGroup& group : optimizer.groups()) {
-    for (const Parameter& parameter : group.params) {
-      if (parameter.value.is_same(weight)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 /// The optimizer that updates a weight; null when none does.
 const Optimizer* owner_of(const State& state, const at::Tensor& weight) {
   for (const auto& optimizer : state.optimizers) {
-    if (owns(*optimizer, weight)) {
+    if (trained_parameter(*optimizer, weight) != nullptr) {
       return optimizer.get();
     }
   }
@@ -58,10 +48,9 @@ void SparsityCallback::setup(Trainer& trainer) {
   masks_->apply(named_parameters(state.model->module()),
                 [&](const at::Tensor& weight) { return owner_of(state, weight); });
   for (const auto& optimizer : state.optimizers) {
-    for (const ParamGroup& group : optimizer->groups()) {
-      for (const Parameter& parameter : group.params) {
-        masks_->add_states(parameter.value, parameter.states());
-      }
+    for (const NamedTensor& trained : optimizer->trained()) {
+      const Parameter& parameter = *trained_parameter(*optimizer, trained.second);
+      masks_->add_states(trained.second, parameter.states(), parameter.value);
     }
   }
 }

@@ -66,7 +66,7 @@ void train(const SparsityOptions& options, const Check& check) {
   AdamW optimizer({0.05});
   optimizer.attach(params);
   for (const Parameter& parameter : optimizer.groups()[0].params) {
-    masks.add_states(parameter.value, parameter.states());
+    masks.add_states(parameter.value, parameter.states(), parameter.value);
   }
   for (int update = 1; update <= 20; ++update) {
     const double done = update / 20.0;

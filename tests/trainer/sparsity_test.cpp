@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "callbacks/builtin/log_sparsity.h"
@@ -35,6 +37,36 @@ class TwoOfFour final : public SparsityAlgorithm {
     const at::Tensor rank = fours.argsort(1, /*descending=*/true).argsort();
     return rank.lt(2).view(weights.weight.sizes());
   }
+};
+
+/// RigL, which notes the largest gradient of a pruned weight whenever masks change, and checks that
+/// the weights that grow have larger ones than those that do not.
+class WatchedRigL final : public SparsityAlgorithm {
+ public:
+  struct Options {
+    std::vector<double>* largest = nullptr;
+  };
+
+  explicit WatchedRigL(const Options& options) : options_(options), rigl_({}) {}
+
+  at::Tensor next_mask(const MaskedWeights& weights) override {
+    const at::Tensor pruned = weights.gradient.masked_select(weights.mask.logical_not());
+    options_.largest->push_back(pruned.abs().max().item<double>());
+    const at::Tensor mask = rigl_.next_mask(weights);
+    const at::Tensor grown = mask.logical_and(weights.mask.logical_not());
+    const at::Tensor left = mask.logical_or(weights.mask).logical_not();
+    if (grown.any().item<bool>()) {
+      CHECK(weights.gradient.abs().masked_select(grown).min().item<double>() >=
+            weights.gradient.abs().masked_select(left).max().item<double>());
+    }
+    return mask;
+  }
+
+  bool needs_gradient() const override { return true; }
+
+ private:
+  Options options_;
+  RigL rigl_;
 };
 
 /// Whether pruned weights and what the optimizer keeps for them are zero, after each update, and
@@ -186,15 +218,22 @@ TEST_CASE("masks change in a step of their own, which is replayed, and in no oth
 }
 
 TEST_CASE("at every update pruned weights and their states are zero, as many as scheduled") {
+  const std::vector<std::pair<std::string, std::string>> cases = {{"linear", "fp32"},
+                                                                  {"cosine", "fp32"},
+                                                                  {"polynomial", "fp32"},
+                                                                  {"constant", "fp32"},
+                                                                  {"polynomial", "bf16_pure"}};
   for (const Factory<SparsityAlgorithm>& algorithm : algorithms()) {
-    for (const std::string form : {"linear", "cosine", "polynomial", "constant"}) {
-      CAPTURE(algorithm.name() + " " + form);
+    for (const auto& [form, dtype] : cases) {
+      CAPTURE(algorithm.name() + " " + form + " " + dtype);
       const TempDir dir;
       SparsityOptions sparsity = sparsity_of(algorithm);
       sparsity.sparsity =
           form == "constant" ? SparsitySchedule(0.5) : SparsitySchedule(0.25, 0.75, form);
       sparsity.update = {1, 0, 20};
       TrainerOptions options = options_of(dir / "run", "traced", sparsity);
+      options.precision.dtype = dtype;
+      options.precision.on_unsupported = "emulate";
       int64_t seen = 0;
       options.callbacks = {use<Watch>({&seen})};
       fit(options);
@@ -203,7 +242,42 @@ TEST_CASE("at every update pruned weights and their states are zero, as many as 
   }
 }
 
+TEST_CASE("masters in float32 grow where gradients are largest, as float32 weights do") {
+  for (const std::string dtype : {"fp32", "bf16_pure"}) {
+    CAPTURE(dtype);
+    const TempDir dir;
+    std::vector<double> largest;
+    SparsityOptions sparsity = sparsity_of(use<WatchedRigL>({&largest}));
+    sparsity.sparsity = SparsitySchedule(0.5);
+    TrainerOptions options = options_of(dir / "run", "eager", sparsity);
+    options.precision.dtype = dtype;
+    options.precision.on_unsupported = "emulate";
+    fit(options);
+    CHECK(largest.size() == 3 * 9);
+    CHECK(std::all_of(largest.begin(), largest.end(), [](double of) { return of > 0.0; }));
+  }
+}
+
+TEST_CASE("under bf16_pure traced equals eager, and a resumed run the whole one") {
+  const TempDir dir;
+  const auto options_in = [&](const char* name, const std::string& mode) {
+    TrainerOptions options = options_of(dir / name, mode, sparsity_of(use<RigL>()));
+    options.precision.dtype = "bf16_pure";
+    options.precision.on_unsupported = "emulate";
+    return options;
+  };
+  const StateDict eager = fit(options_in("eager", "eager"));
+  CHECK(first_difference(eager, fit(options_in("traced", "traced"))) == "");
+  const StateDict resumed = fit(options_in("resumed", "traced"), dir / "traced/checkpoint_11.pt");
+  CHECK(first_difference(eager, resumed) == "");
+}
+
 TEST_CASE("what is pruned has no share in the norm of gradients, by which they are clipped") {
+  std::string dtype = "fp32";
+  SUBCASE("fp32") {}
+  SUBCASE("bf16_pure") {
+    dtype = "bf16_pure";
+  }
   const TempDir dir;
   int64_t seen = 0;
   ProbeCallback::Options probe;
@@ -211,7 +285,7 @@ TEST_CASE("what is pruned has no share in the norm of gradients, by which they a
     for (const MaskGroup& group : trainer.slot<SparsityCallback>().masks()->groups()) {
       for (const Mask& mask : group.masks()) {
         const at::Tensor pruned = mask.kept().logical_not();
-        CHECK(mask.weight().grad().masked_select(pruned).eq(0).all().item<bool>());
+        CHECK(mask.updated().grad().masked_select(pruned).eq(0).all().item<bool>());
       }
     }
     double squares = 0.0;
@@ -225,6 +299,8 @@ TEST_CASE("what is pruned has no share in the norm of gradients, by which they a
   options.sparsity.sparsity = SparsitySchedule(0.5);
   options.callbacks = {use<ProbeCallback>(probe)};
   options.precision.max_gradient_norm = 1e-3;
+  options.precision.dtype = dtype;
+  options.precision.on_unsupported = "emulate";
   fit(options);
   CHECK(seen == kSparseUpdates);
 }
@@ -353,6 +429,32 @@ TEST_CASE("a window that ends before it begins is an error") {
   sparsity.update = {2, 20, 10};
   Trainer trainer(options_of(dir / "run", "eager", sparsity), quiet_log());
   CHECK_THROWS_AS(trainer.fit(tiny_loader("train", 24, 2)), HookError);
+}
+
+TEST_CASE("each of several optimizers masks its own weights, under bf16_pure too") {
+  for (const std::string dtype : {"fp32", "bf16_pure"}) {
+    CAPTURE(dtype);
+    const TempDir dir;
+    TrainerOptions options = options_of(dir / "run", "traced", {0.5});
+    options.optimizer = {};
+    options.optimizers = {{"first", {"layer0.*"}, use<AdamW>({2e-2})},
+                          {"others", {"layer1.*", "layer2.*"}, use<AdamW>({1e-2})}};
+    options.precision.dtype = dtype;
+    options.precision.on_unsupported = "emulate";
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 24, 2));
+    const auto& groups = trainer.slot<SparsityCallback>().masks()->groups();
+    REQUIRE(groups.size() == 2);
+    CHECK(groups[0].owner() == trainer.state().optimizers[0].get());
+    CHECK(groups[1].owner() == trainer.state().optimizers[1].get());
+    for (const MaskGroup& group : groups) {
+      for (const Mask& mask : group.masks()) {
+        const at::Tensor pruned = mask.kept().logical_not();
+        CHECK((mask.updated().scalar_type() == at::kFloat));
+        CHECK(mask.updated().detach().masked_select(pruned).eq(0).all().item<bool>());
+      }
+    }
+  }
 }
 
 TEST_SUITE_END();

@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include <string>
+#include <utility>
 
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
@@ -35,9 +36,12 @@ TrainerOptions selective_options(const std::filesystem::path& model_dir,
 TEST_SUITE_BEGIN("callbacks/builtin/selective_grad");
 
 TEST_CASE("SelectiveGrad trains its share of a weight's elements, and all of the bias") {
-  for (const char* mode : {"eager", "traced"}) {
+  for (const auto& [mode, dtype] : {std::pair("eager", "fp32"),
+                                    std::pair("traced", "fp32"),
+                                    std::pair("traced", "bf16_pure")}) {
     for (const char* method : {"random", "topk"}) {
       CAPTURE(mode);
+      CAPTURE(dtype);
       CAPTURE(method);
       const TempDir dir;
       SelectiveGrad::Options selective;
@@ -45,6 +49,8 @@ TEST_CASE("SelectiveGrad trains its share of a weight's elements, and all of the
       selective.init_method = method;
       TrainerOptions options = selective_options(dir / "run", mode, selective);
       options.loop.max_steps = 8;
+      options.precision.dtype = dtype;
+      options.precision.on_unsupported = "emulate";
       Trainer trainer(options, quiet_log());
       const auto parameters = trainer.state().model->module().parameters();
       const at::Tensor weight = parameters[0].detach().clone();
