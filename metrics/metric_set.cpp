@@ -19,6 +19,20 @@ bool has_all(const TensorMap& tensors, const std::vector<std::string>& names) {
   });
 }
 
+/// Null where there are none, or other ones: a metric may have been written differently then.
+const StateValue* sums_of(const MetricSet::Entry& entry, const StateDict& state) {
+  const StateValue* const saved = state.find(entry.name);
+  if (saved == nullptr) {
+    return nullptr;
+  }
+  for (const Metric::NamedTensor& tensor : entry.metric->state()) {
+    if (saved->as_dict().find(tensor.first) == nullptr) {
+      return nullptr;
+    }
+  }
+  return saved;
+}
+
 bool has_needs(const Metric& metric, const Outputs& outputs, const Batch& batch) {
   const Metric::Needs needs = metric.needs();
   return has_all(outputs, needs.outputs) && has_all(batch, needs.batch);
@@ -136,7 +150,7 @@ StateDict MetricSet::state_dict() const {
 
 void MetricSet::check(const StateDict& state) const {
   for (const Entry& entry : entries_) {
-    const StateValue* saved = state.find(entry.name);
+    const StateValue* saved = sums_of(entry, state);
     if (saved == nullptr) {
       continue;
     }
@@ -153,7 +167,7 @@ void MetricSet::check(const StateDict& state) const {
 
 void MetricSet::load(const StateDict& state) {
   for (Entry& entry : entries_) {
-    if (const StateValue* saved = state.find(entry.name)) {
+    if (const StateValue* saved = sums_of(entry, state)) {
       for (const Metric::NamedTensor& tensor : entry.metric->state()) {
         tensor.second.copy_(saved->as_dict().at(tensor.first).as_tensor());
       }

@@ -63,8 +63,8 @@ class MetricSet {
   /// \throws CheckpointError  when a metric of the set has sums of another shape in `state`
   void check(const StateDict& state) const;
 
-  /// Goes on with what is in `state`, which `check` has found right. Metrics that are not in it, or
-  /// not in the set, are passed over.
+  /// Goes on with what is in `state`, which `check` has found right. Metrics that are not in it,
+  /// have sums of other names there, or are not in the set, are passed over.
   void load(const StateDict& state);
 
  private:

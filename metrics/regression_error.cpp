@@ -1,10 +1,11 @@
 #include "metrics/regression_error.h"
 
-#include <ATen/ops/where.h>
+#include <ATen/ops/stack.h>
 #include <c10/util/StringUtil.h>
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core/error.h"
 #include "metrics/register.h"
@@ -15,9 +16,33 @@ namespace {
 
 enum ErrorSums { Errors, Elements };
 
-/// R2 sums squares of errors, targets, and squares of targets. The targets' are taken less a first
-/// target, so that a mean that is large beside the variance does not drown it.
-enum R2Sums { SquaredErrors, R2Elements, Targets, SquaredTargets, Shift };
+/// R2 sums squares of errors; of each batch of targets the squares about its mean; and, for the
+/// variance of these means, their parts and the products of parts. All are plain sums, so that
+/// virtual ranks can add theirs.
+enum R2Sums { SquaredErrors, R2Elements, SquaresAboutMean, MeanParts, PartProducts };
+
+constexpr int64_t kParts = 4;
+
+/// A number as the sum of parts of 13 bits. Their products have 26 bits, so sums of up to 2^27 of
+/// them are exact, and a mean that is large against the variance does not drown it.
+/// Source: Dekker 1971, Veltkamp's splitting
+at::Tensor parts_of(at::Tensor number) {
+  constexpr double kSplit = 0x1.0p40 + 1.0;
+  std::vector<at::Tensor> parts;
+  while (static_cast<int64_t>(parts.size()) + 1 < kParts) {
+    const at::Tensor wide = number.mul(kSplit);
+    parts.push_back(wide.sub(wide.sub(number)));
+    number = number.sub(parts.back());
+  }
+  parts.push_back(number);
+  return at::stack(parts);
+}
+
+/// a b - c d, to the last bits also where they cancel. Source: Kahan's algorithm
+double difference_of_products(double a, double b, double c, double d) {
+  const double subtracted = c * d;
+  return std::fma(a, b, -subtracted) + std::fma(-c, d, subtracted);
+}
 
 template <class T>
 void add_error_metric(Registry<Metric>& registry, const char* name, const char* doc) {
@@ -78,28 +103,48 @@ double MeanAbsoluteError::compute() const {
 }
 
 R2::R2(const Options& options)
-    : RegressionError(
-          options,
-          {{"squared_errors"}, {"elements"}, {"targets"}, {"squared_targets"}, {"shift"}}) {}
+    : RegressionError(options,
+                      {{"squared_errors"},
+                       {"elements"},
+                       {"squares_about_mean"},
+                       {"mean_parts", {kParts}},
+                       {"part_products", {kParts, kParts}}}) {}
 
 void R2::add(const at::Tensor& error, const at::Tensor& target) {
   if (target.numel() == 0) {
     return;
   }
-  const at::Tensor is_first = sum(R2Elements).eq(0);
-  sum(Shift).copy_(at::where(is_first, target.flatten().select(0, 0), sum(Shift)));
-  const at::Tensor shifted = target.sub(sum(Shift));
+  const auto elements = static_cast<double>(target.numel());
+  const at::Tensor first = target.flatten().select(0, 0);  // exact where all targets are equal
+  const at::Tensor mean = first.add(target.sub(first).mean());
+  const at::Tensor parts = parts_of(mean);
   sum(SquaredErrors).add_(error.square().sum());
-  sum(R2Elements).add_(static_cast<double>(error.numel()));
-  sum(Targets).add_(shifted.sum());
-  sum(SquaredTargets).add_(shifted.square().sum());
+  sum(R2Elements).add_(elements);
+  sum(SquaresAboutMean).add_(target.sub(mean).square().sum());
+  sum(MeanParts).add_(parts.mul(elements));
+  sum(PartProducts).add_(parts.unsqueeze(1).mul(parts).mul(elements));
+}
+
+/// Of the batches' means about the mean of all, each as often as its batch has elements.
+double R2::squares_of_means() const {
+  const at::Tensor parts = sum(MeanParts).cpu();
+  const at::Tensor products = sum(PartProducts).cpu();
+  const auto* const part = parts.data_ptr<double>();
+  const auto* const product = products.data_ptr<double>();
+  double squares = 0.0;
+  for (int64_t i = 0; i < kParts; ++i) {
+    for (int64_t j = 0; j < kParts; ++j) {
+      squares +=
+          difference_of_products(number(R2Elements), product[i * kParts + j], part[i], part[j]);
+    }
+  }
+  return squares / number(R2Elements);
 }
 
 double R2::compute() const {
-  const double variance =
-      number(SquaredTargets) - number(Targets) * number(Targets) / number(R2Elements);
-  return variance > 0 ? 1.0 - number(SquaredErrors) / variance
-                      : std::numeric_limits<double>::quiet_NaN();
+  const double squares = number(SquaresAboutMean) + squares_of_means();
+  return squares > 0 ? 1.0 - number(SquaredErrors) / squares
+                     : std::numeric_limits<double>::quiet_NaN();
 }
 
 void register_regression_errors(Registry<Metric>& registry) {

@@ -86,6 +86,7 @@ class R2 final : public RegressionError {
 
  private:
   void add(const at::Tensor& error, const at::Tensor& target) override;
+  double squares_of_means() const;
 };
 
 }  // namespace rondo

@@ -62,6 +62,12 @@ TEST_CASE("r2 is exact for targets far from zero, and NaN for constant ones") {
   R2 r2({});
   r2.update({{"logits", target.add(1e-4)}}, {{"target", target}});
   CHECK(r2.compute() == doctest::Approx(1 - 1e-8 / (1e-6 * (10000.0 - 1) / 12)).epsilon(1e-6));
+  R2 in_batches({});
+  for (int64_t i = 0; i < 100; i += 7) {
+    const at::Tensor batch = target.slice(0, i, i + 7);
+    in_batches.update({{"logits", batch.add(1e-4)}}, {{"target", batch}});
+  }
+  CHECK(in_batches.compute() == doctest::Approx(r2.compute()).epsilon(1e-6));
   R2 constant({});
   constant.update({{"logits", torch::ones({4})}}, {{"target", torch::ones({4})}});
   CHECK(std::isnan(constant.compute()));
