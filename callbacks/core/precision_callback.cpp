@@ -260,11 +260,42 @@ void PrecisionCallback::on_train_step_end(Trainer& trainer, Model&, const Output
   if (options_.log_loss_scale.value_or(scaler_->options().is_dynamic)) {
     trainer.log_metrics({{"loss_scale", scale}, {"skipped_steps", scaler_->skipped_steps()}});
   }
-  trainer.defer({is_least}, [&trainer, least = scaler_->options().least](const auto& values) {
+  trainer.defer({is_least, scaler_->skipped_steps()}, [this, &trainer](const auto& values) {
     if (values[0].template item<bool>()) {
       fail_at_least_scale(trainer, least);
     }
+    note_skipped(trainer, values[1].template item<int64_t>());
   });
+}
+
+/// A scale that adapts ends such a row, or the run.
+void PrecisionCallback::note_skipped(const Trainer& trainer, int64_t skipped) {
+  constexpr int64_t kMostInRow = 5;
+  skipped_in_row_ = skipped > skipped_ ? skipped_in_row_ + 1 : 0;
+  skipped_ = skipped;
+  if (skipped_in_row_ == kMostInRow && !scaler_->options().is_dynamic) {
+    trainer.log().warning(fmt::format(
+        "{} updates in a row were skipped: their gradients are not finite with the loss scale {}. "
+        "Set a smaller precision.loss_scaling_factor, or remove it so that the scale adapts",
+        kMostInRow,
+        *options_.loss_scaling_factor));
+  }
+}
+
+void PrecisionCallback::on_fit_end(Trainer& trainer, Loop&) {
+  const int64_t skipped = scaler_ ? scaler_->skipped_steps().item<int64_t>() : 0;
+  if (skipped == 0) {
+    return;
+  }
+  const std::string text = fmt::format(
+      "{} of {} updates skipped: their gradients were not finite with the loss scale of that time",
+      skipped,
+      trainer.state().global_step());
+  if (scaler_->options().is_dynamic) {
+    trainer.log().info(text);
+  } else {
+    trainer.log().warning(text);
+  }
 }
 
 NamedTensors PrecisionCallback::captured_state() {
@@ -290,6 +321,7 @@ void PrecisionCallback::on_load_checkpoint(Trainer& trainer, const StateDict& st
   }
   if (const StateValue* saved = state.find("grad_scaler")) {
     scaler_->load(saved->as_dict());
+    skipped_ = scaler_->skipped_steps().item<int64_t>();
   } else {
     trainer.log().info("the checkpoint holds no loss scale: it starts at its initial value");
   }

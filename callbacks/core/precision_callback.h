@@ -56,6 +56,9 @@ class PrecisionCallback : public CoreCallback {
   /// Logs it if bfloat16 is slower than float32 on this machine.
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
 
+  /// Logs how many updates were skipped.
+  void on_fit_end(Trainer& trainer, Loop&) override;
+
   /// Discards the findings of a failed step.
   void on_train_step_start(Trainer&, Model&, const Batch&) override { found_bad_.clear(); }
 
@@ -99,6 +102,8 @@ class PrecisionCallback : public CoreCallback {
   const GradScaler* scaler() const { return scaler_.get(); }
 
  private:
+  void note_skipped(const Trainer& trainer, int64_t skipped);
+
   PrecisionOptions options_;
   PrecisionChoice choice_;
   OperatorPrecision operators_;
@@ -106,7 +111,9 @@ class PrecisionCallback : public CoreCallback {
   c10::DeviceType device_ = c10::kCPU;
   std::unique_ptr<GradScaler> scaler_;
   std::vector<std::pair<const Optimizer*, at::Tensor>> found_bad_;  // during a step
-  bool skips_bad_ = false;  // updates with bad gradients, without loss scaling
+  bool skips_bad_ = false;      // updates with bad gradients, without loss scaling
+  int64_t skipped_ = 0;         // updates up to the last one, with loss scaling
+  int64_t skipped_in_row_ = 0;  // the last ones of them
 };
 
 }  // namespace rondo

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -473,6 +474,26 @@ TEST_CASE("options out of range are errors that name the option") {
   CHECK(refuses("loss_scale_backoff", [](auto& o) { o.loss_scale_backoff = 1.0; }));
   CHECK(refuses("min_loss_scale", [](auto& o) { o.min_loss_scale = 0.0; }));
   CHECK(refuses("float32_operators", [](auto& o) { o.float32_operators = {"no_such_op"}; }));
+}
+
+TEST_CASE("a constant loss scale that skips every update warns once") {
+  for (const char* mode : {"eager", "traced"}) {
+    CAPTURE(mode);
+    const TempDir dir;
+    TrainerOptions options = with_large_scale(dir / "run");
+    options.backend.mode = mode;
+    options.precision.loss_scaling_factor = 1e30;
+    std::vector<std::string> lines;
+    Trainer trainer(options, quiet_log(&lines));
+    trainer.fit(train_loader());
+    CHECK(trainer.slot<PrecisionCallback>().scaler()->skipped_steps().item<int64_t>() == 12);
+    REQUIRE_FALSE(lines.empty());
+    CHECK(lines.back().find("12 of 12 updates skipped") != std::string::npos);
+    CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+            return line.find("5 updates in a row were skipped") != std::string::npos &&
+                   line.find("precision.loss_scaling_factor") != std::string::npos;
+          }) == 1);
+  }
 }
 
 TEST_SUITE_END();
