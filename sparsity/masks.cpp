@@ -111,6 +111,15 @@ std::vector<const Mask*> SparsityMasks::all() const {
   return all;
 }
 
+const Mask* SparsityMasks::mask_of(const at::Tensor& weight) const {
+  for (const Mask* const mask : all()) {
+    if (mask->weight().is_same(weight)) {
+      return mask;
+    }
+  }
+  return nullptr;
+}
+
 void SparsityMasks::choose() {
   const at::NoGradGuard no_grad;
   for (MaskGroup& group : groups_) {

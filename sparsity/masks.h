@@ -34,7 +34,11 @@ class SparsityMasks {
   void choose();
 
   /// Masks what an optimizer keeps for a weight too, where it has the weight's shape.
-  void add_states(const at::Tensor& weight, const NamedTensors& states);
+  /// \param updated  the weight, or its float32 master, which is masked with it
+  void add_states(const at::Tensor& weight, const NamedTensors& states, const at::Tensor& updated);
+
+  /// The mask of a weight; null when it has none.
+  const Mask* mask_of(const at::Tensor& weight) const;
 
   /// Sets the pruned elements of every defined gradient to zero, so that nothing an optimizer keeps
   /// for them moves: call it before the update.

@@ -2,18 +2,23 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "callbacks/core/forward_pass.h"
+#include "callbacks/core/run_plan.h"
+#include "callbacks/core/sparsity_callback.h"
 #include "checkpoint/checkpoint_tools.h"
+#include "core/error.h"
 #include "core/file_system.h"
 #include "core/quiet_metrics.h"
 #include "core/registry.h"
 #include "core/require.h"
 #include "models/batch_norm_statistics.h"
 #include "models/model_state.h"
+#include "optim/trained_parameter.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -22,6 +27,18 @@ namespace {
 
 /// Whether the average is a checkpoint's model, and this state has the raw weights.
 constexpr const char* kIsModel = "average_is_model";
+
+/// Of an average that a checkpoint's model has rounded to half precision.
+std::string name_unrounded(const std::string& name) {
+  return "float32." + name;
+}
+
+constexpr const char* kInstead = "instead";
+
+/// A share of 0.001 of a weight is less than half a unit in the last place of bfloat16.
+at::ScalarType dtype_of_average(const at::Tensor& weight) {
+  return weight.element_size() < 4 ? at::kFloat : weight.scalar_type();
+}
 
 StateDict dict_of(const NamedTensors& tensors) {
   StateDict dict;
@@ -54,39 +71,89 @@ AverageWeights::AverageWeights(const Options& options) : options_(options) {
                   options_.decay);
   detail::require(options_.start >= 0, "AverageWeights: start", ">= 0", options_.start);
   detail::require(options_.every >= 1, "AverageWeights: every", ">= 1", options_.every);
-  detail::require(options_.save == "beside" || options_.save == "instead",
+  detail::require(options_.save == "beside" || options_.save == kInstead,
                   "AverageWeights: save",
                   "\"beside\" or \"instead\"",
                   options_.save);
 }
 
 void AverageWeights::post_setup(Trainer& trainer) {
+  require_alone(trainer);
   const torch::nn::Module& module = trainer.state().model->module();
-  for (const NamedTensors& tensors : {named_parameters(module), named_buffers(module)}) {
-    for (const NamedTensor& tensor : tensors) {
-      const bool is_tied = std::any_of(weights_.begin(), weights_.end(), [&](const auto& known) {
-        return known.second.is_same(tensor.second);
-      });
-      if (tensor.second.is_floating_point() && !is_tied) {
-        weights_.push_back(tensor);
-      }
-    }
+  for (const NamedTensor& parameter : named_parameters(module)) {
+    add(trainer, parameter);
   }
-  for (const NamedTensor& weight : weights_) {
-    average_.emplace_back(weight.first, weight.second.detach().clone());
+  parameters_ = weights_.size();
+  for (const NamedTensor& buffer : named_buffers(module)) {
+    add(trainer, buffer);
   }
   share_ = at::zeros(
       {}, at::TensorOptions().dtype(at::kDouble).device(trainer.state().backend->device()));
 }
 
-void AverageWeights::on_fit_start(Trainer&, const DataLoader& train, const Loaders&, Loop&) {
+void AverageWeights::add(Trainer& trainer, const NamedTensor& weight) {
+  const bool is_tied = std::any_of(weights_.begin(), weights_.end(), [&](const auto& known) {
+    return known.second.is_same(weight.second);
+  });
+  if (!weight.second.is_floating_point() || is_tied) {
+    return;
+  }
+  at::Tensor source = weight.second.detach();
+  for (const auto& optimizer : trainer.state().optimizers) {
+    if (const Parameter* const trained = trained_parameter(*optimizer, weight.second)) {
+      source = trained->value.detach();
+    }
+  }
+  const SparsityMasks* const masks = trainer.slot<SparsityCallback>().masks();
+  weights_.push_back(weight);
+  sources_.push_back(source);
+  masks_.push_back(masks != nullptr ? masks->mask_of(weight.second) : nullptr);
+  average_.emplace_back(weight.first, source.to(dtype_of_average(source), false, /*copy=*/true));
+}
+
+void AverageWeights::require_alone(const Trainer& trainer) const {
+  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
+    const auto* const other = dynamic_cast<const AverageWeights*>(entry.callback.get());
+    if (other == nullptr || other == this) {
+      continue;
+    }
+    if (options_.in_validation && other->options_.in_validation) {
+      throw UsageError(
+          "two AverageWeights have in_validation = true, and a validation can see one average: set "
+          "in_validation = false in one of them");
+    }
+    if (options_.save == kInstead && other->options_.save == kInstead) {
+      throw UsageError(
+          "two AverageWeights have save = \"instead\", and a checkpoint has one model: set save = "
+          "\"beside\" in one of them");
+    }
+  }
+}
+
+void AverageWeights::warn_of_start(const Trainer& trainer) const {
+  const std::optional<Time>& total = trainer.state().plan->length().total;
+  if (total && total->unit() == TimeUnit::Update &&
+      static_cast<double>(options_.start) >= total->value()) {
+    trainer.log().warning(fmt::format(
+        "AverageWeights: start is {}, and the run ends at update {}: it averages nothing. Set an "
+        "earlier start",
+        options_.start,
+        total->value()));
+  }
+}
+
+void AverageWeights::on_fit_start(Trainer& trainer,
+                                  const DataLoader& train,
+                                  const Loaders&,
+                                  Loop&) {
+  warn_of_start(trainer);
   if (options_.update_batch_norm) {
     train_ = train;
   }
   if (averaged_ == 0) {  // weights that a checkpoint or a file gave
     const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < weights_.size(); ++i) {
-      average_[i].second.copy_(weights_[i].second);
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      average_[i].second.copy_(sources_[i]);
     }
   }
 }
@@ -120,12 +187,15 @@ void AverageWeights::on_train_step_end(Trainer& trainer, Model&, const Outputs&,
   }
   const at::NoGradGuard no_grad;
   at::Tensor share = share_;
-  for (size_t i = 0; i < weights_.size(); ++i) {
+  for (size_t i = 0; i < sources_.size(); ++i) {
     at::Tensor& average = average_[i].second;
     if (share.scalar_type() != average.scalar_type()) {  // as a rule once, for the first of them
       share = share_.to(average.scalar_type());
     }
-    average.lerp_(weights_[i].second.detach(), share);
+    average.lerp_(sources_[i].to(average.scalar_type()), share);
+    if (masks_[i] != nullptr) {
+      masks_[i]->zero(average);
+    }
   }
 }
 
@@ -152,13 +222,26 @@ void AverageWeights::on_validate_start(Trainer&, Model&, const DataLoader&, Loop
 
 void AverageWeights::exchange() {
   const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> raw;
   for (size_t i = 0; i < weights_.size(); ++i) {
     const at::Tensor weight = weights_[i].second.detach();
-    const at::Tensor raw = weight.clone();
-    weight.copy_(average_[i].second);
-    average_[i].second.copy_(raw);
+    if (is_exchanged_) {
+      weight.copy_(raw_[i]);
+    } else {
+      raw.push_back(weight.clone());
+      weight.copy_(average_[i].second);
+    }
   }
+  raw_ = std::move(raw);
   is_exchanged_ = !is_exchanged_;
+}
+
+at::Tensor AverageWeights::raw(size_t i) const {
+  return is_exchanged_ ? raw_[i] : weights_[i].second.detach();
+}
+
+at::Tensor AverageWeights::as_weight(size_t i) const {
+  return average_[i].second.to(weights_[i].second.scalar_type());
 }
 
 void AverageWeights::on_fit_end(Trainer& trainer, Loop&) {
@@ -200,14 +283,23 @@ void AverageWeights::update_batch_norm(Trainer& trainer) {
     exchange();
     throw;
   }
+  take_buffers();
   exchange();
   load_model_state(state.model->module(), dict_of(counts), /*strict=*/false);
+}
+
+/// The model has the average, and its batch norms have new statistics.
+void AverageWeights::take_buffers() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = parameters_; i < weights_.size(); ++i) {
+    average_[i].second.copy_(weights_[i].second);
+  }
 }
 
 void AverageWeights::write_average(Trainer& trainer) const {
   StateDict model = model_state(trainer.state().model->module());
   for (size_t i = 0; i < weights_.size(); ++i) {
-    replace(model, weights_[i].second, average_[i].second);
+    replace(model, weights_[i].second, as_weight(i));
   }
   const std::filesystem::path file = trainer.options().model_dir / options_.export_to;
   write_any(*real_file_system(), file, {{"model", std::move(model)}});
@@ -215,21 +307,22 @@ void AverageWeights::write_average(Trainer& trainer) const {
 }
 
 void AverageWeights::postprocess_checkpoint(Trainer& trainer, StateDict& state) {
-  const bool wants_average = options_.save == "instead" && averaged_ > 0;
+  const bool wants_average = options_.save == kInstead && averaged_ > 0;
   StateValue* const own = state.find("callbacks/" + trainer.callbacks().name_of(*this));
+  StateValue* const model = state.find("model");
   if (own != nullptr) {
     own->as_dict().set(kIsModel, wants_average);
   }
-  if (is_exchanged_ == wants_average) {
-    return;
-  }
-  StateValue* const model = state.find("model");
   for (size_t i = 0; i < weights_.size(); ++i) {
-    if (model != nullptr) {
-      replace(model->as_dict(), weights_[i].second, average_[i].second);
+    const auto& [name, average] = average_[i];
+    if (model != nullptr && is_exchanged_ != wants_average) {
+      replace(model->as_dict(), weights_[i].second, wants_average ? as_weight(i) : raw(i));
     }
-    if (own != nullptr) {
-      own->as_dict().set(average_[i].first, weights_[i].second.detach());
+    if (own != nullptr && wants_average) {
+      own->as_dict().set(name, raw(i));
+      if (average.scalar_type() != weights_[i].second.scalar_type()) {
+        own->as_dict().set(name_unrounded(name), average);
+      }
     }
   }
 }
@@ -238,19 +331,30 @@ void AverageWeights::preprocess_checkpoint(Trainer& trainer, StateDict& state) {
   StateValue* const own = state.find("callbacks/" + trainer.callbacks().name_of(*this));
   StateValue* const is_model = own != nullptr ? own->as_dict().find(kIsModel) : nullptr;
   StateValue* const model = state.find("model");
-  if (is_model == nullptr || !is_model->as_bool() || model == nullptr) {
-    return;
+  if (is_model != nullptr && is_model->as_bool() && model != nullptr) {
+    *is_model = false;
+    take_from_model(model->as_dict(), own->as_dict());
   }
-  *is_model = false;
   for (const NamedTensor& average : average_) {
-    StateValue* const in_model = model->as_dict().find(average.first);
-    StateValue* const raw = own->as_dict().find(average.first);
+    StateValue* const saved = own != nullptr ? own->as_dict().find(average.first) : nullptr;
+    if (saved != nullptr && saved->is_tensor()) {  // in half precision before 0.2.0
+      *saved = saved->as_tensor().to(average.second.scalar_type());
+    }
+  }
+}
+
+/// Exchanges the average, which is the model of a checkpoint, and the raw weights in `own`.
+void AverageWeights::take_from_model(StateDict& model, StateDict& own) const {
+  for (const NamedTensor& average : average_) {
+    StateValue* const in_model = model.find(average.first);
+    StateValue* const raw = own.find(average.first);
     if (in_model == nullptr || raw == nullptr) {
       continue;  // told by those that load it
     }
+    const StateValue* const unrounded = own.find(name_unrounded(average.first));
     const at::Tensor averaged = in_model->as_tensor();
-    replace(model->as_dict(), averaged, raw->as_tensor());
-    *raw = averaged;
+    replace(model, averaged, raw->as_tensor());
+    *raw = unrounded != nullptr ? unrounded->as_tensor() : averaged;
   }
 }
 

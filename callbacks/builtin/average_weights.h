@@ -4,16 +4,20 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "callbacks/callback.h"
 #include "core/named_tensor.h"
 
 namespace rondo {
 
+class Mask;
+
 /// Keeps an average of the model's weights and floating-point buffers, in the step, and lets
-/// validations see it: the raw weights go on being trained. The average is saved with the
-/// callback's state, each tensor under its name in the model. Source: Polyak and Juditsky 1992 for
-/// "ema"; Izmailov et al. 2018, arXiv:1803.05407, for "swa".
+/// validations see it: the raw weights go on being trained. Of weights in half precision it is in
+/// float32, from the optimizer's masters where there are any. It is zero where sparsity prunes the
+/// weight. The average is saved with the callback's state, each tensor under its name in the model.
+/// Source: Polyak and Juditsky 1992 for "ema"; Izmailov et al. 2018, arXiv:1803.05407, for "swa".
 class AverageWeights final : public Callback {
  public:
   struct Options {
@@ -34,8 +38,10 @@ class AverageWeights final : public Callback {
 
   explicit AverageWeights(const Options& options);
 
+  /// \throws UsageError  when another one also takes the model's place in validations or
+  /// checkpoints
   void post_setup(Trainer& trainer) override;
-  void on_fit_start(Trainer&, const DataLoader& train, const Loaders&, Loop&) override;
+  void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
   void on_fit_end(Trainer& trainer, Loop&) override;
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override;
   void on_train_step_end(Trainer& trainer, Model&, const Outputs&, const Batch&) override;
@@ -58,17 +64,30 @@ class AverageWeights final : public Callback {
   bool is_due(int64_t update) const;
   /// The share of the weights in the average after the coming update.
   double share_of_weights(int64_t update) const;
-  /// Exchanges weights and average.
+  void add(Trainer& trainer, const NamedTensor& weight);
+  void require_alone(const Trainer& trainer) const;
+  void warn_of_start(const Trainer& trainer) const;
+  /// Gives the model the average, or its own weights again.
   void exchange();
+  /// The weight that is trained, also while the model has the average.
+  at::Tensor raw(size_t i) const;
+  /// The average in the weight's dtype.
+  at::Tensor as_weight(size_t i) const;
+  void take_buffers();
+  void take_from_model(StateDict& model, StateDict& own) const;
   /// Gives the batch norms of the average their own statistics.
   void update_batch_norm(Trainer& trainer);
   void write_average(Trainer& trainer) const;
 
   Options options_;
-  NamedTensors weights_;  // the model's
-  NamedTensors average_;  // the same names
-  at::Tensor share_;      // float64 []: of the weights, at the coming update
-  int64_t averaged_ = 0;  // how many times so far
+  NamedTensors weights_;             // the model's, parameters first
+  std::vector<at::Tensor> sources_;  // what is averaged: the weights, or their masters
+  std::vector<const Mask*> masks_;   // of the weights; null where none is
+  NamedTensors average_;             // the same names
+  size_t parameters_ = 0;            // of the weights; the others are buffers
+  std::vector<at::Tensor> raw_;      // the weights, while the model has the average
+  at::Tensor share_;                 // float64 []: of the weights, at the coming update
+  int64_t averaged_ = 0;             // how many times so far
   bool is_exchanged_ = false;
   std::optional<DataLoader> train_;  // where a pass over it will be needed
 };

@@ -7,14 +7,19 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
+#include <algorithm>
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "callbacks/algorithms/surgeries.h"
+#include "callbacks/core/sparsity_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "models/from_module.h"
 #include "models/model_state.h"
+#include "sparsity/algorithms.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -272,6 +277,136 @@ TEST_CASE("options out of their range are refused") {
   options.kind = "swa";
   options.every = 0;
   CHECK_THROWS_AS(AverageWeights{options}, UsageError);
+}
+
+TEST_CASE("under bf16_pure the average is that of the masters, in float32, also in checkpoints") {
+  for (const std::string save : {"beside", "instead"}) {
+    for (const std::string mode : {"eager", "traced"}) {
+      CAPTURE(save + " " + mode);
+      const TempDir dir;
+      AverageWeights::Options average;
+      average.decay = 0.999;
+      average.save = save;
+      const auto options_in = [&](const char* name) {
+        TrainerOptions options = options_of(dir / name, mode, average);
+        options.precision.dtype = "bf16_pure";
+        options.precision.on_unsupported = "emulate";
+        return options;
+      };
+      TrainerOptions options = options_in("run");
+      at::Tensor expected;
+      ProbeCallback::Options probe;
+      probe.train_batch_end = [&](Trainer& trainer) {
+        const at::Tensor master = trainer.state().optimizer->groups()[0].params[0].value;
+        expected = expected.defined() ? expected * 0.999 + master * 0.001 : master.clone();
+      };
+      options.callbacks.push_back(use<ProbeCallback>(probe));
+      Trainer trainer(options, quiet_log());
+      trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+      CHECK((first_average(trainer).scalar_type() == at::kFloat));
+      CHECK(at::allclose(first_average(trainer), expected, 1e-6, 1e-7));
+      TrainerOptions again = options_in("resumed");
+      again.checkpoint.load.path = dir / "run/checkpoint_5.pt";
+      Trainer resumed(again, quiet_log());
+      resumed.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+      CHECK(equal_bytes(first_average(resumed), first_average(trainer)));
+      CHECK(first_difference(model_state(resumed.state().model->module()),
+                             model_state(trainer.state().model->module())) == "");
+    }
+  }
+}
+
+TEST_CASE("an average in half precision, of an older checkpoint, is taken") {
+  const TempDir dir;
+  AverageWeights::Options average;
+  const auto options_in = [&](const char* name) {
+    TrainerOptions options = options_of(dir / name, "eager", average);
+    options.precision.dtype = "bf16_pure";
+    options.precision.on_unsupported = "emulate";
+    return options;
+  };
+  Trainer trainer(options_in("run"), quiet_log());
+  trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+  StateDict state = deep_copy(read_checkpoint(dir / "run/checkpoint_10.pt"));
+  at::Tensor older;
+  for (StateDict::Item& item : state.find("callbacks/AverageWeights")->as_dict().items()) {
+    if (item.first == "0.weight") {
+      older = item.second.as_tensor().to(at::kBFloat16);
+      item.second = older;
+    }
+  }
+  REQUIRE(older.defined());
+  Trainer other(options_in("other"), quiet_log());
+  other.load_state_dict(state);
+  CHECK(equal_bytes(first_average(other), older.to(at::kFloat)));
+}
+
+TEST_CASE("in a sparse run the average is zero where the weight is pruned") {
+  for (const std::string save : {"beside", "instead"}) {
+    CAPTURE(save);
+    const TempDir dir;
+    AverageWeights::Options average;
+    average.decay = 0.5;
+    average.save = save;
+    average.export_to = "average.pt";
+    TrainerOptions options = options_of(dir / "run", "traced", average);
+    options.sparsity.sparsity = {0.25, 0.75, "linear"};
+    options.sparsity.algorithm = use<GradualMagnitudePruning>();
+    options.sparsity.update = {1, 0, 10};
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+    const at::Tensor pruned =
+        trainer.slot<SparsityCallback>().masks()->groups()[0].masks()[0].kept().logical_not();
+    const at::Tensor exported =
+        read_checkpoint(dir / "run/average.pt").at("model").as_dict().at("0.weight").as_tensor();
+    const at::Tensor saved = read_checkpoint(dir / "run/checkpoint_10.pt")
+                                 .at("model")
+                                 .as_dict()
+                                 .at("0.weight")
+                                 .as_tensor();
+    CHECK(pruned.sum().item<int64_t>() == 9);
+    for (const at::Tensor& tensor : {first_average(trainer), exported, saved}) {
+      CHECK(tensor.masked_select(pruned).eq(0).all().item<bool>());
+      CHECK(tensor.masked_select(pruned.logical_not()).ne(0).all().item<bool>());
+    }
+  }
+}
+
+TEST_CASE("two averages cannot both be what validations see, or a checkpoint's model") {
+  const auto message_of = [](bool in_validation, const std::string& save) {
+    const TempDir dir;
+    AverageWeights::Options average;
+    average.in_validation = in_validation;
+    average.save = save;
+    TrainerOptions options = options_of(dir / "run", "eager", average);
+    options.callbacks = {use<AverageWeights>(average).labelled("fast"),
+                         use<AverageWeights>(average).labelled("slow")};
+    try {
+      const Trainer trainer(options, quiet_log());
+    } catch (const Error&) {
+      return describe(std::current_exception());
+    }
+    return std::string();
+  };
+  CHECK(message_of(true, "beside").find("in_validation") != std::string::npos);
+  CHECK(message_of(false, "instead").find("save") != std::string::npos);
+  CHECK(message_of(false, "beside") == "");
+}
+
+TEST_CASE("an average that starts after the run's end warns when the run begins") {
+  const auto warnings = [](int64_t start) {
+    const TempDir dir;
+    AverageWeights::Options average;
+    average.start = start;
+    std::vector<std::string> lines;
+    Trainer trainer(options_of(dir / "run", "eager", average), quiet_log(&lines));
+    trainer.fit(tiny_loader("train", 24, 2), {tiny_loader("val", 4)});
+    return std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("AverageWeights: start is") != std::string::npos;
+    });
+  };
+  CHECK(warnings(9) == 0);
+  CHECK(warnings(10) == 1);
 }
 
 TEST_SUITE_END();
