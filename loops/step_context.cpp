@@ -100,8 +100,11 @@ std::vector<at::Tensor> StepContext::gradients(const Outputs& outputs, std::stri
   }
   std::vector<at::Tensor> gradients;
   auto next = found.begin();
+  const SparsityCallback& sparsity = *trainer_.step_slots().sparsity;
   for (const NamedTensor& parameter : of.trained()) {
-    gradients.push_back(parameter.second.requires_grad() ? *next++ : at::Tensor());
+    gradients.push_back(parameter.second.requires_grad()
+                            ? sparsity.masked(*next++, parameter.second)
+                            : at::Tensor());
   }
   return gradients;
 }

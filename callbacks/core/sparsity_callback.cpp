@@ -1,5 +1,6 @@
 #include "callbacks/core/sparsity_callback.h"
 
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -126,6 +127,17 @@ void SparsityCallback::before_update(const Optimizer& optimizer) {
   if (masks_) {
     masks_->mask_gradients(&optimizer);
   }
+}
+
+at::Tensor SparsityCallback::masked(const at::Tensor& gradient, const at::Tensor& weight) const {
+  const Mask* const mask = masks_ && gradient.defined() ? masks_->mask_of(weight) : nullptr;
+  if (mask == nullptr) {
+    return gradient;
+  }
+  const at::NoGradGuard no_grad;
+  const at::Tensor own = gradient.clone();  // what autograd gives may be shared, or expanded
+  mask->zero(own);
+  return own;
 }
 
 void SparsityCallback::after_update(const Optimizer& optimizer) {

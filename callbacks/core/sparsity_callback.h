@@ -35,6 +35,9 @@ class SparsityCallback : public CoreCallback {
   /// up for them.  \capture safe
   void before_update(const Optimizer& optimizer);
 
+  /// The gradient of a weight, zero where it is pruned.  \capture safe
+  at::Tensor masked(const at::Tensor& gradient, const at::Tensor& weight) const;
+
   /// Zeroes these weights again and updates the masks that are due.  \capture safe
   void after_update(const Optimizer& optimizer);
 

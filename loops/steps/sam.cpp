@@ -3,10 +3,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/norm.h>
 #include <ATen/ops/stack.h>
+#include <fmt/format.h>
 
 #include <vector>
 
+#include "core/error.h"
 #include "loops/step_context.h"
+#include "trainer/trainer.h"
 
 namespace rondo {
 
@@ -56,6 +59,16 @@ void go_back(const std::vector<Moved>& moved) {
 }
 
 }  // namespace
+
+void Sam::setup(Trainer& trainer) {
+  const std::vector<NamedOptimizer>& optimizers = trainer.options().optimizers;
+  if (optimizers.size() > 1) {
+    throw UsageError(fmt::format(
+        "Sam trains with one optimizer, since it moves all weights by one norm together, and this "
+        "run has {}: set optimizer, with groups in its params, or leave out step = \"Sam\"",
+        optimizers.size()));
+  }
+}
 
 Outputs Sam::run(StepContext& step, const Batch& batch) {
   const Outputs outputs = step.forward(batch);

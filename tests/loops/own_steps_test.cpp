@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../../examples/gan/gan.h"
+#include "callbacks/core/sparsity_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "core/random.h"
@@ -465,6 +466,47 @@ TEST_CASE("a distilled student comes closer to its teacher, which stays and is n
   }
   const StateDict saved = read_checkpoint(dir / "student" / "checkpoint_200.pt");
   CHECK(saved.find("callbacks/step") == nullptr);
+}
+
+TEST_CASE("Sam leaves pruned weights at zero where it climbs") {
+  for (const char* dtype : {"fp32", "bf16_pure"}) {
+    CAPTURE(dtype);
+    const TempDir dir;
+    int64_t forwards = 0;
+    Trainer* running = nullptr;
+    ProbeCallback::Options probe;
+    probe.train_batch_start = [&](Trainer& trainer, const Batch&) { running = &trainer; };
+    probe.before_forward = [&](Batch&) {
+      const SparsityMasks& masks = *running->slot<SparsityCallback>().masks();
+      for (const Mask& mask : masks.groups()[0].masks()) {
+        const at::Tensor pruned = mask.weight().detach().masked_select(mask.kept().logical_not());
+        CHECK(pruned.numel() > 0);
+        CHECK(pruned.eq(0).all().item<bool>());
+      }
+      ++forwards;
+    };
+    TrainerOptions options = tiny_options(dir / "run");
+    options.step = use<Sam>({0.5});
+    options.sparsity = {0.5};
+    options.precision.dtype = dtype;
+    options.precision.on_unsupported = "emulate";
+    options.loop.max_steps = 4;
+    options.loop.eval_frequency = 0;
+    options.callbacks = {use<ProbeCallback>(probe)};
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    CHECK(forwards == 8);
+  }
+}
+
+TEST_CASE("Sam says that it trains with one optimizer") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.optimizer = {};
+  options.optimizers = {{"weights", {"*weight"}, use<Adam>({1e-2})},
+                        {"biases", {"*bias"}, use<Adam>({1e-2})}};
+  options.step = use<Sam>({0.1});
+  CHECK(contains(message_of_setup(options), "Sam trains with one optimizer"));
 }
 
 TEST_SUITE_END();
