@@ -32,15 +32,6 @@ bool Evaluator::runs(std::optional<int64_t> loop_idx, bool is_last) const {
   return is_nth_validation(loop_idx, is_last, options_.every_n_vals);
 }
 
-void Evaluator::setup(Trainer& trainer) {
-  for (const Evaluator* other : evaluators_of(trainer)) {
-    if (other != this && other->options_.loader == options_.loader) {
-      throw UsageError(
-          fmt::format("two Evaluators have the loader \"{}\": merge them", options_.loader));
-    }
-  }
-}
-
 void Evaluator::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders& val, Loop&) {
   std::vector<std::string> labels;
   for (const DataLoader& loader : val) {
@@ -56,9 +47,17 @@ void Evaluator::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&
 std::vector<const Evaluator*> evaluators_of(const Trainer& trainer) {
   std::vector<const Evaluator*> found;
   for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
-    if (const auto* evaluator = dynamic_cast<const Evaluator*>(entry.callback.get())) {
-      found.push_back(evaluator);
+    const auto* const evaluator = dynamic_cast<const Evaluator*>(entry.callback.get());
+    if (evaluator == nullptr) {
+      continue;
     }
+    for (const Evaluator* other : found) {
+      if (other->options().loader == evaluator->options().loader) {
+        throw UsageError(fmt::format("two Evaluators have the loader \"{}\": merge them",
+                                     evaluator->options().loader));
+      }
+    }
+    found.push_back(evaluator);
   }
   return found;
 }

@@ -38,9 +38,6 @@ class Evaluator final : public Callback {
   /// Whether the loader is evaluated. Outside of a fit, where `loop_idx` is empty, it always is.
   bool runs(std::optional<int64_t> loop_idx, bool is_last) const;
 
-  /// \throws UsageError  when another Evaluator has this loader
-  void setup(Trainer& trainer) override;
-
   /// \throws UsageError  when the fit validates, and not with this loader
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders& val, Loop&) override;
 
@@ -48,7 +45,8 @@ class Evaluator final : public Callback {
   Options options_;
 };
 
-/// Those of a Trainer.
+/// Those of a Trainer, each of a loader of its own.
+/// \throws UsageError  when two have the same loader
 std::vector<const Evaluator*> evaluators_of(const Trainer& trainer);
 
 /// The one of this loader, or null.

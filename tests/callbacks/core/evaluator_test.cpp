@@ -124,7 +124,13 @@ TEST_CASE("an unknown loader, a loader twice, and options out of range are error
     CHECK(message.find("rate") != std::string::npos);
   }
   options.callbacks.push_back(use<Evaluator>(rare()));
-  CHECK_THROWS_AS(Trainer(options, quiet_log()), Error);
+  try {
+    const Trainer trainer(options, quiet_log());
+    FAIL("two Evaluators of one loader were accepted");
+  } catch (const Error&) {
+    const std::string message = describe(std::current_exception());
+    CHECK(message.find("two Evaluators have the loader \"rare\"") != std::string::npos);
+  }
   const auto refuses = [](auto change) {
     Evaluator::Options changed = rare();
     change(changed);
