@@ -107,7 +107,11 @@ void MetricsCallback::on_train_batch_end(
     return;
   }
   training_.note(outputs, batch);
+  if (train_batch_.empty()) {
+    train_batch_ = to_text(batch);
+  }
   if (trainer.state().position.is_last && trainer.is_log_step()) {
+    warn_of_unused(trainer, {"training", training_, train_batch_, has_warned_of_training_});
     trainer.log_metrics(training_.values());
     training_.reset();
   }
@@ -174,26 +178,27 @@ void MetricsCallback::sum_over_ranks(Trainer& trainer) {
 
 void MetricsCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
   sum_over_ranks(trainer);
-  warn_of_unused(trainer);
+  warn_of_unused(trainer, {"a validation", *current_, batch_, has_warned_});
   if (const Metrics values = current_->values(); !values.empty()) {
     trainer.log_metrics(values);
   }
 }
 
-void MetricsCallback::warn_of_unused(Trainer& trainer) {
+void MetricsCallback::warn_of_unused(Trainer& trainer, const Pass& pass) {
   std::vector<std::string> unused;
-  for (const MetricSet::Entry& entry : current_->entries()) {
+  for (const MetricSet::Entry& entry : pass.metrics.entries()) {
     if (!entry.is_used) {
       unused.push_back(fmt::format("{} (needs {})", entry.name, needs_of(*entry.metric)));
     }
   }
-  if (!unused.empty() && !batch_.empty() && !has_warned_) {
-    has_warned_ = true;
+  if (!unused.empty() && !pass.batch.empty() && !pass.has_warned) {
+    pass.has_warned = true;
     trainer.log().warning(
-        fmt::format("a validation has no {}: no batch had its inputs. A batch has {}; the model "
-                    "returns a loss only if the batch has its target",
+        fmt::format("{} has no {}: no batch had its inputs. A batch has {}; the model returns a "
+                    "loss only if the batch has its target",
+                    pass.name,
                     fmt::join(unused, ", no "),
-                    batch_));
+                    pass.batch));
   }
 }
 

@@ -52,8 +52,16 @@ class MetricsCallback : public CoreCallback {
   const std::vector<MetricSet::Entry>& of_validation(const std::string& scope) const;
 
  private:
+  /// What was measured, for a warning about metrics that lacked their inputs in every batch.
+  struct Pass {
+    const char* name;
+    const MetricSet& metrics;
+    const std::string& batch;  ///< the tensors of a batch; empty: there was none
+    bool& has_warned;
+  };
+
   void sum_over_ranks(Trainer& trainer);
-  void warn_of_unused(Trainer& trainer);
+  void warn_of_unused(Trainer& trainer, const Pass& pass);
   void add_evaluators(Trainer& trainer);
 
   MetricSet training_;
@@ -64,7 +72,9 @@ class MetricsCallback : public CoreCallback {
   RankRange ranks_;                    // that share the running validation
   RankedSums sums_;                    // its sums
   std::string batch_;                  // the tensors of a batch of the running validation
-  bool has_warned_ = false;            // of metrics that lacked their inputs in every batch
+  std::string train_batch_;            // the tensors of a training batch
+  bool has_warned_ = false;            // of a validation's metrics without their inputs
+  bool has_warned_of_training_ = false;
 };
 
 }  // namespace rondo

@@ -198,6 +198,21 @@ TEST_CASE("training batches are measured between log steps, through a save and a
   }
 }
 
+TEST_CASE("a metric of training that never has its inputs warns once") {
+  const TempDir dir;
+  std::vector<std::string> lines;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.logging.log_steps = 2;
+  options.loop.max_steps = 6;
+  options.train_metrics = {use<Mean>({"loss"}), use<Mean>({"distance"})};
+  Trainer trainer(options, quiet_log(&lines));
+  trainer.fit(tiny_loader("train"));
+  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+          return line.find("training has no distance (needs output \"distance\")") !=
+                 std::string::npos;
+        }) == 1);
+}
+
 TEST_CASE("every metric of the registry can be made from its defaults and says what it needs") {
   Registry<Metric> registry("metric");
   register_builtin_metrics(registry);
