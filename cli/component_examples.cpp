@@ -189,7 +189,7 @@ const ExampleFamily kStepsExamples = {
     {{"StandardStep", ""},
      {"Sam", "rho = 0.05"},
      {"Distillation",
-      "teacher = { Mlp = { sizes = [784, 512, 10] } }\ntemperature = 2.0\nweight = 0.5"}}};
+      "teacher = { name = \"Mlp\", sizes = [784, 512, 10] }\ntemperature = 2.0\nweight = 0.5"}}};
 
 const ExampleFamily kMetricsExamples = {"metric",
                                         "[[trainer.init.metrics]]\n{0} = {{ {1} }}\n",

@@ -6,11 +6,14 @@
 #include <fmt/format.h>
 #include <torch/nn/module.h>
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "callbacks/core/precision_callback.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
+#include "core/named_component_option.h"
 #include "core/require.h"
 #include "loops/step_context.h"
 #include "models/model_state.h"
@@ -34,6 +37,26 @@ void load_weights(Model& teacher, const std::filesystem::path& path) {
   }
   load_model_state(teacher.module(), model->as_dict(), /*strict=*/true);
 }
+
+/// `{ name = "Mlp", sizes = [784, 10] }`, as the key `model` takes it, or `{ Mlp = { … } }`.
+class TeacherOption {
+ public:
+  explicit TeacherOption(const Registry<Model>& models) : named_(models), single_(models) {}
+
+  std::string name() const { return named_.name(); }
+
+  std::optional<Factory<Model>> read(const ConfigValue& value, FaultSink& faults) const {
+    const auto* const table = value.get_if<ConfigTable>();
+    const bool is_single = table != nullptr && table->find("name") == nullptr;
+    return is_single ? single_.read(value, faults) : named_.read(value, faults);
+  }
+
+  ConfigValue write(const Factory<Model>& factory) const { return named_.write(factory); }
+
+ private:
+  NamedComponentOption<Model> named_;
+  ComponentOption<Model> single_;
+};
 
 }  // namespace
 
@@ -106,8 +129,7 @@ void register_distillation(Registry<TrainStep>& registry, const Registry<Model>&
   using Options = Distillation::Options;
   registry
       .add<Distillation>("Distillation", "Trains a model on what a frozen teacher says as well.")
-      .key_of(
-          "teacher", &Options::teacher, ComponentOption<Model>(models), "the model to learn from")
+      .key_of("teacher", &Options::teacher, TeacherOption(models), "the model to learn from")
       .required()
       .key("weights", &Options::weights, "checkpoint with the teacher's weights; empty: as made")
       .key("output", &Options::output, "the output of both in which they are compared")

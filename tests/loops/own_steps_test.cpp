@@ -12,6 +12,7 @@
 #include "../../examples/gan/gan.h"
 #include "callbacks/core/sparsity_callback.h"
 #include "checkpoint/checkpoint_file.h"
+#include "configs/toml_file.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "data/tensor_dataset.h"
@@ -19,10 +20,12 @@
 #include "models/from_module.h"
 #include "models/mlp.h"
 #include "models/model_state.h"
+#include "support/builtins.h"
 #include "support/contains.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
+#include "trainer/run_config.h"
 
 using namespace rondo;
 using namespace rondo::test;
@@ -388,6 +391,23 @@ TEST_CASE("Sam and Distillation: traced equals eager, accumulated and resumed, b
       after("resumed", "traced", 5);
       CHECK(first_difference(eager, after("resumed", "traced", 14)) == "");
     }
+  }
+}
+
+TEST_CASE("a teacher is named as the model is, or as other components are") {
+  for (const std::string teacher :
+       {"{ name = \"Mlp\", sizes = [4, 3] }", "{ Mlp = { sizes = [4, 3] } }"}) {
+    CAPTURE(teacher);
+    const auto read = [](const std::string& text) {
+      return read_run_config(parse_toml(text, "run.toml"), builtins()).init;
+    };
+    const TrainerOptions options = read(
+        "[trainer.init]\nmodel_dir = \"x\"\nmodel = { name = \"Mlp\", sizes = [4, 3] }\n"
+        "step = { Distillation = { teacher = " +
+        teacher + " } }\n");
+    CHECK(options.step.name() == "Distillation");
+    CHECK(read(options.config_text).config_text == options.config_text);
+    CHECK(contains(options.config_text, "name = \"Mlp\""));
   }
 }
 
