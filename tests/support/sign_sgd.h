@@ -17,7 +17,9 @@ struct SignSgd final : Optimizer {
 
   void update(ParamGroup& group) override {
     for (Parameter& p : group.params) {
-      p.value.sub_(p.state("velocity").mul_(0.9).add_(p.grad()).sign() * group["lr"]);
+      if (p.grad().defined()) {  // the last backward reached the parameter
+        p.value.sub_(p.state("velocity").mul_(0.9).add_(p.grad()).sign() * group["lr"]);
+      }
     }
   }
 };
