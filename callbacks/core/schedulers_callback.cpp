@@ -1,6 +1,7 @@
 #include "callbacks/core/schedulers_callback.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,6 +45,16 @@ bool goes_on(Trainer& trainer) {
           trainer.slot<CheckpointCallback>().resumed_from(trainer).has_value());
 }
 
+/// `lr`, or `lr of group "head"`.
+std::string driven_by(const Scheduler& scheduler) {
+  const std::vector<std::string>& tags = scheduler.target().param_group_tags;
+  return scheduler.target().param_group_key +
+         (tags.empty()
+              ? ""
+              : fmt::format(
+                    " of group{} \"{}\"", tags.size() > 1 ? "s" : "", fmt::join(tags, "\", \"")));
+}
+
 /// A schedule over a fraction of the run has another course when the run's length changes.
 void warn_of_jump(const Trainer& trainer,
                   const Scheduler& scheduler,
@@ -58,7 +69,7 @@ void warn_of_jump(const Trainer& trainer,
     trainer.log().warning(fmt::format(
         "{} jumps from {:.6g} to {:.6g} at update {}: the schedule, or the length of the run that "
         "it follows{}, has changed. A total_iters in updates keeps its course in a longer run",
-        scheduler.target().param_group_key,
+        driven_by(scheduler),
         before[i],
         now[i],
         trainer.state().timestamp.update,
@@ -82,7 +93,7 @@ void warn_of_end(const Trainer& trainer, const Scheduler& scheduler) {
       class_name(typeid(scheduler)),
       end.to_string(),
       total->to_string(),
-      scheduler.target().param_group_key,
+      driven_by(scheduler),
       scheduler.at(length),
       scheduler.target().relative ? " of its own value" : ""));
 }

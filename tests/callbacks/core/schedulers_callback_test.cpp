@@ -88,6 +88,22 @@ TEST_CASE("C17: a schedule that ends before the run does warns at the start, by 
   }
 }
 
+TEST_CASE("a warning about a schedule of one group names the group") {
+  const TempDir dir;
+  CosineDecayLR::Options schedule = {0.1, 0.025, 3};
+  schedule.target.param_group_tags = {"head"};
+  std::vector<std::string> lines;
+  TrainerOptions options = options_of(dir, use<CosineDecayLR>(schedule));
+  Sgd::Options sgd;
+  sgd.params = {{{"*bias"}, "head"}};
+  options.optimizer = use<Sgd>(sgd);
+  Trainer trainer(options, quiet_log(&lines));
+  fit(trainer);
+  lines = about_schedules(lines);
+  REQUIRE(lines.size() == 1);
+  CHECK(holds(lines[0], "lr of group \"head\""));
+}
+
 TEST_CASE("a schedule of the whole run, without an end, or in another unit does not warn") {
   CHECK(warnings_of(use<CosineDecayLR>({0.1, 0.0, 1.0})).empty());
   CHECK(warnings_of(use<LinearLR>({0.1, 0.0, 9})).empty());
