@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/require.h"
 #include "core/torch_compat.h"
+#include "models/model_state.h"
 #include "optim/clip.h"
 #include "trainer/trainer.h"
 
@@ -126,6 +127,16 @@ GradScaler::Options scaler_options(const PrecisionOptions& options) {
       least));
 }
 
+/// Weights of four dimensions are convolutions.
+SpeedProbe probe_for(const torch::nn::Module& module) {
+  const NamedTensors parameters = named_parameters(module);
+  return std::any_of(parameters.begin(),
+                     parameters.end(),
+                     [](const NamedTensor& parameter) { return parameter.second.dim() == 4; })
+             ? SpeedProbe::Convolutional
+             : SpeedProbe::Linear;
+}
+
 std::vector<at::Tensor> grads_of(const ParamGroup& group) {
   std::vector<at::Tensor> grads;
   for (const Parameter& parameter : group.params) {
@@ -229,7 +240,8 @@ void PrecisionCallback::post_setup(Trainer& trainer) {
 
 void PrecisionCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
   if (device_ == c10::kCPU && (choice_.dtype == "bf16" || choice_.dtype == "bf16_pure")) {
-    const std::string note = slowness_note(choice_.dtype, relative_time_of_bf16());
+    const SpeedProbe probe = probe_for(trainer.state().model->module());
+    const std::string note = slowness_note(choice_.dtype, probe, relative_time_of_bf16(probe));
     if (!note.empty()) {
       trainer.log().info(note);
     }
@@ -262,7 +274,7 @@ void PrecisionCallback::on_train_step_end(Trainer& trainer, Model&, const Output
   }
   trainer.defer({is_least, scaler_->skipped_steps()}, [this, &trainer](const auto& values) {
     if (values[0].template item<bool>()) {
-      fail_at_least_scale(trainer, least);
+      fail_at_least_scale(trainer, scaler_->options().least);
     }
     note_skipped(trainer, values[1].template item<int64_t>());
   });

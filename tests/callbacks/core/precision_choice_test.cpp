@@ -83,12 +83,16 @@ TEST_CASE("CPUs compute in all formats but float16") {
 }
 
 TEST_CASE("a run says that bf16 is slower only where it is, with the ratio") {
-  CHECK(slowness_note("bf16", 0.7) == "");
-  CHECK(slowness_note("bf16", 1.05) == "");
-  const std::string note = slowness_note("bf16_pure", 2.54);
-  CHECK(note.find("2.5") != std::string::npos);
-  CHECK(note.find("bf16_pure") != std::string::npos);
-  CHECK(relative_time_of_bf16() > 0.0);
+  for (const SpeedProbe probe : {SpeedProbe::Linear, SpeedProbe::Convolutional}) {
+    CHECK(slowness_note("bf16", probe, 0.7) == "");
+    CHECK(slowness_note("bf16", probe, 1.05) == "");
+    const std::string note = slowness_note("bf16_pure", probe, 2.54);
+    CHECK(note.find("2.5") != std::string::npos);
+    CHECK(note.find("bf16_pure") != std::string::npos);
+    CHECK((note.find("convolutional") != std::string::npos) ==
+          (probe == SpeedProbe::Convolutional));
+    CHECK(relative_time_of_bf16(probe) > 0.0);
+  }
 }
 
 TEST_SUITE_END();
