@@ -55,7 +55,10 @@ double Accuracy::compute() const {
 
 void register_accuracy(Registry<Metric>& registry) {
   using Options = Accuracy::Options;
-  registry.add<Accuracy>("Accuracy", "Share of labels that are among the largest logits.")
+  registry
+      .add<Accuracy>("Accuracy",
+                     "Share of labels that are among the largest logits. That of each class is "
+                     "Recall with average = \"none\".")
       .key("logits", &Options::logits, "an output: [..., classes]")
       .key("target", &Options::label, "name in the batch: integers [...]")
       .key("ignore_index", &Options::ignore_index, "a label that does not count")
