@@ -48,6 +48,8 @@ struct ValidateAllOptions {
   int64_t every = 1;   ///< only those whose update is a multiple of this, >= 1
   bool force = false;  ///< repeats those whose row is known: see ValidationResults
   bool watch = false;  ///< evaluates new checkpoints too, until the run is stopped
+  /// Seconds between looks for new ones; not given: 0.5, and 10 with addresses among the globs.
+  std::optional<double> seconds_between_looks = {};
 };
 
 /// A checkpoint that `validate_all` skipped.

@@ -225,12 +225,14 @@ int64_t step_in_name(const fs::path& path, const CheckpointName& run) {
   return std::stoll(stem.substr(first, std::min(last + 1 - first, kMost)));
 }
 
-Paths matching_checkpoints(const std::vector<std::string>& globs, const CheckpointName& run) {
+Paths matching_checkpoints(const std::vector<std::string>& globs,
+                           const CheckpointName& run,
+                           const OpenRemoteStore& open) {
   Paths found;
   std::error_code gone;  // a run may delete what was listed
   for (const std::string& glob : globs) {
     if (is_remote(glob)) {
-      const std::vector<std::string> addresses = matching_addresses(glob);
+      const std::vector<std::string> addresses = matching_addresses(glob, open);
       require_some(!addresses.empty(), glob);
       found.insert(found.end(), addresses.begin(), addresses.end());
       continue;

@@ -9,6 +9,7 @@
 #include "callbacks/core/loop.h"
 #include "callbacks/results.h"
 #include "checkpoint/checkpoint_name.h"
+#include "remote/remote_store.h"
 
 namespace rondo {
 
@@ -39,11 +40,21 @@ ValidationTable validate_checkpoints(Trainer& trainer,
                                      const ValidateAllOptions& options,
                                      ValidationLoop* own = nullptr);
 
+/// The same for the checkpoints that match globs, of files and of the stores that the checkpoint
+/// slot opens.
+ValidationTable validate_matching(Trainer& trainer,
+                                  const Loaders& loaders,
+                                  const std::vector<std::string>& globs,
+                                  ValidateAllOptions options,
+                                  ValidationLoop* own = nullptr);
+
 /// The files that match the globs, each once, by the number in their name, then by name. Wildcards
 /// stand in the last component of a path only. A link is left out where its file matches as well.
 /// \param run  how the run names its checkpoints
 /// \throws IoError  naming the pattern that matches nothing
-Paths matching_checkpoints(const std::vector<std::string>& globs, const CheckpointName& run);
+Paths matching_checkpoints(const std::vector<std::string>& globs,
+                           const CheckpointName& run,
+                           const OpenRemoteStore& open = open_remote_store);
 
 /// The update that a file's name tells, as the run names its checkpoints; of another name the last
 /// number before the extension; -1 when there is none.

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <future>
 #include <map>
 #include <optional>
 #include <thread>
 
 #include "callbacks/core/checkpoint_callback.h"
+#include "callbacks/core/download_progress.h"
 #include "callbacks/core/fetched_checkpoint.h"
 #include "callbacks/core/reproducibility_callback.h"
 #include "checkpoint/foreign_state.h"
@@ -18,6 +20,8 @@
 #include "loops/predict.h"
 #include "loops/validate_all.h"
 #include "loops/validation_results.h"
+#include "remote/remote_address.h"
+#include "remote/remote_error.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
@@ -25,6 +29,9 @@ namespace rondo {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr double kBetweenLooks = 0.5;       // seconds
+constexpr double kBetweenQuestions = 10.0;  // the same, where a look asks a server
 
 void check(const ValidateAllOptions& options) {
   if (options.every < 1 || options.since < 0) {
@@ -52,7 +59,8 @@ class CheckpointEvaluation {
         name_(trainer.options().checkpoint.checkpoint_name),
         results_(trainer.options().model_dir,
                  scopes_of(trainer, loaders),
-                 own == nullptr ? config_with_data(trainer.options().config_text) : "") {}
+                 own == nullptr ? config_with_data(trainer.options().config_text) : "",
+                 trainer.slot<CheckpointCallback>().open_remote()) {}
 
   /// Evaluates those of `paths` that are meant and were not seen before.
   void run(const Paths& paths) {
@@ -64,12 +72,15 @@ class CheckpointEvaluation {
                       "evaluates them again",
                       known));
     }
-    std::future<StateDict> reading;
+    // Only the first is waited for with nothing else on the terminal: it alone shows a bar.
+    const OpenRemoteStore& open = trainer_.slot<CheckpointCallback>().open_remote();
+    std::future<Content> reading;
     for (size_t i = 0; i < to_do.size() && !trainer_.stops_now(); ++i) {
-      std::future<StateDict> state = i == 0 ? read_ahead(to_do, i) : std::move(reading);
-      state.wait();
-      reading = read_ahead(to_do, i + 1);
-      evaluate(to_do[i], state);
+      std::future<Content> content =
+          i == 0 ? read_ahead(to_do, i, with_progress(trainer_, open)) : std::move(reading);
+      content.wait();
+      reading = read_ahead(to_do, i + 1, open);
+      evaluate(to_do[i], content.get());
     }
   }
 
@@ -97,16 +108,18 @@ class CheckpointEvaluation {
     return selected;
   }
 
-  /// One that was left out is looked at again when it has changed: it may have been half written.
+  /// One that was left out is looked at again when it has changed, since it may have been half
+  /// written, and when nobody knows whether it has.
   bool is_seen(const fs::path& path) {
-    const auto [seen, is_new] = seen_.emplace(path, "");
+    const auto [seen, is_new] = seen_.emplace(path, std::nullopt);
     if (is_new) {
       return false;
     }
-    if (seen->second.empty() || seen->second == results_.key_of(path)) {
+    const std::optional<std::string> key = seen->second;
+    if (!key || (!key->empty() && *key == results_.key_of(path))) {
       return true;
     }
-    seen->second.clear();
+    seen->second.reset();
     const auto is_it = [&](const SkippedCheckpoint& skipped) { return skipped.checkpoint == path; };
     table_.skipped.erase(std::remove_if(table_.skipped.begin(), table_.skipped.end(), is_it),
                          table_.skipped.end());
@@ -119,28 +132,47 @@ class CheckpointEvaluation {
     return !is_asked || (step >= options_.since && step % options_.every == 0);
   }
 
-  std::future<StateDict> read_ahead(const Paths& paths, size_t i) const {
+  /// A checkpoint that was read, and what it is known by.
+  struct Content {
+    std::string key;
+    StateDict state;
+    std::exception_ptr error;
+  };
+
+  /// The key is asked for first: what is replaced meanwhile is then taken for the old one, and read
+  /// again.
+  std::future<Content> read_ahead(const Paths& paths, size_t i, OpenRemoteStore open) const {
     if (i >= paths.size()) {
       return {};
     }
-    return std::async(std::launch::async,
-                      [path = paths[i], scratch = trainer_.options().model_dir] {
-                        return read_named_checkpoint(path, scratch);
-                      });
+    return std::async(std::launch::async, [this, path = paths[i], open = std::move(open)] {
+      Content content;
+      content.key = results_.key_of(path);
+      try {
+        content.state = read_named_checkpoint(path, trainer_.options().model_dir, open);
+      } catch (const RemoteError&) {
+        content.key.clear();  // the same object may come whole the next time
+        content.error = std::current_exception();
+      } catch (...) {
+        content.error = std::current_exception();
+      }
+      return content;
+    });
   }
 
-  void evaluate(const fs::path& path, std::future<StateDict>& read) {
-    const std::string as_it_is = results_.key_of(path);
+  void evaluate(const fs::path& path, Content content) {
     bool knows_update = false;
     try {
-      StateDict state = read.get();
-      knows_update = is_run_state(state) && state.contains("global_step");
-      trainer_.slot<CheckpointCallback>().load(trainer_, path, std::move(state));
+      if (content.error) {
+        std::rethrow_exception(content.error);
+      }
+      knows_update = is_run_state(content.state) && content.state.contains("global_step");
+      trainer_.slot<CheckpointCallback>().load(trainer_, path, std::move(content.state));
     } catch (const Error&) {
       table_.skipped.push_back({path, describe(std::current_exception())});
       trainer_.log().error(
           fmt::format("left out {}: {}", path.string(), table_.skipped.back().reason));
-      seen_[path] = as_it_is;
+      seen_[path] = content.key;
       return;
     }
     ValidationRow row = evaluate_loaders(trainer_, loaders_, own_);
@@ -148,7 +180,7 @@ class CheckpointEvaluation {
       row.step = step_in_name(path, name_);
     }
     if (!trainer_.stops_now()) {  // else it may not have seen every batch
-      results_.add(row);
+      results_.add(row, content.key);
       table_.rows.push_back(std::move(row));
     }
   }
@@ -160,15 +192,14 @@ class CheckpointEvaluation {
   const CheckpointName name_;
   ValidationResults results_;
   ValidationTable table_;
-  std::map<fs::path, std::string> seen_;  // what those that were left out were like, else ""
+  std::map<fs::path, std::optional<std::string>> seen_;  // the keys of those that were left out
 };
 
 /// \return false when the run is stopped meanwhile
-bool wait_for_new_files(Trainer& trainer) {
-  constexpr std::chrono::milliseconds kBetweenLooks(500);
-  constexpr std::chrono::milliseconds kPoll(50);
-  for (auto waited = kPoll; waited <= kBetweenLooks && !trainer.stops_now(); waited += kPoll) {
-    std::this_thread::sleep_for(kPoll);
+bool wait_for_new_files(Trainer& trainer, double seconds) {
+  constexpr double kPoll = 0.05;
+  for (double waited = kPoll; waited <= seconds && !trainer.stops_now(); waited += kPoll) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kPoll));
   }
   return !trainer.stops_now();
 }
@@ -205,7 +236,8 @@ ValidationTable validate_checkpoints(Trainer& trainer,
   }
   const auto evaluate = [&] {
     evaluation.run(paths);
-    while (options.watch && wait_for_new_files(trainer)) {
+    const double pause = options.seconds_between_looks.value_or(kBetweenLooks);
+    while (options.watch && wait_for_new_files(trainer, pause)) {
       evaluation.run(found_so_far(find));
     }
   };
@@ -215,15 +247,29 @@ ValidationTable validate_checkpoints(Trainer& trainer,
   return table;
 }
 
+ValidationTable validate_matching(Trainer& trainer,
+                                  const Loaders& loaders,
+                                  const std::vector<std::string>& globs,
+                                  ValidateAllOptions options,
+                                  ValidationLoop* own) {
+  const bool asks_servers = std::any_of(
+      globs.begin(), globs.end(), [](const std::string& glob) { return is_remote(glob); });
+  if (asks_servers && !options.seconds_between_looks) {
+    options.seconds_between_looks = kBetweenQuestions;
+  }
+  const CheckpointName name(trainer.options().checkpoint.checkpoint_name);
+  const OpenRemoteStore& open = trainer.slot<CheckpointCallback>().open_remote();
+  return validate_checkpoints(
+      trainer, loaders, [&] { return matching_checkpoints(globs, name, open); }, options, own);
+}
+
 ValidationTable validate_all(Trainer& trainer,
                              const Loaders& loaders,
                              const std::vector<std::string>& globs,
                              ValidationLoop& loop,
                              const ValidateAllOptions& options) {
   const RngScope rng(trainer);
-  const CheckpointName name(trainer.options().checkpoint.checkpoint_name);
-  return validate_checkpoints(
-      trainer, loaders, [&] { return matching_checkpoints(globs, name); }, options, &loop);
+  return validate_matching(trainer, loaders, globs, options, &loop);
 }
 
 }  // namespace rondo

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,12 +9,12 @@
 #include <limits>
 #include <sstream>
 
+#include "callbacks/core/fetched_checkpoint.h"
 #include "core/csv.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/json.h"
 #include "core/json_reader.h"
-#include "remote/remote_address.h"
 
 namespace rondo {
 
@@ -61,10 +60,12 @@ std::vector<std::string> names_of(const ValidationRow& row) {
 
 ValidationResults::ValidationResults(fs::path directory,
                                      const std::vector<std::string>& loaders,
-                                     const std::string& config)
+                                     const std::string& config,
+                                     OpenRemoteStore open)
     : directory_(std::move(directory)),
       loaders_(fmt::format("{}", fmt::join(loaders, ","))),
-      config_(config.empty() ? "" : digest(config)) {
+      config_(config.empty() ? "" : digest(config)),
+      open_(std::move(open)) {
   read();
   if (!entries_.empty()) {
     write_csv();  // a crash may have cut it short
@@ -100,31 +101,21 @@ void ValidationResults::read() {
 }
 
 std::string ValidationResults::key_of(const fs::path& checkpoint) const {
-  if (is_remote(checkpoint.string())) {
-    return fmt::format("an object, loaders {}, config {}", loaders_, config_);
-  }
-  struct stat status = {};
-  if (::stat(checkpoint.c_str(), &status) != 0) {
-    return "";
-  }
-  return fmt::format("{} bytes of {}.{:09}, loaders {}, config {}",
-                     status.st_size,
-                     status.st_mtim.tv_sec,
-                     status.st_mtim.tv_nsec,
-                     loaders_,
-                     config_);
+  const std::string version = version_of_checkpoint(checkpoint, open_);
+  return version.empty() ? ""
+                         : fmt::format("{}, loaders {}, config {}", version, loaders_, config_);
 }
 
 std::optional<ValidationRow> ValidationResults::find(const fs::path& checkpoint) const {
   const auto found = entries_.find(checkpoint.string());
-  const bool is_known =
-      !config_.empty() && found != entries_.end() && found->second.key == key_of(checkpoint);
+  const bool is_known = !config_.empty() && found != entries_.end() && !found->second.key.empty() &&
+                        found->second.key == key_of(checkpoint);
   return is_known ? std::optional<ValidationRow>(found->second.row) : std::nullopt;
 }
 
-void ValidationResults::add(const ValidationRow& row) {
+void ValidationResults::add(const ValidationRow& row, const std::string& key) {
   const fs::path checkpoint = row.checkpoint.value_or(fs::path());
-  Entry entry{key_of(checkpoint), row};
+  Entry entry{key, row};
   const fs::path lines = directory_ / "validate_all.jsonl";
   std::string line = line_of(row, entry.key);
   std::ifstream before(lines, std::ios::ate);

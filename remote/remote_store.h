@@ -36,6 +36,10 @@ class RemoteStore {
   /// none
   virtual bool download(const std::string& name, const std::filesystem::path& file) = 0;
 
+  /// What an object is told by from an earlier or later one of that name, such as its ETag. "" when
+  /// there is no such object, or the store does not know.
+  virtual std::string version(const std::string& /*name*/) { return ""; }
+
   /// Every name under the address, sorted.
   virtual std::vector<std::string> list() = 0;
 

@@ -28,6 +28,17 @@ struct HttpResponse {
     const auto found = headers.find(name);
     return found == headers.end() ? std::string() : found->second;
   }
+
+  /// What the object is told by from another one of its name: the ETag, else size and time of the
+  /// last change; "" when the server says neither.
+  std::string version() const {
+    const std::string etag = header("etag");
+    const std::string changed = header("last-modified");
+    if (!etag.empty() || changed.empty()) {
+      return etag;
+    }
+    return header("content-length") + " bytes of " + changed;
+  }
 };
 
 /// Gets the body of a response with a status from 200 to 299 in pieces, and the response so far.

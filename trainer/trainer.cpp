@@ -195,13 +195,7 @@ ValidationTable Trainer::validate_all(const Loaders& loaders,
                                       const std::vector<std::string>& globs,
                                       const ValidateAllOptions& options) {
   const RngScope rng(*this);
-  return validate_checkpoints(
-      *this,
-      loaders,
-      [&] {
-        return matching_checkpoints(globs, CheckpointName(options_.checkpoint.checkpoint_name));
-      },
-      options);
+  return validate_matching(*this, loaders, globs, options);
 }
 
 ValidationTable Trainer::validate_all_indexed(const Loaders& loaders,

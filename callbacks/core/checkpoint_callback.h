@@ -82,6 +82,9 @@ class CheckpointCallback : public CoreCallback {
   /// Every indexed checkpoint that exists, in order of step.
   Paths indexed() const;
 
+  /// How this run opens stores.
+  const OpenRemoteStore& open_remote() const { return open_remote_; }
+
   /// True for a checkpoint of this run, whatever its name.
   bool is_listed(const std::filesystem::path& path) const;
 

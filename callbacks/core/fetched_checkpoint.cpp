@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/file_version.h"
 #include "core/glob.h"
 #include "remote/remote_address.h"
 
@@ -60,15 +62,15 @@ std::string target_of(const std::string& link, const std::string& text) {
   return (text.find('/') == std::string::npos ? split_address(link).folder : top) + text;
 }
 
-}  // namespace
-
-FetchedCheckpoint::FetchedCheckpoint(const fs::path& named,
-                                     const fs::path& scratch,
-                                     const OpenRemoteStore& open) {
-  std::string name = named.string();
+/// Hands a name, and those that its links lead to, to `take` until it takes one.
+/// \throws CheckpointError  when it takes none
+void follow_links(std::string name,
+                  const OpenRemoteStore& open,
+                  const std::function<bool(const std::string&)>& take) {
+  const std::string named = name;
   for (int links = 0; links < kMostLinks; ++links) {
     const bool is_link = ends_with(name, kLink);
-    if (!is_link && fetch(name, scratch, open)) {
+    if (!is_link && take(name)) {
       return;
     }
     const std::string link = is_link ? name : name + kLink;
@@ -78,7 +80,24 @@ FetchedCheckpoint::FetchedCheckpoint(const fs::path& named,
     }
     name = target_of(link, trimmed(*text));
   }
-  throw CheckpointError(named.string() + ": links lead to each other");
+  throw CheckpointError(named + ": links lead to each other");
+}
+
+std::string version_at(const std::string& name, const OpenRemoteStore& open) {
+  if (!is_remote(name)) {
+    return version_of_file(name);
+  }
+  const AddressAndName parts = split_address(name);
+  return open(parts.folder, {})->version(parts.name);
+}
+
+}  // namespace
+
+FetchedCheckpoint::FetchedCheckpoint(const fs::path& named,
+                                     const fs::path& scratch,
+                                     const OpenRemoteStore& open) {
+  follow_links(
+      named.string(), open, [&](const std::string& name) { return fetch(name, scratch, open); });
 }
 
 bool FetchedCheckpoint::fetch(const std::string& name,
@@ -99,6 +118,19 @@ FetchedCheckpoint::~FetchedCheckpoint() {
     std::error_code ignored;
     fs::remove(file_, ignored);
   }
+}
+
+std::string version_of_checkpoint(const fs::path& named, const OpenRemoteStore& open) {
+  std::string version;
+  try {
+    follow_links(named.string(), open, [&](const std::string& name) {
+      version = version_at(name, open);
+      return !version.empty();
+    });
+  } catch (const Error&) {
+    version.clear();
+  }
+  return version;
 }
 
 StateDict read_named_checkpoint(const fs::path& named,

@@ -35,6 +35,11 @@ class FetchedCheckpoint {
   bool is_download_ = false;
 };
 
+/// What the checkpoint of that name is told by from an earlier or later one, after links: see
+/// `RemoteStore::version`; "" when there is none, it cannot be reached, or its store does not know.
+std::string version_of_checkpoint(const std::filesystem::path& named,
+                                  const OpenRemoteStore& open = open_remote_store);
+
 /// Reads a checkpoint that a user named.
 StateDict read_named_checkpoint(const std::filesystem::path& named,
                                 const std::filesystem::path& scratch,

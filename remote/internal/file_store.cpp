@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/file_system.h"
+#include "core/file_version.h"
 #include "remote/remote_error.h"
 
 namespace rondo::detail {
@@ -66,6 +67,8 @@ class FileStore final : public RemoteStore {
     });
     return is_there;
   }
+
+  std::string version(const std::string& name) override { return version_of_file(folder_ / name); }
 
   std::vector<std::string> list() override {
     std::vector<std::string> names;

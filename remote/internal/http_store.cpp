@@ -11,6 +11,10 @@ namespace rondo::detail {
 
 namespace {
 
+bool is_busy(const HttpResponse& answer) {
+  return answer.status >= 500 || answer.status == 429 || answer.status == 408;
+}
+
 class HttpStore final : public RemoteStore {
  public:
   HttpStore(const RemoteAddress& address, RemoteSettings settings)
@@ -57,6 +61,19 @@ class HttpStore final : public RemoteStore {
         [&](const RangeRequest& range, const BodySink& sink) { return get(name, range, sink); });
   }
 
+  /// Not every server answers HEAD.
+  std::string version(const std::string& name) override {
+    HttpResponse answer;
+    with_retries(retry_, [&] {
+      answer = transport_->send({"HEAD", folder_ + name + query_, {}, ""});
+      if (is_busy(answer)) {
+        throw RemoteError(fmt::format("{}: the server answers {}", address_of(name), answer.status),
+                          true);
+      }
+    });
+    return answer.status == 200 ? answer.version() : "";
+  }
+
   std::string address_of(const std::string& name) const override { return folder_ + name; }
 
  private:
@@ -72,9 +89,8 @@ class HttpStore final : public RemoteStore {
     request.headers = range.headers();
     HttpResponse answer = transport_->send(request, sink);
     if (answer.status != 200 && answer.status != 206 && answer.status != kNotFound) {
-      const bool is_busy = answer.status >= 500 || answer.status == 429 || answer.status == 408;
       throw RemoteError(fmt::format("{}: the server answers {}", address_of(name), answer.status),
-                        is_busy);
+                        is_busy(answer));
     }
     return answer;
   }

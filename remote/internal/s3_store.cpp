@@ -132,6 +132,11 @@ class S3Store final : public RemoteStore {
                             });
   }
 
+  std::string version(const std::string& name) override {
+    const HttpResponse answer = ask({"HEAD", prefix_ + name}, /*may_miss=*/true);
+    return answer.status == kNotFound ? "" : answer.version();
+  }
+
   std::vector<std::string> list() override {
     std::vector<std::string> names;
     std::map<std::string, std::string> query{{"list-type", "2"}, {"prefix", prefix_}};

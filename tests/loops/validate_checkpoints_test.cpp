@@ -103,6 +103,11 @@ std::vector<int64_t> steps_of(const ValidationTable& table) {
 
 using Steps = std::vector<int64_t>;
 
+void add(const TempDir& dir, const ValidationRow& row) {
+  ValidationResults results(dir.path(), {"val"}, "config");
+  results.add(row, results.key_of(*row.checkpoint));
+}
+
 }  // namespace
 
 TEST_CASE("rows are kept as they come, and known again until something changes") {
@@ -258,7 +263,7 @@ TEST_CASE("metrics with odd names and values survive the results file") {
   row.step = 3;
   row.metrics.set("val/\"odd\"\\ name", 0.1);
   row.metrics.set("val/tiny", 1e-300);
-  ValidationResults(dir.path(), {"val"}, "config").add(row);
+  add(dir, row);
   const auto found = ValidationResults(dir.path(), {"val"}, "config").find(dir / "a.pt");
   REQUIRE(found);
   CHECK(found->step == 3);
@@ -274,7 +279,7 @@ TEST_CASE("a file without an update and a metric that is not finite are known ag
   row.checkpoint = dir / "best.pt";
   row.step = -1;
   row.metrics.set("val/loss", std::numeric_limits<double>::quiet_NaN());
-  ValidationResults(dir.path(), {"val"}, "config").add(row);
+  add(dir, row);
   const auto found = ValidationResults(dir.path(), {"val"}, "config").find(dir / "best.pt");
   REQUIRE(found);
   CHECK(found->step == -1);
@@ -289,7 +294,7 @@ TEST_CASE("rows that a crash kept out of the CSV file are there when the results
     ValidationRow row;
     row.checkpoint = dir / name;
     row.metrics.set("val/loss", 0.5);
-    results.add(row);
+    results.add(row, results.key_of(*row.checkpoint));
   }
   const std::string whole = real_file_system()->read(dir / "validate_all.csv");
   fs::resize_file(dir / "validate_all.csv", whole.size() - 20);

@@ -37,6 +37,18 @@ TEST_CASE("a folder holds objects by name") {
   CHECK(store->address_of("index") == "file://" + (dir / "store/index").string());
 }
 
+TEST_CASE("an object of a folder has another version once it is replaced") {
+  const test::TempDir dir;
+  const auto store = open_remote_store("file://" + dir.path().string());
+  CHECK(store->version("a").empty());
+  store->put("a", "one");
+  const std::string first = store->version("a");
+  CHECK_FALSE(first.empty());
+  CHECK(store->version("a") == first);
+  store->put("a", "three");
+  CHECK(store->version("a") != first);
+}
+
 TEST_CASE("a folder that cannot be there is refused at once") {
   const test::TempDir dir;
   std::ofstream(dir / "file") << "x";

@@ -10,6 +10,7 @@
 #include "core/file_system.h"
 #include "remote/remote_error.h"
 #include "remote/remote_store.h"
+#include "remote/transport.h"
 #include "support/object_server.h"
 #include "support/temp_dir.h"
 
@@ -65,6 +66,27 @@ TEST_CASE("a download tells how much of it has come, also when the connection br
   REQUIRE_FALSE(told.empty());
   CHECK(std::is_sorted(told.begin(), told.end()));
   CHECK(told.back() == 10000);
+}
+
+TEST_CASE("the version of a web server's file is its ETag") {
+  PublicSetup setup;
+  const auto store = setup.open();
+  CHECK(store->version("a.pt").empty());
+  setup.server.set_object("models/a.pt", "one");
+  const std::string first = store->version("a.pt");
+  CHECK_FALSE(first.empty());
+  setup.server.set_object("models/a.pt", "two");
+  CHECK(store->version("a.pt") != first);
+}
+
+TEST_CASE("without an ETag, size and time of the last change are the version") {
+  HttpResponse head;
+  head.headers = {{"content-length", "3"}};
+  CHECK(head.version().empty());
+  head.headers["last-modified"] = "Sat, 28 Nov 2026 18:00:00 GMT";
+  CHECK(head.version() == "3 bytes of Sat, 28 Nov 2026 18:00:00 GMT");
+  head.headers["etag"] = "\"a\"";
+  CHECK(head.version() == "\"a\"");
 }
 
 TEST_CASE("a web server is for reading only") {

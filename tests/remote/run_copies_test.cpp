@@ -33,11 +33,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A store that refuses uploads of some names.
+/// A store that refuses uploads of some names, and the first "download NAME"; "version" has it know
+/// no versions. It notes downloads.
 class PickyStore final : public RemoteStore {
  public:
-  PickyStore(std::unique_ptr<RemoteStore> store, std::shared_ptr<std::set<std::string>> refused)
-      : store_(std::move(store)), refused_(std::move(refused)) {}
+  PickyStore(std::unique_ptr<RemoteStore> store,
+             std::shared_ptr<std::set<std::string>> refused,
+             std::shared_ptr<std::vector<std::string>> downloads)
+      : store_(std::move(store)), refused_(std::move(refused)), downloads_(std::move(downloads)) {}
 
   void upload(const fs::path& file, const std::string& name) override {
     if (refused_->count(name) > 0) {
@@ -51,7 +54,18 @@ class PickyStore final : public RemoteStore {
   std::optional<std::string> read(const std::string& name) override { return store_->read(name); }
 
   bool download(const std::string& name, const fs::path& file) override {
-    return store_->download(name, file);
+    if (refused_->erase("download " + name) > 0) {
+      throw RemoteError("refused " + name, false);
+    }
+    const bool is_there = store_->download(name, file);
+    if (is_there) {
+      downloads_->push_back(name);
+    }
+    return is_there;
+  }
+
+  std::string version(const std::string& name) override {
+    return refused_->count("version") > 0 ? "" : store_->version(name);
   }
 
   std::vector<std::string> list() override { return store_->list(); }
@@ -67,6 +81,28 @@ class PickyStore final : public RemoteStore {
  private:
   std::unique_ptr<RemoteStore> store_;
   std::shared_ptr<std::set<std::string>> refused_;
+  std::shared_ptr<std::vector<std::string>> downloads_;
+};
+
+/// Stops after so many batches of validations.
+class StopAfter final : public Callback {
+ public:
+  struct Options {
+    int* batches = nullptr;
+    int last = 0;
+  };
+
+  explicit StopAfter(const Options& options) : options_(options) {}
+
+  void on_validate_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override {
+    if (++*options_.batches == options_.last) {
+      trainer.request_stop("stopped by the test");
+    }
+  }
+
+ private:
+  Options options_;
 };
 
 /// Runs of 6 updates that save every second one, and a folder as their store.
@@ -80,9 +116,11 @@ struct CopiesSetup {
     options.checkpoint.steps = 2;
     options.checkpoint.remote = address();
     CheckpointCallback::Options slot;
-    slot.open_remote = [refused = refused](const std::string& where, RemoteSettings settings) {
+    slot.open_remote = [refused = refused, downloads = downloads](const std::string& where,
+                                                                  RemoteSettings settings) {
       settings.retry.wait = [](double) {};
-      return std::make_unique<PickyStore>(open_remote_store(where, std::move(settings)), refused);
+      return std::make_unique<PickyStore>(
+          open_remote_store(where, std::move(settings)), refused, downloads);
     };
     options.slots["checkpoint"] = use<CheckpointCallback>(slot);
     return options;
@@ -112,6 +150,8 @@ struct CopiesSetup {
 
   TempDir dir;
   std::shared_ptr<std::set<std::string>> refused = std::make_shared<std::set<std::string>>();
+  std::shared_ptr<std::vector<std::string>> downloads =
+      std::make_shared<std::vector<std::string>>();
   std::vector<std::string> lines;
 };
 
@@ -305,6 +345,65 @@ TEST_CASE("addresses name checkpoints to load and to validate") {
   }
 }
 
+TEST_CASE("rows of objects are known again until an object is replaced or a link leads elsewhere") {
+  CopiesSetup setup;
+  setup.train(setup.options("first"));
+  TrainerOptions options = setup.options("second");
+  options.checkpoint.remote = "";
+  options.config_text = "the config";
+  const auto steps = [&] {
+    setup.downloads->clear();
+    Trainer trainer(options, quiet_log());
+    const ValidationTable table = trainer.validate_all(
+        {tiny_loader("val")}, {setup.address() + "/checkpoint_4.pt", setup.address() + "/latest"});
+    std::multiset<int64_t> result;
+    for (const ValidationRow& row : table.rows) {
+      result.insert(row.step);
+    }
+    return result;
+  };
+  using Steps = std::multiset<int64_t>;
+  CHECK(steps() == Steps{4, 6});
+  CHECK(setup.downloads->size() == 2);
+  CHECK(steps() == Steps{4, 6});
+  CHECK(setup.downloads->empty());
+
+  const fs::path store = setup.dir / "store";
+  std::ofstream(store / "latest.symlink") << "checkpoint_2.pt";
+  CHECK(steps() == Steps{2, 4});
+  CHECK(*setup.downloads == std::vector<std::string>{"checkpoint_2.pt"});
+  fs::remove(store / "checkpoint_4.pt");
+  fs::copy_file(store / "checkpoint_6.pt", store / "checkpoint_4.pt");
+  CHECK(steps() == Steps{2, 6});
+  CHECK(*setup.downloads == std::vector<std::string>{"checkpoint_4.pt"});
+
+  setup.refused->insert("version");  // a store that cannot tell objects apart
+  steps();
+  CHECK(setup.downloads->size() == 2);
+  steps();
+  CHECK(setup.downloads->size() == 2);
+}
+
+TEST_CASE("watching: an object whose download failed once is tried again") {
+  CopiesSetup setup;
+  setup.train(setup.options("first"));
+  TrainerOptions options = setup.options("second");
+  options.checkpoint.remote = "";
+  int batches = 0;
+  options.callbacks = {use<StopAfter>({&batches, 15})};  // three checkpoints of five batches
+  setup.refused->insert("download checkpoint_4.pt");
+  setup.lines.clear();
+  Trainer trainer(options, quiet_log(&setup.lines));
+  ValidateAllOptions watch;
+  watch.watch = true;
+  watch.seconds_between_looks = 0.0;
+  const ValidationTable table =
+      trainer.validate_all({tiny_loader("val")}, {setup.address() + "/checkpoint_*.pt"}, watch);
+  CHECK(batches == 15);
+  CHECK(table.skipped.empty());
+  CHECK(setup.was_warned("refused checkpoint_4.pt"));
+}
+
 TEST_CASE("a question mark of a web address begins its query and is no wildcard") {
   const OpenRemoteStore refuses = [](const std::string&,
                                      RemoteSettings) -> std::unique_ptr<RemoteStore> {
@@ -346,7 +445,7 @@ TEST_CASE("a checkpoint under a name of one's own is listed nowhere, here or the
   CHECK(read_checkpoint(setup.dir / "store/elsewhere/best.pt").contains("optimizer"));
 }
 
-TEST_CASE("save_weights_only and save_ignore_keys leave entries out") {
+TEST_CASE("C54, C55: save_weights_only and save_ignore_keys leave entries out") {
   CopiesSetup setup;
   TrainerOptions options = setup.options("run");
   options.checkpoint.remote = "";

@@ -89,6 +89,18 @@ TEST_CASE("objects are put, read, listed and removed under the prefix") {
   CHECK(store->address_of("b") == "s3://bucket/runs/one/b");
 }
 
+TEST_CASE("an object has another version once it is replaced") {
+  Setup setup;
+  const auto store = setup.open();
+  CHECK(store->version("a").empty());
+  store->put("a", "one");
+  const std::string first = store->version("a");
+  CHECK_FALSE(first.empty());
+  CHECK(store->version("a") == first);
+  store->put("a", "two");
+  CHECK(store->version("a") != first);
+}
+
 TEST_CASE("a long list comes in several answers") {
   Setup setup;
   setup.server.page_size = 2;

@@ -280,7 +280,8 @@ const ServerFault* ObjectServer::fault_of(const Request& request) {
 }
 
 ObjectServer::Answer ObjectServer::answer(const Request& request) {
-  const bool needs_none = is_public && request.method == "GET" && !request.key.empty();
+  const bool needs_none =
+      is_public && (request.method == "GET" || request.method == "HEAD") && !request.key.empty();
   const std::string code = needs_none ? "" : refusal(request);
   return code.empty() ? act(request) : Answer::error(403, code);
 }
