@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "callbacks/core/forward_pass.h"
@@ -48,6 +49,18 @@ StateDict dict_of(const NamedTensors& tensors) {
   return dict;
 }
 
+int64_t in_updates(const char* option, const Time& time, const RunLength& run) {
+  const Time updates = counted(time, run);
+  if (updates.unit() != TimeUnit::Update) {
+    throw UsageError(fmt::format(
+        "AverageWeights: {} is {}, which this run does not count in updates: give updates, epochs "
+        "or a share of the run",
+        option,
+        time.to_string()));
+  }
+  return updates.count();
+}
+
 /// Under each name that tied weights have.
 void replace(StateDict& model, const at::Tensor& weight, const at::Tensor& by) {
   for (StateDict::Item& item : model.items()) {
@@ -69,8 +82,18 @@ AverageWeights::AverageWeights(const Options& options) : options_(options) {
                   "AverageWeights: decay",
                   "in [0, 1)",
                   options_.decay);
-  detail::require(options_.start >= 0, "AverageWeights: start", ">= 0", options_.start);
-  detail::require(options_.every >= 1, "AverageWeights: every", ">= 1", options_.every);
+  detail::require(
+      options_.start.value() >= 0, "AverageWeights: start", ">= 0", options_.start.to_string());
+  detail::require(
+      options_.every.value() > 0, "AverageWeights: every", "> 0", options_.every.to_string());
+  if (options_.half_life) {
+    detail::require(options_.half_life->value() > 0,
+                    "AverageWeights: half_life",
+                    "> 0",
+                    options_.half_life->to_string());
+    detail::require(
+        options_.kind == "ema", "AverageWeights: kind with half_life", "\"ema\"", options_.kind);
+  }
   detail::require(options_.save == "beside" || options_.save == kInstead,
                   "AverageWeights: save",
                   "\"beside\" or \"instead\"",
@@ -133,11 +156,11 @@ void AverageWeights::require_alone(const Trainer& trainer) const {
 void AverageWeights::warn_of_start(const Trainer& trainer) const {
   const std::optional<Time>& total = trainer.state().plan->length().total;
   if (total && total->unit() == TimeUnit::Update &&
-      static_cast<double>(options_.start) >= total->value()) {
+      static_cast<double>(start_) >= total->value()) {
     trainer.log().warning(fmt::format(
         "AverageWeights: start is {}, and the run ends at update {}: it averages nothing. Set an "
         "earlier start",
-        options_.start,
+        options_.start.to_string(),
         total->value()));
   }
 }
@@ -146,6 +169,14 @@ void AverageWeights::on_fit_start(Trainer& trainer,
                                   const DataLoader& train,
                                   const Loaders&,
                                   Loop&) {
+  const RunLength& run = trainer.state().plan->length();
+  start_ = in_updates("start", options_.start, run);
+  every_ = std::max<int64_t>(in_updates("every", options_.every, run), 1);
+  decay_ = options_.decay;
+  if (options_.half_life) {
+    const int64_t half = in_updates("half_life", *options_.half_life, run);
+    decay_ = std::exp2(-static_cast<double>(every_) / static_cast<double>(half));
+  }
   warn_of_start(trainer);
   if (options_.update_batch_norm) {
     train_ = train;
@@ -159,11 +190,11 @@ void AverageWeights::on_fit_start(Trainer& trainer,
 }
 
 bool AverageWeights::is_due(int64_t update) const {
-  return update > options_.start && (update - options_.start - 1) % options_.every == 0;
+  return update > start_ && (update - start_ - 1) % every_ == 0;
 }
 
 double AverageWeights::share_of_weights(int64_t update) const {
-  if (update <= options_.start) {
+  if (update <= start_) {
     return 1.0;
   }
   if (!is_due(update)) {
@@ -173,7 +204,7 @@ double AverageWeights::share_of_weights(int64_t update) const {
   if (options_.kind == "swa" || is_first) {
     return 1.0 / static_cast<double>(averaged_ + 1);
   }
-  return 1.0 - options_.decay;
+  return 1.0 - decay_;
 }
 
 void AverageWeights::on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) {
@@ -215,6 +246,14 @@ void AverageWeights::on_enter_validate(Trainer&, Cleanup& cleanup, const DataLoa
 }
 
 void AverageWeights::on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) {
+  show_average();
+}
+
+void AverageWeights::on_predict_start(Trainer&, Model&, const DataLoader&, Loop&) {
+  show_average();
+}
+
+void AverageWeights::show_average() {
   if (options_.in_validation && averaged_ > 0) {
     exchange();
   }
@@ -382,11 +421,15 @@ void register_average_weights(Registry<Callback>& registry) {
            one_of({"ema", "swa"}),
            "an average that forgets (ema), or the mean of all (swa)")
       .key("decay", &Options::decay, below_one(), "share of the average that stays, of ema")
-      .key("start", &Options::start, at_least(0), "updates before the first averaging")
-      .key("every", &Options::every, at_least(1), "updates from one averaging to the next")
+      .key("half_life",
+           &Options::half_life,
+           greater_than(0),
+           "time after which weights count half in the average, instead of decay")
+      .key("start", &Options::start, at_least(0), "time before the first averaging")
+      .key("every", &Options::every, greater_than(0), "time from one averaging to the next")
       .key("in_validation",
            &Options::in_validation,
-           "whether validations see the average, and not the raw weights")
+           "whether validations and predictions see the average, and not the raw weights")
       .key("save",
            &Options::save,
            one_of({"beside", "instead"}),

@@ -8,6 +8,7 @@
 
 #include "callbacks/callback.h"
 #include "core/named_tensor.h"
+#include "core/time.h"
 
 namespace rondo {
 
@@ -23,10 +24,12 @@ class AverageWeights final : public Callback {
   struct Options {
     /// "ema": a share `decay` of the average stays at each averaging. "swa": the mean of all.
     std::string kind = "ema";
-    double decay = 0.999;       ///< in [0, 1)
-    int64_t start = 0;          ///< updates before the first averaging; until then, the weights
-    int64_t every = 1;          ///< updates from one averaging to the next, >= 1
-    bool in_validation = true;  ///< validate the average, not the raw weights
+    double decay = 0.999;  ///< in [0, 1)
+    /// The time after which weights count half in the average, > 0; instead of `decay`.
+    std::optional<Time> half_life = {};
+    Time start = 0;             ///< before the first averaging, >= 0; until then, the weights
+    Time every = 1;             ///< from one averaging to the next, > 0
+    bool in_validation = true;  ///< validations and predictions see the average, not raw weights
     /// "beside": a checkpoint's model is the raw weights, the average is this callback's.
     /// "instead": the other way round. A run resumes with the same bits from both.
     std::string save = "beside";
@@ -41,6 +44,7 @@ class AverageWeights final : public Callback {
   /// \throws UsageError  when another one also takes the model's place in validations or
   /// checkpoints
   void post_setup(Trainer& trainer) override;
+  /// \throws UsageError  for a time that this run cannot count in updates
   void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
   void on_fit_end(Trainer& trainer, Loop&) override;
   void on_train_batch_start(Trainer& trainer, Model&, const Batch&, int64_t) override;
@@ -48,6 +52,7 @@ class AverageWeights final : public Callback {
   void on_train_batch_end(Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) override;
   void on_enter_validate(Trainer& trainer, Cleanup& cleanup, const DataLoader&, Loop&) override;
   void on_validate_start(Trainer&, Model&, const DataLoader&, Loop&) override;
+  void on_predict_start(Trainer&, Model&, const DataLoader&, Loop&) override;
 
   /// Puts raw weights and average where `save` wants them, also while a validation sees the
   /// average.
@@ -61,6 +66,7 @@ class AverageWeights final : public Callback {
   void load_state(const StateDict& state) override;
 
  private:
+  void show_average();
   bool is_due(int64_t update) const;
   /// The share of the weights in the average after the coming update.
   double share_of_weights(int64_t update) const;
@@ -87,6 +93,9 @@ class AverageWeights final : public Callback {
   size_t parameters_ = 0;            // of the weights; the others are buffers
   std::vector<at::Tensor> raw_;      // the weights, while the model has the average
   at::Tensor share_;                 // float64 []: of the weights, at the coming update
+  int64_t start_ = 0;                // in updates
+  int64_t every_ = 1;                // in updates
+  double decay_ = 0.0;               // at an averaging
   int64_t averaged_ = 0;             // how many times so far
   bool is_exchanged_ = false;
   std::optional<DataLoader> train_;  // where a pass over it will be needed

@@ -270,8 +270,53 @@ TEST_CASE("batch norms of the average see layers as a run's algorithms change th
   CHECK(at::allclose(written.at("1.running_mean").as_tensor(), mean, 1e-4, 1e-5));
 }
 
+TEST_CASE("C70: a half-life, and times of any unit, stand for a decay and for updates") {
+  const TempDir dir;
+  const auto average_of = [&](const char* run, const AverageWeights::Options& average) {
+    Trainer trainer(options_of(dir / run, "traced", average), quiet_log());
+    trainer.fit(tiny_loader("train", 8, 2));
+    return first_average(trainer).clone();
+  };
+  AverageWeights::Options plain;
+  plain.decay = 0.25;  // 2^(-2 / 1)
+  plain.start = 4;
+  plain.every = 2;
+  AverageWeights::Options timed;
+  timed.half_life = Time(1);
+  timed.start = Time("1ep");
+  timed.every = Time(0.2);  // of 10 updates
+  CHECK(average_of("plain", plain).equal(average_of("timed", timed)));
+  timed.every = Time("100sp");
+  CHECK_THROWS_AS(average_of("samples", timed), HookError);
+}
+
+TEST_CASE("predictions are made with the average too") {
+  const TempDir dir;
+  AverageWeights::Options average;
+  average.decay = 0.5;
+  Trainer trainer(options_of(dir / "run", "traced", average), quiet_log());
+  trainer.fit(tiny_loader("train", 24, 2));
+  const at::Tensor of_average = trainer.predict(tiny_loader("val", 4))["logits"];
+  NamedTensors averages = trainer.callback<AverageWeights>()->captured_state();
+  averages.pop_back();  // the share
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& tensor : averages) {
+    trainer.state().model->module().named_parameters()[tensor.first].copy_(tensor.second);
+  }
+  TrainerOptions plain = options_of(dir / "plain", "traced", average);
+  plain.callbacks = {};
+  Trainer without(plain, quiet_log());
+  load_model_state(without.state().model->module(),
+                   model_state(trainer.state().model->module()),
+                   /*strict=*/true);
+  CHECK(without.predict(tiny_loader("val", 4), LoadFrom::nothing())["logits"].equal(of_average));
+}
+
 TEST_CASE("options out of their range are refused") {
   AverageWeights::Options options;
+  options.half_life = Time(0);
+  CHECK_THROWS_AS(AverageWeights{options}, UsageError);
+  options.half_life = {};
   options.kind = "mean";
   CHECK_THROWS_AS(AverageWeights{options}, UsageError);
   options.kind = "swa";
