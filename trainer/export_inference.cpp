@@ -5,6 +5,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <optional>
 #include <utility>
@@ -212,6 +213,25 @@ StepProgram record_forward(Trainer& trainer, const DataLoader& data, const Expor
   return program;
 }
 
+/// The weights as an evaluation sees them.
+StateDict weights_to_evaluate(Trainer& trainer, const DataLoader& data) {
+  ValidationLoop loop({std::nullopt, kHook});
+  ValidateStage stage(trainer, data, loop, LoadFrom::nothing());
+  StateDict weights;
+  std::exception_ptr error;
+  try {
+    stage.begin();
+    weights = deep_copy(model_state(trainer.state().model->module()));
+  } catch (...) {
+    error = std::current_exception();
+  }
+  error = stage.fail(std::move(error));
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  return weights;
+}
+
 StepFile step_file_of(Trainer& trainer, StepProgram program) {
   StepFile file;
   const auto& last = trainer.state().last_checkpoint;
@@ -280,7 +300,7 @@ void export_model(Trainer& trainer,
   const auto files = real_file_system();
   files->create_directories(fs::absolute(file).parent_path());
   if (options.format == "safetensors") {
-    write_safetensors(*files, file, model_state(trainer.state().model->module()));
+    write_safetensors(*files, file, weights_to_evaluate(trainer, data));
     return;
   }
   StepProgram program = record_forward(trainer, data, options);

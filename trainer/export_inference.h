@@ -22,10 +22,11 @@ struct ExportOptions {
 };
 
 /// Writes the current model. Its outputs match an evaluation of `data` bit for bit: it includes
-/// what callbacks do around a forward pass, such as averaging weights and normalising inputs. All
-/// formats but "safetensors" run some batches of `data` and need backend.mode "traced".
-/// \throws UsageError         for an unknown format or output, or an eager backend
-/// \throws NotSupportedError  when something cannot be exported, naming it
+/// what callbacks do around a forward pass, such as averaging weights and normalising inputs.
+/// "safetensors" has the weights of such an evaluation. All other formats run some batches of
+/// `data` and need backend.mode "traced". \throws UsageError         for an unknown format or
+/// output, or an eager backend \throws NotSupportedError  when something cannot be exported, naming
+/// it
 void export_model(Trainer& trainer,
                   const DataLoader& data,
                   const ExportOptions& options,

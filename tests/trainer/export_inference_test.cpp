@@ -16,6 +16,7 @@
 #include "checkpoint/safetensors_file.h"
 #include "core/error.h"
 #include "models/from_module.h"
+#include "models/model_state.h"
 #include "rondo_step.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -132,6 +133,23 @@ TEST_CASE("safetensors have the weights by name") {
   const StateDict weights = read_safetensors(trained.dir / "model.safetensors");
   CHECK(weights.at("3.weight").as_tensor().sizes() == at::IntArrayRef{3, 8});
   CHECK(weights.contains("1.running_mean"));
+}
+
+TEST_CASE("safetensors have the weights that evaluations see") {
+  const Trained trained;
+  export_model(trained.run(), {"safetensors", 0, {}}, trained.dir / "model.safetensors");
+  const StateDict weights = read_safetensors(trained.dir / "model.safetensors");
+  Trainer trainer(trained.options, quiet_log());
+  trainer.load_checkpoint({});
+  const at::Tensor raw = model_state(trainer.state().model->module()).at("3.weight").as_tensor();
+  CHECK_FALSE(have_equal_bytes(weights.at("3.weight").as_tensor(), raw));
+  const NamedTensors averages = trainer.callback<AverageWeights>()->captured_state();
+  for (const NamedTensor& average : averages) {
+    if (average.first != "share") {
+      CAPTURE(average.first);
+      CHECK(have_equal_bytes(weights.at(average.first).as_tensor(), average.second));
+    }
+  }
 }
 
 TEST_CASE("ExportForInference writes the model when a fit ends, and changes no number") {
