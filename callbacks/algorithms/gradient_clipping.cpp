@@ -23,20 +23,14 @@ GradientClipping::GradientClipping(const Options& options) : options_(options) {
                   options.clipping_threshold);
 }
 
-bool GradientClipping::match(Event event, const State&) const {
-  return event == Event::AfterTrainBatch;
-}
-
-void GradientClipping::apply(Event, Trainer& trainer) {
+void GradientClipping::on_before_optimizer_step(Trainer&, Model&, Optimizer& optimizer) {
   const at::NoGradGuard no_grad;
-  for (const auto& optimizer : trainer.state().optimizers) {
-    if (options_.clipping_type == "norm") {
-      clip_by_norm_(optimizer->grads(), options_.clipping_threshold);
-    } else if (options_.clipping_type == "value") {
-      clip_by_value_(optimizer->grads(), options_.clipping_threshold);
-    } else {
-      clip_by_ratio_(optimizer->trained(), options_.clipping_threshold);
-    }
+  if (options_.clipping_type == "norm") {
+    clip_by_norm_(optimizer.grads(), options_.clipping_threshold);
+  } else if (options_.clipping_type == "value") {
+    clip_by_value_(optimizer.grads(), options_.clipping_threshold);
+  } else {
+    clip_by_ratio_(optimizer.trained(), options_.clipping_threshold);
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace rondo {
 
-/// Clips the gradients of an update, after unscaling and before masks. The options
+/// Clips the gradients that an optimizer takes, after unscaling and before masks. The options
 /// precision.max_gradient_… do the same without an algorithm.
 /// Source: see optim/clip.h
 class GradientClipping final : public Algorithm {
@@ -19,8 +19,12 @@ class GradientClipping final : public Algorithm {
 
   explicit GradientClipping(const Options& options);
 
-  bool match(Event event, const State& state) const override;
-  void apply(Event event, Trainer& trainer) override;
+  /// At no event: those of an update come once, and each of several optimizers has its own time.
+  bool match(Event, const State&) const override { return false; }
+
+  void apply(Event, Trainer&) override {}
+
+  void on_before_optimizer_step(Trainer&, Model&, Optimizer& optimizer) override;
 
  private:
   Options options_;

@@ -10,11 +10,14 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "callbacks/algorithms/algorithms.h"
 #include "core/error.h"
 #include "data/tensor_dataset.h"
+#include "loops/step_context.h"
+#include "loops/train_step.h"
 #include "models/from_module.h"
 #include "optim/sgd.h"
 #include "support/probe_callback.h"
@@ -91,6 +94,20 @@ struct NotedPixels final : torch::nn::Module {
 
   std::vector<at::Tensor>* inputs;
   std::shared_ptr<MeanOfPixels> pixels;
+};
+
+/// Updates two optimizers with gradients of their own.
+class OneAfterTheOther final : public TrainStep {
+ public:
+  Outputs run(StepContext& step, const Batch& batch) override {
+    Outputs first = step.forward(batch);
+    step.backward(first, {"weight"});
+    step.update("weight");
+    Outputs second = step.forward(batch);
+    step.backward(second, {"bias"});
+    step.update("bias");
+    return second;
+  }
 };
 
 constexpr double kShift = 100.0;
@@ -321,6 +338,77 @@ TEST_CASE("C73: gradients are clipped before the update") {
     Trainer(options, quiet_log()).fit(tiny_loader("train"));
     CHECK(largest > 0.0);
     CHECK(largest <= 1.001e-3);
+  }
+}
+
+TEST_CASE("each of several optimizers clips its gradients before its own step") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.optimizer = {};
+  options.optimizers = {{"weight", {"*weight"}, use<Sgd>({0.1})},
+                        {"bias", {"*bias"}, use<Sgd>({0.1})}};
+  options.step = use<OneAfterTheOther>();
+  options.algorithms = {use<GradientClipping>({"norm", 1e-3})};
+  std::vector<std::pair<std::string, double>> norms;
+  ProbeCallback::Options probe;
+  probe.after_optimizer_step = [&](Trainer&, Optimizer& optimizer) {
+    REQUIRE(optimizer.grads().size() == 1);
+    norms.emplace_back(optimizer.name(), optimizer.grads()[0].norm().item<double>());
+  };
+  options.callbacks = {use<ProbeCallback>(probe)};
+  options.backend.mode = "eager";
+  options.loop.max_steps = 1;
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  REQUIRE(norms.size() == 2);
+  CHECK(norms[0].first == "weight");
+  CHECK(norms[1].first == "bias");
+  for (const auto& norm : norms) {
+    CHECK(norm.second == doctest::Approx(1e-3).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("C73: clipped gradients are those by hand") {
+  for (const char* type : {"norm", "value", "adaptive"}) {
+    CAPTURE(std::string(type));
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.backend.mode = "eager";
+    options.algorithms = {use<GradientClipping>({type, 0.05})};
+    options.loop.max_steps = 1;
+    std::vector<at::Tensor> weights;  // and bias, before the update
+    std::vector<at::Tensor> raw;
+    std::vector<at::Tensor> clipped;
+    ProbeCallback::Options probe;
+    probe.after_backward = [&](Trainer& trainer, const Outputs&) {
+      for (const NamedTensor& parameter : trainer.state().optimizer->trained()) {
+        weights.push_back(parameter.second.detach().clone());
+        raw.push_back(parameter.second.grad().clone());
+      }
+    };
+    probe.after_optimizer_step = [&](Trainer&, Optimizer& optimizer) {
+      for (const at::Tensor& grad : optimizer.grads()) {
+        clipped.push_back(grad.clone());
+      }
+    };
+    options.callbacks = {use<ProbeCallback>(probe)};
+    Trainer(options, quiet_log()).fit(tiny_loader("train"));
+    REQUIRE(raw.size() == 2);
+    REQUIRE(clipped.size() == 2);
+    const double norm = std::sqrt((raw[0].pow(2).sum() + raw[1].pow(2).sum()).item<double>());
+    CHECK(norm > 0.05);
+    for (size_t i = 0; i < raw.size(); ++i) {
+      at::Tensor expected = raw[i].clamp(-0.05, 0.05);
+      if (std::string(type) == "norm") {
+        expected = raw[i] * (0.05 / (norm + 1e-6));
+      } else if (std::string(type) == "adaptive") {
+        // A unit is a row of the matrix, and all of the vector.
+        const at::Tensor units = raw[i].dim() == 2 ? raw[i] : raw[i].unsqueeze(0);
+        const at::Tensor of = raw[i].dim() == 2 ? weights[i] : weights[i].unsqueeze(0);
+        const at::Tensor most = of.norm(2, {1}, true).clamp_min(1e-3) * 0.05;
+        expected = (units * (most / units.norm(2, {1}, true)).clamp_max(1.0)).view_as(raw[i]);
+      }
+      CHECK(at::allclose(clipped[i], expected, 1e-4, 1e-7));
+    }
   }
 }
 
