@@ -97,8 +97,9 @@ void SelectiveBackprop::on_final_input(Trainer& trainer) {
   const int64_t all = batch[options_.input].size(0);
   const auto wanted = static_cast<int64_t>(options_.keep * static_cast<double>(all));
   const at::Tensor losses = losses_of(trainer, batch);
-  // The share of samples whose loss is smaller, and what makes a draw of `keep` of them likely.
-  const at::Tensor rank = losses.argsort().argsort().to(at::kDouble).div(static_cast<double>(all));
+  // Ranks begin at 0.5, so that the sample of the least loss can be drawn too.
+  const at::Tensor rank =
+      losses.argsort().argsort().to(at::kDouble).add(0.5).div(static_cast<double>(all));
   const at::Tensor weight = rank.pow(1.0 / options_.keep - 1.0);
   // The largest of weight / exponential are a draw without replacement.
   const at::Tensor drawn = std::get<1>(

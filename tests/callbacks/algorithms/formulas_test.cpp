@@ -1,6 +1,8 @@
 // Formulas of algorithms against numbers by hand.
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/where.h>
 #include <doctest/doctest.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
@@ -8,7 +10,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +37,7 @@ namespace {
 /// What a step saw: the input of the network, and what the loss saw.
 struct Seen {
   std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> drawn;  // the inputs, when the loss is due
   std::vector<at::Tensor> targets;
   std::vector<at::Tensor> logits;
 };
@@ -51,6 +56,9 @@ class Watch final : public EventCallback {
     if (event == Event::BeforeForward) {
       options_.seen->inputs.push_back((*state.batch)[options_.input].clone());
     } else if (event == Event::BeforeLoss) {
+      if (const at::Tensor* const input = state.batch->find(options_.input)) {
+        options_.seen->drawn.push_back(input->clone());
+      }
       options_.seen->targets.push_back((*state.batch)["label"].detach().clone());
       options_.seen->logits.push_back((*state.outputs)["logits"].detach().clone());
     }
@@ -71,6 +79,23 @@ struct MeanOfPixels final : torch::nn::Module {
 
   torch::nn::Linear linear;
 };
+
+/// The same of the first channel.
+struct MeanOfFirst final : torch::nn::Module {
+  MeanOfFirst() : pixels(register_module("pixels", std::make_shared<MeanOfPixels>())) {}
+
+  at::Tensor forward(const at::Tensor& images) { return pixels->forward(images.narrow(1, 0, 1)); }
+
+  std::shared_ptr<MeanOfPixels> pixels;
+};
+
+/// The factor that makes all of `after` of `before`; nothing when there is none.
+std::optional<double> factor_of(const at::Tensor& before, const at::Tensor& after) {
+  const auto largest = before.abs().argmax().item<int64_t>();
+  const double factor =
+      after.flatten()[largest].item<double>() / before.flatten()[largest].item<double>();
+  return at::allclose(before * factor, after, 1e-4, 1e-5) ? std::optional(factor) : std::nullopt;
+}
 
 at::Tensor images() {
   return at::arange(1, kSamples * kSide * kSide + 1, at::kFloat)
@@ -311,6 +336,27 @@ TEST_CASE("C75: selective backpropagation ranks samples as the model sees them")
   }
 }
 
+TEST_CASE("selective backpropagation draws the sample of the least loss now and then") {
+  SelectiveBackprop::Options options;
+  options.start = 0.0;
+  options.end = 1.0;
+  options.keep = 0.5;
+  options.interrupt = 0;
+  // Weights are (i + 0.5) / N: the least of six is in 13 % of the draws of three, about 26 of 200.
+  const Seen seen = seen_with(use<SelectiveBackprop>(options), 200);
+  const at::Tensor all = images().mean({1, 2, 3});
+  std::vector<int64_t> times(kSamples);
+  REQUIRE(seen.drawn.size() == 200);
+  for (const at::Tensor& input : seen.drawn) {
+    CHECK(input.size(0) == kSamples / 2);
+    for (int64_t row = 0; row < input.size(0); ++row) {
+      const auto nearest = (all - input[row].mean()).abs().argmin().item<int64_t>();
+      ++times[static_cast<size_t>(nearest)];
+    }
+  }
+  CHECK(std::count(times.begin(), times.end(), 0) == 0);
+}
+
 TEST_CASE("C72: freezing reaches all layers but the last") {
   const LayerFreezing freezing({0.5, 1.0});
   CHECK(freezing.depth(5, 0.4) == 0);
@@ -425,6 +471,92 @@ TEST_CASE("without severity RandAugment and AugMix change nothing, with it each 
       CHECK(is_near(seen.inputs[0], images()) == (severity == 0.0));
     }
   }
+}
+
+TEST_CASE("RandAugment does to each picture one of its operations, by no more than its severity") {
+  RandAugment::Options augment;
+  augment.severity = 5.0;
+  augment.depth = 1;
+  const double most = 0.5 * 0.9;  // of light, contrast and sharpness
+  std::map<std::string, int64_t> times;
+  for (const at::Tensor& input : seen_with(use<RandAugment>(augment), 60).inputs) {
+    for (int64_t row = 0; row < kSamples; ++row) {
+      const at::Tensor before = images()[row][0];
+      const at::Tensor after = input[row][0];
+      const at::Tensor smooth =
+          at::avg_pool2d(before.reshape({1, 1, kSide, kSide}), {3, 3}, {1, 1}, {1, 1})[0][0];
+      if (is_near(after, before)) {
+        ++times["next to nothing"];
+      } else if (const auto light = factor_of(before, after)) {
+        CHECK(std::abs(*light - 1.0) <= most + 1e-4);
+        ++times["light"];
+      } else if (const auto contrast = factor_of(before - before.mean(), after - before.mean())) {
+        CHECK(std::abs(*contrast - 1.0) <= most + 1e-4);
+        ++times["contrast"];
+      } else if (const auto sharpness = factor_of(before - smooth, after - before)) {
+        CHECK(std::abs(*sharpness) <= most + 1e-4);
+        ++times["sharpness"];
+      } else if (const at::Tensor is_turned = after.ne(before);
+                 is_near(after, at::where(is_turned, 1.0 - before, before))) {
+        const double least = before.masked_select(is_turned).min().item<double>();
+        CHECK(least > 0.5 - 1e-4);  // what is lighter than 1 - amount
+        CHECK(before.masked_select(is_turned.logical_not()).le(least).all().item<bool>());
+        ++times["solarized"];
+      } else {  // moved: between the pixels that were there, and zeros from outside
+        CHECK(after.min().item<double>() >= 0.0);
+        CHECK(after.max().item<double>() <= before.max().item<double>() + 1e-4);
+        ++times["moved"];
+      }
+    }
+  }
+  for (const char* operation : {"light", "contrast", "sharpness", "solarized", "moved"}) {
+    CAPTURE(std::string(operation));
+    CHECK(times[operation] > 0);
+  }
+}
+
+TEST_CASE("AugMix of one chain of one operation keeps one share of all pictures of a batch") {
+  AugMix::Options mix;
+  mix.severity = 5.0;
+  mix.depth = 1;
+  mix.width = 1;
+  const double most = 0.5 * 0.9;
+  int64_t lit = 0;
+  for (const at::Tensor& input : seen_with(use<AugMix>(mix), 40).inputs) {
+    for (int64_t row = 0; row < kSamples; ++row) {
+      const at::Tensor before = images()[row][0];
+      // kept x + (1 - kept) light x, with light from 1 - most to 1 + most
+      if (const auto light = factor_of(before, input[row][0])) {
+        CHECK(std::abs(*light - 1.0) <= most + 1e-4);
+        ++lit;
+      }
+      CHECK(input[row].max().item<double>() <= (1.0 + most) * before.max().item<double>() + 1e-4);
+    }
+  }
+  CHECK(lit > 0);
+}
+
+TEST_CASE("ChannelsLast changes where values are in memory, and no value") {
+  const TempDir dir;
+  const at::Tensor pictures = at::arange(4 * 3 * 5 * 6, at::kFloat).reshape({4, 3, 5, 6});
+  LoaderOptions loader;
+  loader.batch_size = 4;
+  Seen seen;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.model =
+      from_module([] { return std::make_shared<MeanOfFirst>(); }, "image", cross_entropy("label"));
+  options.algorithms = {use<ChannelsLast>()};
+  options.callbacks = {use<Watch>({&seen})};
+  options.backend.mode = "eager";
+  options.loop.max_steps = 1;
+  options.loop.eval_frequency = 0;
+  Trainer(options, quiet_log())
+      .fit(DataLoader("train",
+                      from_tensors({{"image", pictures}, {"label", at::arange(4).remainder(3)}}),
+                      loader));
+  REQUIRE(seen.inputs.size() == 1);
+  CHECK(seen.inputs[0].equal(pictures));
+  CHECK(seen.inputs[0].strides() == at::IntArrayRef({90, 1, 18, 3}));
 }
 
 TEST_CASE("NoOpModel trains one number by its square in the place of the model") {
