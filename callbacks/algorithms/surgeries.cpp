@@ -10,6 +10,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/var_mean.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <fmt/format.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
@@ -23,6 +24,7 @@
 #include "core/registry.h"
 #include "core/require.h"
 #include "core/torch_compat.h"
+#include "trainer/trainer.h"
 
 namespace rondo {
 
@@ -168,6 +170,23 @@ void SqueezeExcite::change(nn::Module& model) {
 
 GhostBatchNorm::GhostBatchNorm(const Options& options) : options_(options) {
   require_positive("GhostBatchNorm: ghost_batch_size", options.ghost_batch_size);
+}
+
+void GhostBatchNorm::on_fit_start(Trainer& trainer,
+                                  const DataLoader& train,
+                                  const Loaders&,
+                                  Loop&) {
+  const int64_t batch = train.options().batch_size;
+  const int64_t micro_batch = trainer.options().loop.device_train_microbatch_size.value_or(0);
+  const int64_t samples = micro_batch > 0 ? std::min(micro_batch, batch) : batch;
+  if (samples < options_.ghost_batch_size) {
+    trainer.log().warning(fmt::format(
+        "GhostBatchNorm changes nothing: a step has {} samples, fewer than ghost_batch_size = {}; "
+        "set it to at most {}",
+        samples,
+        options_.ghost_batch_size,
+        samples));
+  }
 }
 
 void GhostBatchNorm::change(nn::Module& model) {

@@ -53,6 +53,9 @@ class GhostBatchNorm final : public LayerSurgery {
 
   explicit GhostBatchNorm(const Options& options);
 
+  /// Warns of batches that have no part of that size.
+  void on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) override;
+
   bool required_on_load() const override { return false; }
 
  protected:

@@ -2,9 +2,12 @@
 
 #include <ATen/TensorOperators.h>
 #include <doctest/doctest.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
 #include <exception>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "callbacks/core/algorithms_callback.h"
 #include "core/error.h"
 #include "data/tensor_dataset.h"
+#include "models/from_module.h"
 #include "models/mlp.h"
 #include "support/builtins.h"
 #include "support/probe_callback.h"
@@ -57,6 +61,25 @@ int64_t trained_steps(const Trainer& trainer) {
     count += report.name.rfind("train", 0) == 0 ? 1 : 0;
   }
   return count;
+}
+
+/// Takes pictures and sequences of any size: a product with the mean of all values of a sample.
+struct MeanOfValues final : torch::nn::Module {
+  MeanOfValues() : linear(register_module("linear", torch::nn::Linear(1, 3))) {}
+
+  at::Tensor forward(const at::Tensor& values) {
+    return linear(values.to(at::kFloat).flatten(1).mean(1, /*keepdim=*/true));
+  }
+
+  torch::nn::Linear linear;
+};
+
+DataLoader sequences() {
+  LoaderOptions loader;
+  loader.batch_size = 4;
+  const at::Tensor tokens = at::arange(12 * 16).remainder(7).reshape({12, 16});
+  return DataLoader(
+      "train", from_tensors({{"tokens", tokens}, {"label", at::arange(12).remainder(3)}}), loader);
 }
 
 DataLoader pictures(const char* label) {
@@ -129,6 +152,37 @@ TEST_CASE("C65: a checkpoint names the algorithms that changed its model, and ne
   Trainer excluding(options, quiet_log());
   excluding.fit(tiny_loader("train"));
   CHECK(excluding.state().global_step() == 4);
+}
+
+TEST_CASE("with algorithms that change the size of samples traced equals eager, too") {
+  SeqLengthWarmup::Options warmup;
+  warmup.duration = 0.5;
+  warmup.max_seq_length = 16;
+  warmup.step_size = 4;
+  ProgressiveResizing::Options resizing;
+  resizing.size_increment = 2;
+  const auto fit = [](const Factory<Algorithm>& algorithm, const char* mode) {
+    const TempDir dir;
+    const bool is_text = algorithm.name() == "SeqLengthWarmup";
+    TrainerOptions options = tiny_options(dir / "run");
+    options.model = from_module([] { return std::make_shared<MeanOfValues>(); },
+                                is_text ? "tokens" : "image",
+                                cross_entropy("label"));
+    options.backend.mode = mode;
+    options.loop.max_steps = kUpdates;
+    options.loop.eval_frequency = 0;
+    options.algorithms = {algorithm};
+    Trainer trainer(options, quiet_log());
+    trainer.fit(is_text ? sequences() : pictures("train"));
+    CHECK((trained_steps(trainer) > 0) == (std::string(mode) == "traced"));
+    return bits_of(trainer);
+  };
+  const std::vector<Factory<Algorithm>> all = {
+      use<ColOut>({0.25, 0.25}), use<ProgressiveResizing>(resizing), use<SeqLengthWarmup>(warmup)};
+  for (const Factory<Algorithm>& algorithm : all) {
+    CAPTURE(algorithm.name());
+    CHECK(first_difference(fit(algorithm, "eager"), fit(algorithm, "traced")) == "");
+  }
 }
 
 TEST_CASE("with each algorithm that a config can name traced equals eager, and resumed unstopped") {

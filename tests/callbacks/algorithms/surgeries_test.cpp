@@ -3,6 +3,9 @@
 #include "callbacks/algorithms/algorithms.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/group_norm.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
 #include <doctest/doctest.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -10,6 +13,7 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
 #include <torch/nn/modules/pooling.h>
 #include <torch/types.h>
 
@@ -19,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/core/forward_pass.h"
 #include "core/error.h"
 #include "core/glob.h"
 #include "data/tensor_dataset.h"
@@ -161,6 +166,26 @@ TEST_CASE("GhostBatchNorm normalizes parts by themselves in training, and not in
   const at::Tensor evaluated = output_of(trainer, sine_images());
   CHECK(is_near_of_same_sizes(
       evaluated, trainer.state().model->forward({{"image", sine_images()}})["logits"]));
+}
+
+TEST_CASE("a part that is larger than a batch is a warning") {
+  for (const int64_t size : {2, 3}) {
+    CAPTURE(size);
+    const TempDir dir;
+    std::vector<std::string> lines;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.model = from_module(
+        [] { return nn::Sequential(nn::Linear(4, 4), nn::BatchNorm1d(4), nn::Linear(4, 3)); },
+        "x",
+        cross_entropy("label"));
+    options.algorithms = {use<GhostBatchNorm>({size})};
+    options.loop.max_steps = 1;
+    Trainer(options, quiet_log(&lines)).fit(tiny_loader("train"));
+    const bool is_told = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("ghost_batch_size = 3; set it to at most 2") != std::string::npos;
+    });
+    CHECK(is_told == (size == 3));
+  }
 }
 
 TEST_CASE("WeightStandardization gives each output channel's weights mean 0 and variance 1") {
@@ -372,6 +397,56 @@ TEST_CASE("with changed layers traced equals eager, two changes of one layer too
     CAPTURE(algorithms.front().name());
     const TempDir dir;
     CHECK(first_difference(fit(dir, algorithms, "eager"), fit(dir, algorithms, "traced")) == "");
+  }
+}
+
+TEST_CASE("norms in low precision compute in bfloat16, traced as eager") {
+  const auto fit = [](const Factory<Algorithm>& algorithm, const char* mode, at::Tensor* seen) {
+    const TempDir dir;
+    TrainerOptions options = tiny_options(dir / "run");
+    const bool has_groups = algorithm.name() == "LowPrecisionGroupNorm";
+    options.model = from_module(
+        [=] {
+          nn::Sequential layers(nn::Linear(4, 8));
+          if (has_groups) {
+            layers->push_back(nn::GroupNorm(nn::GroupNormOptions(2, 8)));
+          } else {
+            layers->push_back(nn::LayerNorm(nn::LayerNormOptions({8})));
+          }
+          layers->push_back(nn::Linear(8, 3));
+          return layers;
+        },
+        "x",
+        cross_entropy("label"));
+    options.precision.dtype = "bf16";
+    options.algorithms = {algorithm};
+    options.backend.mode = mode;
+    options.loop.max_steps = 6;
+    options.loop.eval_frequency = 0;
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train"));
+    const at::Tensor x = at::arange(8, at::kFloat).sin().reshape({2, 4});
+    Outputs outputs = forward_pass(trainer, {{"x", x}, {"label", at::zeros({2}, at::kLong)}});
+    *seen = outputs["logits"].detach();
+    const at::ScalarType narrow = at::kBFloat16;
+    const auto of = [&](const char* name) { return parameter(trainer, name).detach().to(narrow); };
+    const at::Tensor wide = at::linear(x.to(narrow), of("0.weight"), of("0.bias"));
+    const at::Tensor normed = has_groups ? at::group_norm(wide, 2, of("1.weight"), of("1.bias"))
+                                         : at::layer_norm(wide, {8}, of("1.weight"), of("1.bias"));
+    CHECK((normed.scalar_type() == narrow));
+    const at::Tensor expected = at::linear(normed, of("2.weight"), of("2.bias"));
+    CHECK(at::allclose(seen->to(at::kFloat), expected.to(at::kFloat), 1e-2, 1e-2));
+    return bits_of(trainer);
+  };
+  const std::vector<Factory<Algorithm>> all = {use<LowPrecisionLayerNorm>(),
+                                               use<LowPrecisionGroupNorm>()};
+  for (const Factory<Algorithm>& algorithm : all) {
+    CAPTURE(algorithm.name());
+    at::Tensor eager;
+    at::Tensor traced;
+    CHECK(first_difference(fit(algorithm, "eager", &eager), fit(algorithm, "traced", &traced)) ==
+          "");
+    CHECK(eager.equal(traced));
   }
 }
 
