@@ -15,6 +15,7 @@
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/listeners.h"
 #include "checkpoint/checkpoint_file.h"
+#include "checkpoint/foreign_state.h"
 #include "core/config_value.h"
 #include "core/error.h"
 #include "core/file_system.h"
@@ -68,13 +69,14 @@ class Hooks final : public Callback, public HearsWholePasses {
 
   NamedTensors captured_state() override { return {{"global_step", options_.global_step}}; }
 
-  void on_train_start(rondo::Trainer& trainer, Model&, const DataLoader&, Loop&, int64_t) override {
+  void on_epoch_start(rondo::Trainer& trainer, Model&, const DataLoader&, int64_t epoch) override {
     end_epoch(trainer);
-    const Timestamp& now = trainer.state().timestamp;
-    options_.stats->update("epoch", static_cast<double>(now.epoch), /*frequent=*/true);
-    if (now.batch_in_epoch == 0) {
-      interface().on_begin_train_epoch(now.update, now.epoch);
-    }
+    options_.stats->update("epoch", static_cast<double>(epoch), /*frequent=*/true);
+    interface().on_begin_train_epoch(trainer.state().timestamp.update, epoch);
+  }
+
+  void on_epoch_end(rondo::Trainer&, Model&, const DataLoader&, int64_t) override {
+    epoch_ended_ = true;
   }
 
   void on_train_batch_start(rondo::Trainer& trainer, Model&, const Batch&, int64_t) override {
@@ -135,8 +137,6 @@ class Hooks final : public Callback, public HearsWholePasses {
     options_.stats->log_stats(step);
   }
 
-  void on_train_end(rondo::Trainer&, Model&, Loop&, int64_t) override { epoch_ended_ = true; }
-
   void on_validate_start(rondo::Trainer& trainer,
                          Model&,
                          const DataLoader& loader,
@@ -172,7 +172,7 @@ class Hooks final : public Callback, public HearsWholePasses {
  private:
   ModuleInterface& interface() { return *options_.interface; }
 
-  /// An epoch ends after its validation, which rondo runs between two stages.
+  /// An epoch ends after its validation, which rondo runs once the last batch is over.
   void end_epoch(rondo::Trainer& trainer) {
     if (!std::exchange(epoch_ended_, false)) {
       return;
@@ -265,6 +265,7 @@ struct Trainer::Run {
   std::optional<DataLoader> train;
   Loaders val;
   int64_t steps_per_epoch = 0;
+  bool has_new_state = false;  // of `update_state`, and not of a file
   std::shared_ptr<rondo::Trainer*> for_writers = std::make_shared<rondo::Trainer*>(nullptr);
   std::unique_ptr<rondo::Trainer> trainer;  // last: its callbacks use the others
 };
@@ -303,17 +304,23 @@ Trainer::Trainer(std::shared_ptr<ModuleInterface> module,
   }
   run.trainer = std::make_unique<rondo::Trainer>(std::move(options), std::move(log));
   *run.for_writers = run.trainer.get();
+  run.trainer->load_checkpoint({});
 }
 
 Trainer::~Trainer() = default;
 
 void Trainer::train() {
-  run_->trainer->fit(*run_->train, run_->val);
+  // A fit checks a checkpoint for more than a load does, so it loads the newest one itself.
+  run_->trainer->fit(
+      *run_->train, run_->val, run_->has_new_state ? LoadFrom::nothing() : LoadFrom());
+  run_->has_new_state = false;
 }
 
 void Trainer::validate() {
+  const State& state = run_->trainer->state();
+  const bool has_model = state.has_trained || state.has_weights;
   for (const DataLoader& loader : run_->val) {
-    run_->trainer->validate(loader, LoadFrom::nothing());
+    run_->trainer->validate(loader, has_model ? LoadFrom::nothing() : LoadFrom());  // or warns
   }
 }
 
@@ -354,11 +361,20 @@ fs::path Trainer::save_model_checkpoint() const {
 }
 
 StateDict Trainer::get_state() {
-  return run_->interface->get_state();
+  return run_->trainer->state_dict();
 }
 
 void Trainer::update_state(const StateDict& state) {
-  run_->interface->update_state(state);
+  if (state.empty()) {
+    return;
+  }
+  if (!is_run_state(state)) {
+    throw CheckpointError(
+        "update_state: expected the state of a whole run, as get_state gives it; weights alone go "
+        "to update_state of the module");
+  }
+  run_->trainer->load_state_dict(state);
+  run_->has_new_state = true;
 }
 
 Stats& Trainer::stats() {

@@ -21,11 +21,13 @@ struct TrainerOptions;
 namespace rondo::pymarlin {
 
 /// Trains a ModuleInterface with rondo's trainer: recorded steps, exact resumes. A run resumes from
-/// the newest checkpoint in `checkpointer_args.save_dir`.
+/// the newest checkpoint in `checkpointer_args.save_dir`, else from that of `load_dir`, which the
+/// constructor loads.
 class Trainer {
  public:
   /// \param change  edits the options of rondo's trainer, such as the seed; null: none
   /// \throws UsageError  naming the argument that is out of range
+  /// \throws CheckpointError, IoError  when a checkpoint cannot be read
   Trainer(std::shared_ptr<ModuleInterface> module,
           TrainerArguments arguments,
           const std::function<void(TrainerOptions&)>& change = {},
@@ -34,9 +36,11 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
   ~Trainer();
 
+  /// Trains until the run is complete, from the newest checkpoint or what `update_state` gave.
   void train();
 
-  /// Evaluates every loader of `get_val_dataloaders` with the current model.
+  /// Evaluates every loader of `get_val_dataloaders` with the current model. Warns when nobody
+  /// trained it.
   void validate();
 
   int64_t train_step_batch_size() const;
@@ -49,8 +53,12 @@ class Trainer {
   /// from 0
   std::filesystem::path save_model_checkpoint() const;
 
-  /// The content of a checkpoint of the whole run; `update_state` loads it.
+  /// The content of a checkpoint of the whole run, in memory: model, optimizer, schedulers,
+  /// counters and random state.
   StateDict get_state();
+
+  /// Loads what `get_state` returned; nothing of an empty state.
+  /// \throws CheckpointError  for anything else, such as weights alone
   void update_state(const StateDict& state);
 
   Stats& stats();

@@ -7,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,9 @@ class Classifier final : public ModuleInterface {
                                 outputs.at(1)[0].item<int64_t>(),
                                 outputs.at(0).size(0),
                                 outputs.at(2).size(0)));
+    if (after_step) {
+      after_step(global_step);
+    }
   }
 
   void on_end_val_epoch(int64_t global_step,
@@ -93,6 +97,7 @@ class Classifier final : public ModuleInterface {
   }
 
   Lines calls;
+  std::function<void(int64_t)> after_step;
   int64_t backward_hooks = 0;
   torch::nn::Linear head{4, 3};
 
@@ -164,7 +169,7 @@ TEST_CASE("recorded steps have the numbers of steps as written") {
       options.seed = 1;
     });
     run.trainer.train();
-    return run.trainer.get_state();
+    return run.module->get_state();
   };
   CHECK(first_difference(weights_with("traced"), weights_with("eager")).empty());
 }
@@ -196,9 +201,118 @@ TEST_CASE("P23, P29: checkpoints and the model's file; a longer run goes on from
   CHECK(longer.module->count("begin epoch") == 1);
   CHECK(longer.module->count("begin epoch 2 at 4") == 1);
   CHECK(longer.trainer.global_steps_finished() == 6);
-  longer.trainer.update_state(model);
-  CHECK(first_difference(longer.trainer.get_state(), model).empty());
-  CHECK_THROWS_AS(longer.trainer.update_state(StateDict{{"other", int64_t{1}}}), CheckpointError);
+  longer.module->update_state(model);
+  CHECK(first_difference(longer.module->get_state(), model).empty());
+  CHECK_THROWS_AS(longer.module->update_state(StateDict{{"other", int64_t{1}}}), CheckpointError);
+}
+
+TEST_CASE("P29, P31: a checkpoint is loaded when the trainer is made, and update_state counts") {
+  const TempDir dir;
+  StateDict weights;
+  {
+    Run run(arguments_for(dir, 2));
+    run.trainer.train();
+    weights = deep_copy(run.module->get_state());
+  }
+  Run again(arguments_for(dir, 3));
+  CHECK(again.trainer.global_steps_finished() == 4);
+  CHECK(again.trainer.total_steps_finished() == 12);
+  CHECK(first_difference(again.module->get_state(), weights).empty());
+  again.trainer.validate();
+  CHECK(again.module->count("validated default at 4") == 1);
+
+  // From another directory, a folder up.
+  TrainerArguments elsewhere = arguments_for(dir, 3);
+  elsewhere.checkpointer_args.save_dir = dir / "new";
+  elsewhere.checkpointer_args.load_dir = dir.path();
+  Run other(elsewhere);
+  CHECK(other.trainer.global_steps_finished() == 4);
+  CHECK(first_difference(other.module->get_state(), weights).empty());
+}
+
+TEST_CASE("validating weights that nobody trained is a warning") {
+  const TempDir dir;
+  Lines lines;
+  const auto module = std::make_shared<Classifier>();
+  const auto seeded = [](TrainerOptions& options) { options.seed = 1; };
+  Trainer trainer(module, arguments_for(dir, 1), seeded, quiet_log(&lines));
+  trainer.validate();
+  REQUIRE_FALSE(lines.empty());
+  CHECK(lines[0].find("untrained") != std::string::npos);
+  trainer.train();
+  lines.clear();
+  trainer.validate();
+  CHECK(lines.empty());
+}
+
+TEST_CASE("get_state has the whole run, and update_state brings it back") {
+  const TempDir dir;
+  const auto with_momentum = [](TrainerOptions& options) {
+    Sgd::Options sgd;
+    sgd.lr = 0.1;
+    sgd.momentum = 0.9;
+    options.optimizer = use<Sgd>(sgd);
+    options.seed = 1;
+  };
+  TrainerArguments arguments = arguments_for(dir, 2);
+  Run first(arguments, with_momentum);
+  first.trainer.train();
+  const StateDict state = first.trainer.get_state();
+
+  TrainerArguments longer = arguments_for(dir, 3);
+  longer.checkpointer_args.save_dir = dir / "second";
+  Run second(longer, with_momentum);
+  CHECK(second.trainer.global_steps_finished() == 0);
+  second.trainer.update_state({});
+  CHECK(second.trainer.global_steps_finished() == 0);
+  second.trainer.update_state(state);
+  CHECK(second.trainer.global_steps_finished() == 4);
+  CHECK(first_difference(second.trainer.get_state().at("optimizer").as_dict(),
+                         state.at("optimizer").as_dict()) == "");
+  second.trainer.train();
+  CHECK(second.module->count("begin epoch") == 1);
+
+  longer.checkpointer_args.save_dir = dir / "checkpoints";
+  Run resumed(longer, with_momentum);
+  resumed.trainer.train();
+  CHECK(first_difference(second.module->get_state(), resumed.module->get_state()) == "");
+  CHECK_THROWS_AS(second.trainer.update_state(second.module->get_state()), CheckpointError);
+}
+
+TEST_CASE("an epoch that a stop interrupts ends once, after the resume") {
+  const TempDir dir;
+  {
+    Run run(arguments_for(dir, 2));
+    run.module->after_step = [&](int64_t step) {
+      if (step == 1) {
+        run.trainer.rondo_trainer().request_stop("stopped by the test");
+      }
+    };
+    run.trainer.train();
+    CHECK(run.module->count("begin epoch") == 1);
+    CHECK(run.module->count("end epoch") == 0);
+  }
+  Run resumed(arguments_for(dir, 2));
+  resumed.trainer.train();
+  CHECK(resumed.module->count("begin epoch 0") == 0);
+  CHECK(resumed.module->count("begin epoch 1 at 2") == 1);
+  CHECK(resumed.module->count("end epoch at 2") == 1);
+  CHECK(resumed.module->count("end epoch at 4") == 1);
+  CHECK(resumed.module->count("end epoch") == 2);
+}
+
+TEST_CASE("epochs are counted whenever validations are") {
+  for (const Time& frequency : {Time(1), Time("2ep")}) {
+    CAPTURE(frequency.to_string());
+    const TempDir dir;
+    Run run(arguments_for(dir, 2),
+            [&](TrainerOptions& options) { options.loop.eval_frequency = frequency; });
+    run.trainer.train();
+    CHECK(run.module->count("begin epoch") == 2);
+    CHECK(run.module->count("end epoch at 2, 12 rows") == 1);
+    CHECK(run.module->count("end epoch at 4, 12 rows") == 1);
+    CHECK(run.module->count("end epoch") == 2);
+  }
 }
 
 TEST_CASE("norms of weights and gradients are written every log_model_steps, but of exclude_list") {
