@@ -14,8 +14,8 @@ struct CheckpointerArguments {
   int64_t period = 1;                                          ///< epochs between two saves, >= 1
   std::filesystem::path save_dir = "checkpoints";              ///< of the run's checkpoints
   std::filesystem::path model_state_save_dir = "checkpoints";  ///< of the model alone, at the end
-  std::filesystem::path load_dir = {};  ///< with `load_filename`: what a new run begins with
-  std::filesystem::path load_filename = {};
+  std::filesystem::path load_dir = {};       ///< where the checkpoint is that a new run begins with
+  std::filesystem::path load_filename = {};  ///< its name; empty: "<prefix>_<largest number>.<ext>"
   std::string file_prefix = "model";
   std::string file_ext = "pt";
 };

@@ -4,10 +4,15 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 namespace rondo::pymarlin {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -62,6 +67,40 @@ void put_steps(Mapping& mapping, const TrainerArguments& arguments) {
   }
 }
 
+/// The number in "<prefix>_<number>.<ext>"; nothing for another name, such as that of a file with
+/// the model alone.
+std::optional<int64_t> number_in(const std::string& name, const CheckpointerArguments& saving) {
+  const std::string begin = saving.file_prefix + "_";
+  const std::string end = "." + saving.file_ext;
+  if (name.rfind(begin, 0) != 0 || !ends_with(name, end) ||
+      name.size() <= begin.size() + end.size()) {
+    return std::nullopt;
+  }
+  const std::string digits = name.substr(begin.size(), name.size() - begin.size() - end.size());
+  int64_t number = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), last, number);
+  return error == std::errc() && rest == last ? std::optional(number) : std::nullopt;
+}
+
+/// The file of the largest number in `load_dir` and the folders in it. Without one it is a path at
+/// which there is nothing, whose error says what was looked for.
+fs::path newest_in(const CheckpointerArguments& saving) {
+  fs::path newest =
+      saving.load_dir / fmt::format("{}_<number>.{}", saving.file_prefix, saving.file_ext);
+  int64_t largest = -1;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(saving.load_dir, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const std::optional<int64_t> number = number_in(entry->path().filename().string(), saving);
+    if (number && *number > largest) {
+      largest = *number;
+      newest = entry->path();
+    }
+  }
+  return newest;
+}
+
 void put_saving(Mapping& mapping, const CheckpointerArguments& saving) {
   const auto put = [&](const char* name, const char* key, auto value) {
     mapping.put(std::string("checkpointer_args.") + name, {"checkpoint", key}, std::move(value));
@@ -77,10 +116,13 @@ void put_saving(Mapping& mapping, const CheckpointerArguments& saving) {
   put("file_prefix",
       "checkpoint_name",
       fmt::format("{}_{{step}}.{}", saving.file_prefix, saving.file_ext));
+  const std::vector<std::string> load_path{"checkpoint", "load", "path"};
   if (!saving.load_filename.empty()) {
     mapping.put("checkpointer_args.load_filename",
-                {"checkpoint", "load", "path"},
+                load_path,
                 (saving.load_dir / saving.load_filename).string());
+  } else if (!saving.load_dir.empty()) {
+    mapping.put("checkpointer_args.load_dir", load_path, newest_in(saving).string());
   }
 }
 

@@ -24,9 +24,13 @@ KeyTable<CheckpointerArguments> checkpointer_keys() {
       .key("save_dir", &Arguments::save_dir, "directory of checkpoints")
       .key("model_state_save_dir",
            &Arguments::model_state_save_dir,
-           "directory of the model alone; in a run file a callback writes it")
-      .key("load_dir", &Arguments::load_dir, "directory of the checkpoint to begin with")
-      .key("load_filename", &Arguments::load_filename, "its file")
+           "of pymarlin::Trainer: directory of the model alone")
+      .key("load_dir",
+           &Arguments::load_dir,
+           "directory of the checkpoint that a new run begins with")
+      .key("load_filename",
+           &Arguments::load_filename,
+           "its file; absent: the one with the largest number")
       .key("file_prefix", &Arguments::file_prefix, "how names begin")
       .key("file_ext", &Arguments::file_ext, "how names end");
   return keys;
@@ -232,8 +236,15 @@ void put_mapped(Expansion& expansion, const TrainerArguments& arguments) {
   }
 }
 
-/// What only a program's own Stats do.
-void refuse_norms(const Expansion& expansion, FaultSink& faults) {
+/// What only a program's own Trainer does.
+void refuse_what_programs_do(const Expansion& expansion, FaultSink& faults) {
+  if (const auto place = expansion.place_of("checkpointer_args.model_state_save_dir")) {
+    faults.add(
+        *place,
+        "checkpointer_args.model_state_save_dir is for pymarlin::Trainer; a run file writes "
+        "the model alone with callbacks = [{ SaveCheckpointState = {} }], or at its end with "
+        "ExportForInference = { format = \"safetensors\", file = \"model.safetensors\" }");
+  }
   for (const char* name : {"stats_args.log_model_steps", "stats_args.exclude_list"}) {
     if (const auto place = expansion.place_of(name)) {
       faults.add(*place,
@@ -281,7 +292,7 @@ void expand_table(ConfigTable& trainer, FaultSink& faults) {
     return;
   }
   Expansion expansion(trainer, *given, kept.key_position, inside);
-  refuse_norms(expansion, inside);
+  refuse_what_programs_do(expansion, inside);
   put_mapped(expansion, arguments);
   put_length_of_pass(expansion, arguments);
   put_batch_sizes(expansion, trainer, arguments);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,12 +13,14 @@
 #include "configs/toml_file.h"
 #include "core/error.h"
 #include "support/builtins.h"
+#include "support/temp_dir.h"
 #include "trainer/run_config.h"
 
 TEST_SUITE_BEGIN("trainer/pymarlin_table");
 
 using namespace rondo;
 using rondo::test::builtins;
+using rondo::test::TempDir;
 
 namespace {
 
@@ -132,7 +136,29 @@ TEST_CASE("a device that the file names itself replaces the choice of use_gpu") 
   CHECK(read_pymarlin("[trainer.pymarlin]\nuse_gpu = false\n").init.backend.device == "cpu");
 }
 
+TEST_CASE(
+    "P27: without load_filename a run begins with the file of the largest number in load_dir") {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "more");
+  for (const char* name :
+       {"net_9.pt", "more/net_10.pt", "net_model_11.pt", "other_12.pt", "net_.pt"}) {
+    std::ofstream(dir / name) << "x";
+  }
+  const auto path_with = [&](const std::string& more) {
+    return read_pymarlin("[trainer.pymarlin]\ncheckpointer_args = { load_dir = \"" +
+                         dir.path().string() + "\"" + more + " }\n")
+        .init.checkpoint.load.path.string();
+  };
+  CHECK(path_with(", file_prefix = \"net\"") == (dir / "more/net_10.pt").string());
+  CHECK(path_with(", file_prefix = \"none\"") == (dir / "none_<number>.pt").string());
+  CHECK(path_with(", load_filename = \"net_9.pt\"") == (dir / "net_9.pt").string());
+}
+
 TEST_CASE("what a run file cannot do is refused with what to do") {
+  const std::vector<Fault> directory = pymarlin_faults(
+      "[trainer.pymarlin]\ncheckpointer_args = { model_state_save_dir = \"models\" }\n");
+  REQUIRE(directory.size() == 1);
+  CHECK(directory[0].message.find("SaveCheckpointState") != std::string::npos);
   for (const char* key : {"log_model_steps = 5", "exclude_list = \"bias\""}) {
     const std::vector<Fault> faults =
         pymarlin_faults(std::string("[trainer.pymarlin]\nstats_args = { ") + key + " }\n");
