@@ -26,7 +26,7 @@ DataExecutor::DataExecutor(Backend& backend, Source source, std::optional<int64_
     : backend_(backend), source_(std::move(source)), num_batches_(num_batches) {}
 
 std::optional<Batch> DataExecutor::next() {
-  if (is_final_iteration()) {
+  if (has_run_all()) {
     return std::nullopt;
   }
   std::optional<Batch> host = source_();

@@ -62,18 +62,25 @@ class DataExecutor {
   /// Iterations that were begun, minus one: the 0-based number of the current one.
   int64_t iteration() const { return iteration_; }
 
-  /// True in the last iteration, where it can be known.
-  bool is_final_iteration() const { return num_batches_ && iteration_ + 1 >= *num_batches_; }
+  /// True in the last iteration, where it can be known: not when a clock, or the end of a stream,
+  /// ends the stage.
+  bool is_final_iteration() const { return is_last_ || has_run_all(); }
+
+  /// Says whether the current iteration is the last one of a stage that no number of batches ends.
+  void set_final_iteration(bool is_last) { is_last_ = is_last; }
 
   std::optional<int64_t> num_batches() const { return num_batches_; }
 
  private:
+  bool has_run_all() const { return num_batches_ && iteration_ + 1 >= *num_batches_; }
+
   const Outputs* kept(const Outputs* outputs);
 
   Backend& backend_;
   Source source_;
   std::optional<int64_t> num_batches_;
   int64_t iteration_ = -1;
+  bool is_last_ = false;
   std::optional<bool> was_whole_;
   Outputs outputs_;
   ClosureQueue queue_;

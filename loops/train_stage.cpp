@@ -222,6 +222,8 @@ void TrainStage::begin_batch() {
   }
   begins_group_ = state.position.is_last;  // the next one
   state.next = advanced(state.timestamp);
+  executor_->set_final_iteration(state.position.is_last &&
+                                 state.plan->ends_stage(state.previous, state.next));
   const TensorsOfBatch given = tensors_of(*batch_);
   trainer_.call(hooks::on_dataloader_end, *batch_);
   if (has_other_tensors(given, *batch_)) {

@@ -216,6 +216,10 @@ class Trainer {
   template <class T>
   T* callback() const;
 
+  /// Every callback that receives hooks and is a T, global ones too, in dispatch order.
+  template <class T>
+  std::vector<T*> callbacks() const;
+
   /// The callback of the core slot T::kSlot, which has type T.
   template <class T>
   T& slot() const;
@@ -258,6 +262,17 @@ T* Trainer::callback() const {
     }
   }
   return nullptr;
+}
+
+template <class T>
+std::vector<T*> Trainer::callbacks() const {
+  std::vector<T*> found;
+  for (Callback* const callback : heard_callbacks()) {
+    if (T* const one = dynamic_cast<T*>(callback)) {
+      found.push_back(one);
+    }
+  }
+  return found;
 }
 
 namespace detail {

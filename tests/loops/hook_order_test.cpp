@@ -332,6 +332,27 @@ TEST_CASE("T34: a failing train batch is told to train, then to fit, and goes on
         Names{"on_train_exception", "on_fit_exception"});
 }
 
+TEST_CASE("the last batch of a stage of training is its final iteration") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 6;
+  options.loop.eval_frequency = 4;
+  options.loop.grad_accum_steps = 2;  // an epoch is groups of 2, 2 and 1 batches
+  std::vector<int64_t> last;
+  int64_t batch = 0;
+  ProbeCallback::Options probe;
+  probe.train_batch_start = [&](Trainer& trainer, const Batch&) {
+    if (trainer.state().executor->is_final_iteration()) {
+      last.push_back(batch);
+    }
+    ++batch;
+  };
+  options.callbacks = {use<ProbeCallback>(probe)};
+  Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+  CHECK(batch == 10);
+  CHECK(last == std::vector<int64_t>{6, 9});
+}
+
 TEST_CASE("T40: after a failed fit no executor is left, in training or in validation") {
   for (const char* hook : {"on_train_batch_start", "on_validate_batch_end", "on_validate_start"}) {
     Recorded run;

@@ -211,8 +211,13 @@ TEST_CASE("T19: callback<T> finds the first one of a type, or nothing; a global 
   CHECK(trainer.callbacks().name_of(*found) == "first");
   CHECK(trainer.callback<Custom>() == nullptr);
   CHECK(trainer.callback<CheckpointCallback>() == &trainer.slot<CheckpointCallback>());
-  const Plain global;
+  Plain global;
   CHECK_THROWS_AS(trainer.callbacks().name_of(global), UsageError);
+  CHECK(trainer.callbacks<KeepNCheckpoints>().size() == 2);
+  CHECK(trainer.callbacks<Plain>().size() == 1);
+  const GlobalCallbackScope scope(global);
+  CHECK(trainer.callbacks<Plain>().size() == 2);
+  CHECK(trainer.callbacks<Plain>().back() == &global);
 }
 
 TEST_CASE(
