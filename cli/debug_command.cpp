@@ -91,20 +91,6 @@ Saved read_saved(const RunConfig& run) {
   return saved;
 }
 
-/// The file that the run in a directory was made of, resolved.
-fs::path config_of(const fs::path& run) {
-  for (const fs::path& candidate :
-       {run / "trainer_params.toml", run / "logs" / "latest" / "trainer_params.toml"}) {
-    if (fs::is_regular_file(candidate)) {
-      return candidate;
-    }
-  }
-  throw IoError(fmt::format("{} holds no run that began with a file: expected "
-                            "logs/latest/trainer_params.toml in it",
-                            run.string()),
-                0);
-}
-
 /// The run as it was, but aside, and it explains.
 struct Debugged {
   RunConfig run;
@@ -113,7 +99,7 @@ struct Debugged {
 
 Debugged run_to_debug(const CommandLine& line, Registries& registries) {
   CommandLine read = line;
-  read.config = config_of(line.target).string();
+  read.config = config_of_run(line.target).string();
   std::vector<RunConfig> phases = load_run(read, registries);
   if (phases.size() != 1 || !phases.front().fit) {
     throw UsageError(line.target + ": a run with one [trainer.fit] can be debugged");

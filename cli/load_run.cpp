@@ -142,8 +142,10 @@ std::string as_written(const CommandLine& line, const std::string& file) {
 }  // namespace
 
 std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries) {
-  const std::string text = read_file(line.config);
-  ConfigValue root = parse_toml(text, line.config);
+  const bool is_run = std::filesystem::is_directory(line.config);
+  const std::string file = is_run ? config_of_run(line.config).string() : line.config;
+  const std::string text = read_file(file);
+  ConfigValue root = parse_toml(text, file);
   for (const std::string& assignment : line.overrides) {
     apply_override(root, assignment);
   }
@@ -153,6 +155,8 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
   if (!line.model_dir.empty()) {
     check_one_phase(line, root, "-o", "init.model_dir");
     set_in_sections(root, "model_dir", ConfigValue(line.model_dir, kCommandLine), {"init"});
+  } else if (is_run && phases_of(root).size() == 1) {  // which may have been moved
+    set_in_sections(root, "model_dir", ConfigValue(line.config, kCommandLine), {"init"});
   }
   if (line.checkpoint == "none") {
     set_in_sections(root, "ckpt_path", ConfigValue(false, kCommandLine), kLoading);
@@ -172,6 +176,19 @@ std::vector<RunConfig> load_run(const CommandLine& line, Registries& registries)
     phase.as_written = as_written(line, text);
   }
   return phases;
+}
+
+std::filesystem::path config_of_run(const std::filesystem::path& directory) {
+  for (const std::filesystem::path& candidate :
+       {directory / "trainer_params.toml", directory / "logs" / "latest" / "trainer_params.toml"}) {
+    if (std::filesystem::is_regular_file(candidate)) {
+      return candidate;
+    }
+  }
+  throw IoError(fmt::format("{} holds no run that began with a file: expected "
+                            "logs/latest/trainer_params.toml in it",
+                            directory.string()),
+                0);
 }
 
 }  // namespace rondo

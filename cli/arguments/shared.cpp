@@ -24,7 +24,7 @@ std::string override_fault(const std::string& text) {
 }
 
 /// Puts in place of a directory the file that it stands for: its run.toml, or else its only TOML
-/// file. An index of checkpoints is none.
+/// file. An index of checkpoints is none. The directory of a run that trained stays.
 /// \return the fault; "" when there is none
 std::string find_config(std::string& path) {
   namespace fs = std::filesystem;
@@ -46,6 +46,9 @@ std::string find_config(std::string& path) {
   if (found.size() == 1) {
     path = *found.begin();
     return "";
+  }
+  if (found.empty() && fs::is_regular_file(fs::path(path) / "logs/latest/trainer_params.toml")) {
+    return "";  // of a run that trained
   }
   return found.empty() ? "the directory " + path + " holds no TOML file"
                        : fmt::format(
@@ -72,7 +75,9 @@ CLI::Option& add_count(
 }
 
 void add_config(CLI::App& app, CommandLine& line) {
-  app.add_option("config", line.config, "The run: a TOML file, or the directory of one")
+  app.add_option("config",
+                 line.config,
+                 "The run: a TOML file, the directory of one, or of a run that trained")
       ->required()
       ->type_name("RUN.toml")
       ->transform(CLI::Validator(&find_config, ""));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_file.h"
+#include "checkpoint/safetensors_file.h"
 #include "cli/cli_main.h"
 #include "cli/load_run.h"
 #include "core/error.h"
@@ -451,6 +452,24 @@ TEST_CASE("debug --nan runs a run without a seed with the one that it drew, or w
     CHECK_MESSAGE(contains(told, "from the beginning"), told);
     CHECK_FALSE(contains(told, "warning"));
   }
+}
+
+TEST_CASE("the directory of a run that trained names the run, also when it was moved") {
+  const TempDir dir;
+  const std::string file = write_file(dir, phase("[trainer]", dir / "run"));
+  CHECK(run({"fit", file}) == 0);
+  std::filesystem::remove(file);
+  std::filesystem::rename(dir / "run", dir / "moved");
+  const std::string moved = (dir / "moved").string();
+  const std::string weights = (dir / "model.safetensors").string();
+  CHECK(run({"export", moved, "--format=safetensors", "-o", weights}) == 0);
+  CHECK(first_difference(read_safetensors(weights),
+                         read_checkpoint(dir / "moved/checkpoint_4.pt").at("model").as_dict()) ==
+        "");
+  CHECK(run({"validate", moved}) == 0);
+  CHECK_FALSE(std::filesystem::exists(dir / "run"));
+  std::filesystem::create_directories(dir / "none");
+  CHECK(run({"export", (dir / "none").string(), "-o", weights}) == 2);
 }
 
 TEST_CASE("export-step writes a file that is a checkpoint file") {
