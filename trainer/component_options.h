@@ -83,6 +83,27 @@ class ListWithDefaults {
   std::vector<std::string> defaults_;
 };
 
+/// The list of algorithms. A name of Composer's that is another kind of component here gets an
+/// error that says which.
+class AlgorithmsOption {
+ public:
+  explicit AlgorithmsOption(const Registry<Algorithm>& registry)
+      : list_(registry), registry_(&registry) {}
+
+  std::string name() const { return list_.name(); }
+
+  std::optional<std::vector<Factory<Algorithm>>> read(const ConfigValue& value,
+                                                      FaultSink& faults) const;
+
+  ConfigValue write(const std::vector<Factory<Algorithm>>& algorithms) const {
+    return list_.write(algorithms);
+  }
+
+ private:
+  ComponentListOption<Algorithm> list_;
+  const Registry<Algorithm>* registry_;
+};
+
 /// `{ critic = { params = ["critic.*"], Adam = { lr = 1e-4 } } }`: several optimizers by name.
 class OptimizersOption {
  public:

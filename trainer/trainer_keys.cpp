@@ -88,7 +88,7 @@ void add_slot_keys(KeyTable<TrainerOptions>& keys, const Registries& registries)
 void add_named_keys(KeyTable<TrainerOptions>& keys, const Registries& registries) {
   keys.key_of("algorithms",
               &TrainerOptions::algorithms,
-              ComponentListOption<Algorithm>(registries.algorithms),
+              AlgorithmsOption(registries.algorithms),
               "changes of how the model is trained, such as MixUp, in their order")
       .key_of("callbacks",
               &TrainerOptions::callbacks,

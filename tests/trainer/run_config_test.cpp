@@ -186,6 +186,17 @@ TEST_CASE(
   CHECK(faults[1].message.find("\"noise\"?") != std::string::npos);
 }
 
+TEST_CASE("algorithms of Composer that are other components here are refused with their place") {
+  const std::vector<Fault> faults =
+      faults_with("trainer.init.algorithms=[{EMA={half_life=\"1000ba\"}}, {SAM={}}, {SWA={}}]");
+  REQUIRE(faults.size() == 3);
+  CHECK(faults[0].message.find("AverageWeights = { kind = \"ema\"") != std::string::npos);
+  CHECK(faults[1].message.find("step = { Sam") != std::string::npos);
+  CHECK(faults[2].message.find("kind = \"swa\"") != std::string::npos);
+  CHECK(faults_with("trainer.init.callbacks=[{AverageWeights={half_life=\"1000ba\"}}]").empty());
+  CHECK(faults_with("trainer.init.callbacks=[{AverageWeights={start=\"0.7dur\"}}]").empty());
+}
+
 TEST_CASE(
     "T131, T132: entries of lists name one component each, whatever its case; false takes a "
     "default away") {
