@@ -17,7 +17,7 @@ using namespace rondo::test;
 
 TEST_SUITE_BEGIN("loops/predict");
 
-TEST_CASE("predictions in pieces are those of the whole, batch by batch, and none is kept") {
+TEST_CASE("C90: predictions in pieces are those of the whole, batch by batch, and none is kept") {
   const TempDir dir;
   Trainer trainer(tiny_options(dir / "run"), quiet_log());
   trainer.fit(tiny_loader("train"));
