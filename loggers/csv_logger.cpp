@@ -70,7 +70,7 @@ class RowReader {
 }  // namespace
 
 void CsvLogger::pre_setup(Trainer& trainer) {
-  file_.set_path(trainer.options().model_dir / options_.path);
+  file_.set_path(trainer.options().model_dir / options_.path, trainer.log());
 }
 
 void CsvLogger::log(const Metrics& values, int64_t update) {
@@ -83,6 +83,7 @@ void CsvLogger::log(const Metrics& values, int64_t update) {
           "{},{},{}", update, csv_field(item.first), csv_field(to_string(item.second))));
     }
   }
+  file_.check();  // after all of them: none is left out
 }
 
 void CsvLogger::go_back(const LogPosition& position) {

@@ -44,6 +44,9 @@ class EventFile {
   /// \throws IoError  then, once until something can be written again
   void flush();
 
+  /// Events that could not be written, as far as flushes have found.
+  int64_t lost() const { return lost_; }
+
   const std::filesystem::path& path() const { return path_; }
 
  private:
@@ -53,6 +56,8 @@ class EventFile {
   std::filesystem::path path_;
   std::ofstream out_;
   bool is_failing_ = false;
+  int64_t unflushed_ = 0;  // events since the last flush
+  int64_t lost_ = 0;
 };
 
 /// The event files of a directory, oldest first; none when there is no such directory.

@@ -42,7 +42,7 @@ std::optional<std::pair<int64_t, std::string>> update_and_name_in(std::string_vi
 }  // namespace
 
 void JsonlLogger::pre_setup(Trainer& trainer) {
-  file_.set_path(trainer.options().model_dir / options_.path);
+  file_.set_path(trainer.options().model_dir / options_.path, trainer.log());
 }
 
 void JsonlLogger::log(const Metrics& values, int64_t update) {
@@ -54,6 +54,7 @@ void JsonlLogger::log(const Metrics& values, int64_t update) {
                                json_value(item.second)));
     }
   }
+  file_.check();  // after all of them: none is left out
 }
 
 void JsonlLogger::go_back(const LogPosition& position) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "callbacks/writes_on_thread.h"
 #include "loggers/logger.h"
 #include "loggers/text_file.h"
 
@@ -10,7 +11,7 @@ namespace rondo {
 /// Appends one JSON object a value: `{"step":250,"name":"val/accuracy","value":0.9731}`. A value
 /// that is not finite is null. A fit that resumes drops the lines that it logs again; one that
 /// begins moves an older file aside (TextFile::start_over).
-class JsonlLogger final : public FilteredLogger {
+class JsonlLogger final : public FilteredLogger, public WritesOnThread {
  public:
   struct Options {
     std::filesystem::path path = "metrics.jsonl";  ///< relative to model_dir
@@ -26,7 +27,11 @@ class JsonlLogger final : public FilteredLogger {
   void log(const Metrics& values, int64_t update) override;
   void go_back(const LogPosition& position) override;
 
-  void flush() override { file_.flush(); }
+  void flush() override { file_.start_flush(); }
+
+  void finish_writing() override { file_.flush(); }
+
+  int64_t lost() override { return file_.lost(); }
 
  private:
   Options options_;

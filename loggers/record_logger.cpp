@@ -5,8 +5,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <variant>
 
 #include "backends/backend.h"
@@ -22,6 +24,7 @@
 #include "core/registry.h"
 #include "core/report_file.h"
 #include "core/version.h"
+#include "loggers/held_bytes.h"
 #include "loggers/media_bytes.h"
 #include "loggers/register.h"
 #include "record/run_charts.h"
@@ -86,6 +89,57 @@ std::string json_of(const TextTable& table) {
   return fmt::format("\"columns\":{},\"rows\":[{}]", texts_of(table.columns), rows);
 }
 
+/// The first members of a line.
+std::string head_of(const char* kind, int64_t update, double time) {
+  return fmt::format("{{\"kind\":\"{}\",\"step\":{},\"time\":{:.3f}", kind, update, time);
+}
+
+/// The member of a line that names a file with these bytes, or the line's own members where they
+/// are few.
+std::string file_or(const std::string& bytes,
+                    const char* suffix,
+                    const fs::path& run,
+                    const std::function<std::string()>& line) {
+  constexpr size_t kMostInLine = 4096;
+  if (bytes.size() <= kMostInLine) {
+    return line();
+  }
+  const std::string name = "media/" + content_name(bytes) + suffix;
+  const fs::path path = run / name;
+  if (!real_file_system()->exists(path)) {
+    real_file_system()->create_directories(path.parent_path());
+    write_atomically(*real_file_system(), path, bytes);
+  }
+  return member("file", name);
+}
+
+std::string json_or_file(const std::string& json, const fs::path& run) {
+  return file_or("{" + json + "}", ".json", run, [&] { return "," + json; });
+}
+
+const char* kind_of(const Media& media) {
+  constexpr std::array kKinds = {"histogram", "image", "text", "table"};  // as `Media::value` lists
+  return kKinds.at(media.value.index());
+}
+
+/// The members of a line; writes the file that it names.
+std::string members_of(const Media& media, const fs::path& run) {
+  const std::string name = member("name", media.name);
+  if (const auto* histogram = std::get_if<Histogram>(&media.value)) {
+    return name + json_or_file(json_of(*histogram), run);
+  }
+  if (const auto* table = std::get_if<TextTable>(&media.value)) {
+    return name + json_or_file(json_of(*table), run);
+  }
+  if (const auto* picture = std::get_if<Picture>(&media.value)) {
+    const std::string png = png_of(*picture);
+    return name + fmt::format(",\"height\":{},\"width\":{}", picture->height, picture->width) +
+           file_or(png, ".png", run, [&] { return member("data", base64(png)); });
+  }
+  const auto& text = std::get<std::string>(media.value);
+  return name + file_or(text, ".txt", run, [&] { return member("text", text); });
+}
+
 /// Steps that could not be recorded, for the summary; "" when there are none.
 std::string steps_as_written(const Backend& backend) {
   std::string text;
@@ -99,11 +153,16 @@ std::string steps_as_written(const Backend& backend) {
   return text;
 }
 
+std::string entries_not_written(const CallbackMap& callbacks) {
+  const std::string lost = lost_entries(callbacks);
+  return lost.empty() ? "" : fmt::format("\nNot written, on a full disk for instance: {}.\n", lost);
+}
+
 }  // namespace
 
 void RecordLogger::pre_setup(Trainer& trainer) {
   trainer_ = &trainer;
-  file_.set_path(trainer.options().model_dir / kRecordFile);
+  file_.set_path(trainer.options().model_dir / kRecordFile, trainer.log());
 }
 
 void RecordLogger::go_back(const LogPosition& position) {
@@ -135,7 +194,7 @@ void RecordLogger::begin_session(int64_t update) {
   if (!options.config_text.empty()) {
     write("config", update, member("text", options.config_text));
   }
-  file_.flush();
+  call(&TextFile::flush);
   lock();
 }
 
@@ -173,7 +232,7 @@ void RecordLogger::end_session(const char* status, const std::string& reason) {
         trainer_->state().global_step(),
         member("status", status) + (reason.empty() ? "" : member("text", reason)));
   is_open_ = false;
-  file_.flush();
+  call(&TextFile::flush);
   lock_ = detail::FileDescriptor(-1);
   write_summary();
 }
@@ -191,7 +250,8 @@ void RecordLogger::write_summary() {
     const fs::path& directory = trainer_->state().artifact_dir;
     write_report(trainer_->log(),
                  directory / "summary.md",
-                 summary_of(run) + steps_as_written(*trainer_->state().backend));
+                 summary_of(run) + steps_as_written(*trainer_->state().backend) +
+                     entries_not_written(trainer_->callbacks()));
     write_report(trainer_->log(), directory / "results.svg", svg_charts(charts_of(run)));
   } catch (const DataError& unreadable) {
     trainer_->log().warning(unreadable.what());
@@ -266,7 +326,7 @@ void RecordLogger::on_alert(Trainer&, const AlertMessage& alert) {
     write("alert",
           alert.update,
           member("level", to_string(alert.level)) + member("text", alert.text));
-    file_.flush();
+    call(&TextFile::start_flush);
   }
 }
 
@@ -274,52 +334,31 @@ void RecordLogger::log_media(const Media& media, int64_t update) {
   if (!is_open_) {
     return;
   }
-  const std::string name = member("name", media.name);
-  if (const auto* histogram = std::get_if<Histogram>(&media.value)) {
-    const std::string json = json_of(*histogram);
-    write(
-        "histogram", update, name + file_or("{" + json + "}", ".json", [&] { return "," + json; }));
-  } else if (const auto* picture = std::get_if<Picture>(&media.value)) {
-    const std::string png = png_of(*picture);
-    write("image",
-          update,
-          name + fmt::format(",\"height\":{},\"width\":{}", picture->height, picture->width) +
-              file_or(png, ".png", [&] { return member("data", base64(png)); }));
-  } else if (const auto* table = std::get_if<TextTable>(&media.value)) {
-    const std::string json = json_of(*table);
-    write("table", update, name + file_or("{" + json + "}", ".json", [&] { return "," + json; }));
-  } else {
-    const auto& text = std::get<std::string>(media.value);
-    write("text", update, name + file_or(text, ".txt", [&] { return member("text", text); }));
-  }
-}
-
-/// The member of a line that names a file with these bytes, or the line's own members where they
-/// are few.
-std::string RecordLogger::file_or(const std::string& bytes,
-                                  const char* suffix,
-                                  const std::function<std::string()>& line) const {
-  constexpr size_t kMostInLine = 4096;
-  if (bytes.size() <= kMostInLine) {
-    return line();
-  }
-  const std::string name = "media/" + content_name(bytes) + suffix;
-  const fs::path path = trainer_->options().model_dir / name;
-  if (!real_file_system()->exists(path)) {
-    real_file_system()->create_directories(path.parent_path());
-    write_atomically(*real_file_system(), path, bytes);
-  }
-  return member("file", name);
+  file_.append_later(
+      held_bytes(media),
+      [media, run = trainer_->options().model_dir, head = head_of(kind_of(media), update, now())] {
+        return head + members_of(media, run) + "}";
+      });
+  file_.check();
 }
 
 /// Readers follow a run: what is older than a second is written out.
 void RecordLogger::write(const char* kind, int64_t update, const std::string& members) {
   const double time = now();
-  file_.append(fmt::format(
-      "{{\"kind\":\"{}\",\"step\":{},\"time\":{:.3f}{}}}", kind, update, time, members));
+  file_.append(head_of(kind, update, time) + members + "}");
+  call(&TextFile::check);
   if (time - flushed_ > 1.0) {
     flushed_ = time;
-    file_.flush();
+    call(&TextFile::start_flush);
+  }
+}
+
+// Not only values are written, and a full disk ends no run.
+void RecordLogger::call(void (TextFile::*method)()) {
+  try {
+    (file_.*method)();
+  } catch (const IoError& error) {
+    warn_of_lost_values(trainer_->log(), error);
   }
 }
 

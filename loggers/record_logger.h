@@ -1,11 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "callbacks/listeners.h"
+#include "callbacks/writes_on_thread.h"
 #include "core/file_descriptor.h"
 #include "loggers/logger.h"
 #include "loggers/text_file.h"
@@ -18,7 +18,7 @@ namespace rondo {
 /// tells readers that the run is alive. At its end it writes `summary.md` and `results.svg`, with
 /// its metrics and their curves, into the artifact directory. Validations and predictions outside
 /// of a fit write nothing.
-class RecordLogger final : public FilteredLogger, public HearsAlerts {
+class RecordLogger final : public FilteredLogger, public HearsAlerts, public WritesOnThread {
  public:
   using Options = LogFilter;
 
@@ -38,17 +38,19 @@ class RecordLogger final : public FilteredLogger, public HearsAlerts {
   /// Of more than 4 KiB it writes a file, `<model_dir>/media/<hash of its bytes>`.
   void log_media(const Media& media, int64_t update) override;
 
-  void flush() override { file_.flush(); }
+  void flush() override { file_.start_flush(); }
+
+  void finish_writing() override { file_.flush(); }
+
+  int64_t lost() override { return file_.lost(); }
 
  private:
   void begin_session(int64_t update);
   void end_session(const char* status, const std::string& reason);
   void write(const char* kind, int64_t update, const std::string& members);
+  void call(void (TextFile::*method)());
   std::string position_at(int64_t update) const;
   void tell_direction(const std::string& metric, int64_t update);
-  std::string file_or(const std::string& bytes,
-                      const char* suffix,
-                      const std::function<std::string()>& line) const;
   void lock();
   void write_summary();
 

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
+#include "callbacks/writes_on_thread.h"
 #include "loggers/logger.h"
+#include "loggers/writer_thread.h"
 
 namespace rondo {
 
@@ -11,8 +15,8 @@ class EventFile;
 
 /// Writes TensorBoard events: numbers as scalars, tensors, texts, tables, histograms and pictures.
 /// A run of a config begins with its config, a text. A fit starts a session where it begins, after
-/// which readers drop what earlier ones logged beyond.
-class TensorBoardLogger final : public FilteredLogger {
+/// which readers drop what earlier ones logged beyond. A thread encodes and writes.
+class TensorBoardLogger final : public FilteredLogger, public WritesOnThread {
  public:
   struct Options {
     std::filesystem::path summary_dir = "events";  ///< relative to model_dir
@@ -31,13 +35,22 @@ class TensorBoardLogger final : public FilteredLogger {
   void log_media(const Media& media, int64_t update) override;
   void go_back(const LogPosition& position) override;
   void flush() override;
+  void finish_writing() override;
+  int64_t lost() override;
 
  private:
   EventFile& file();
+  void start_flush();
+  void write(size_t bytes, std::function<void(EventFile&)> add);
 
   std::filesystem::path directory_;
-  std::unique_ptr<EventFile>
-      file_;  // made at the first value, so that a run that logs nothing leaves none
+
+  // The thread's; after `writer_.wait()` also the caller's. Made at the first value, so that a run
+  // that logs nothing leaves none.
+  std::unique_ptr<EventFile> file_;
+
+  bool has_written_ = false;  // since the last flush
+  WriterThread writer_;       // last: it ends before the rest goes
 };
 
 }  // namespace rondo

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kWriteAt = 8192;    // bytes that are gathered before they are written
+constexpr size_t kWriteAt = 8192;    // bytes that are gathered before the thread gets them
 constexpr size_t kKeepUpTo = 65536;  // bytes that wait while nothing can be written
 
 bool is_regular(const fs::path& path) {
@@ -71,31 +71,62 @@ fs::path free_path_beside(const fs::path& path) {
 }  // namespace
 
 TextFile::~TextFile() {
+  writer_.wait();
+  take(gathered_);
   write_pending();
 }
 
-void TextFile::set_path(fs::path path) {
+void TextFile::set_path(fs::path path, const TextLog& log) {
   require_writable_file(path);
   path_ = std::move(path);
+  writer_.warn_of_waits(log, path_.string());
 }
 
-bool TextFile::is_empty() const {
+bool TextFile::is_empty() {
+  if (!gathered_.empty()) {
+    return false;
+  }
+  writer_.wait();
   std::error_code missing;
   return pending_.empty() && (fs::file_size(path_, missing) == 0 || missing);
 }
 
 void TextFile::append(std::string_view line) {
-  const int error = pending_.size() + line.size() < kWriteAt ? 0 : write_pending();
-  if (pending_.size() + line.size() < kKeepUpTo || pending_.empty()) {
-    pending_ += line;
-    pending_ += '\n';
-  }
-  if (error != 0) {
-    tell(error);
+  gathered_ += line;
+  gathered_ += '\n';
+  if (gathered_.size() >= kWriteAt) {
+    hand_over();
   }
 }
 
+void TextFile::append_later(size_t bytes, std::function<std::string()> make) {
+  hand_over();
+  writer_.push(bytes, [this, make = std::move(make)] {
+    take(make() + '\n');
+    tell(write_pending());
+  });
+}
+
+void TextFile::start_flush() {
+  hand_over();
+  check();
+}
+
+void TextFile::hand_over() {
+  if (gathered_.empty()) {
+    return;
+  }
+  const size_t bytes = gathered_.size();
+  writer_.push(bytes, [this, lines = std::exchange(gathered_, {})] {
+    take(lines);
+    tell(write_pending());
+  });
+}
+
 void TextFile::flush() {
+  hand_over();
+  writer_.wait();
+  check();
   tell(write_pending());
 }
 
@@ -105,8 +136,10 @@ int TextFile::open() {
   if (path_.has_parent_path()) {
     fs::create_directories(path_.parent_path(), error);
   }
-  file_ = detail::FileDescriptor(
-      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  do {
+    file_ = detail::FileDescriptor(
+        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  } while (file_.get() < 0 && errno == EINTR);  // of a pipe that nobody reads
   if (file_.get() < 0) {
     return errno;
   }
@@ -122,6 +155,21 @@ int TextFile::open() {
     pending_.insert(0, "\n");
   }
   return 0;
+}
+
+void TextFile::take(std::string_view lines) {
+  if (pending_.size() + lines.size() < kKeepUpTo || pending_.empty()) {
+    pending_ += lines;
+  } else {
+    lost_ += std::count(lines.begin(), lines.end(), '\n');
+  }
+}
+
+int64_t TextFile::lost() {
+  hand_over();
+  writer_.wait();
+  const bool may_come = !is_failing_;
+  return lost_ + (may_come ? 0 : std::count(pending_.begin(), pending_.end(), '\n'));
 }
 
 /// Writes as much as can be written. \return what went wrong, 0 for nothing
@@ -149,9 +197,18 @@ void TextFile::tell(int error) {
   }
 }
 
-void TextFile::keep_lines(const std::function<bool(std::string_view line)>& is_kept) {
+/// With everything written. A pipe is none, and not waited for.
+bool TextFile::has_file_to_change() {
+  std::error_code error;
+  if (fs::is_other(path_, error)) {
+    return false;
+  }
   flush();
-  if (!is_regular(path_)) {
+  return is_regular(path_);
+}
+
+void TextFile::keep_lines(const std::function<bool(std::string_view line)>& is_kept) {
+  if (!has_file_to_change()) {
     return;
   }
   std::vector<bool> kept;
@@ -181,8 +238,7 @@ void TextFile::keep_lines(const std::function<bool(std::string_view line)>& is_k
 }
 
 void TextFile::start_over(std::string_view heading) {
-  flush();
-  if (!is_regular(path_)) {
+  if (!has_file_to_change()) {
     return;
   }
   const fs::path file = file_of(path_);

@@ -7,6 +7,7 @@
 
 #include "callbacks/core/logging_callback.h"
 #include "callbacks/core/run_plan.h"
+#include "callbacks/writes_on_thread.h"
 #include "core/error.h"
 #include "core/glob.h"
 #include "core/quiet_metrics.h"
@@ -52,12 +53,6 @@ Metrics without(const Metrics& values, const LogFilter& filter) {
     }
   }
   return kept;
-}
-
-/// A full disk must not end a run for its metrics.
-void warn_of_lost_metrics(const TextLog& log, const IoError& error) {
-  log.warning(
-      fmt::format("{}; the run continues, but what cannot be written is lost", error.what()));
 }
 
 }  // namespace
@@ -120,7 +115,7 @@ void MetricLog::flush() {
     try {
       logger->flush();
     } catch (const IoError& error) {
-      warn_of_lost_metrics(trainer_.log(), error);
+      warn_of_lost_values(trainer_.log(), error);
     }
   }
 }
@@ -202,7 +197,7 @@ void MetricLog::call_logger(const CallbackMap::Entry& entry,
   try {
     log();
   } catch (const IoError& error) {
-    warn_of_lost_metrics(trainer_.log(), error);
+    warn_of_lost_values(trainer_.log(), error);
   } catch (...) {
     std::throw_with_nested(HookError(fmt::format("error when calling {}.log", entry.class_name)));
   }

@@ -4,6 +4,7 @@
 
 #include "callbacks/core/artifact_dir_callback.h"
 #include "callbacks/core/run_plan.h"
+#include "callbacks/writes_on_thread.h"
 #include "core/error.h"
 #include "trainer/trainer.h"
 
@@ -29,9 +30,34 @@ LogLevel level_of(const std::string& name) {
       name));
 }
 
+/// Of a part of a fit: nobody waits before the next save.
 void flush_at_end(Trainer& trainer, Cleanup& cleanup) {
   cleanup.push([&trainer](const std::exception_ptr&) {
     trainer.metric_log().flush();
+    trainer.log().flush();
+  });
+}
+
+/// What a logger cannot write is lost with a warning.
+void finish_writing(Trainer& trainer) {
+  trainer.metric_log().flush();
+  for (const CallbackMap::Entry& entry : trainer.callbacks().entries()) {
+    try {
+      if (auto* const writes = dynamic_cast<WritesOnThread*>(entry.callback.get())) {
+        writes->finish_writing();
+      }
+    } catch (const IoError& error) {
+      warn_of_lost_values(trainer.log(), error);
+    }
+  }
+}
+
+void finish_writing_at_end(Trainer& trainer, Cleanup& cleanup) {
+  cleanup.push([&trainer](const std::exception_ptr&) {
+    finish_writing(trainer);
+    if (const std::string lost = lost_entries(trainer.callbacks()); !lost.empty()) {
+      trainer.log().warning(fmt::format("not written by the end: {}", lost));
+    }
     trainer.log().flush();
   });
 }
@@ -93,7 +119,7 @@ void LoggingCallback::finalize() {
 
 void LoggingCallback::on_enter_fit(
     Trainer& trainer, Cleanup& cleanup, const DataLoader&, const Loaders&, Loop&) {
-  flush_at_end(trainer, cleanup);
+  finish_writing_at_end(trainer, cleanup);
 }
 
 void LoggingCallback::on_enter_train(
@@ -105,11 +131,12 @@ void LoggingCallback::on_enter_validate(Trainer& trainer,
                                         Cleanup& cleanup,
                                         const DataLoader&,
                                         Loop&) {
-  flush_at_end(trainer, cleanup);
+  const bool is_in_fit = trainer.state().plan != nullptr;
+  is_in_fit ? flush_at_end(trainer, cleanup) : finish_writing_at_end(trainer, cleanup);
 }
 
 void LoggingCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {
-  trainer.metric_log().flush();
+  finish_writing(trainer);
   StateDict metrics;
   for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
     metrics.set(item.first, std::visit([](const auto& v) { return StateValue(v); }, item.second));

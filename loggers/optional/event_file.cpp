@@ -181,6 +181,7 @@ void EventFile::begin() {
   version.set_wall_time(wall_time());
   version.set_file_version("brain.Event:2");
   write_record(version.SerializeAsString());
+  unflushed_ = 0;
 }
 
 void EventFile::add_scalars(int64_t step,
@@ -258,6 +259,7 @@ void EventFile::start_session(
 }
 
 void EventFile::write_record(const std::string& payload) {
+  ++unflushed_;
   std::string record;
   append_little_endian(record, static_cast<uint64_t>(payload.size()));
   append_little_endian(record, masked_crc(record.data(), sizeof(uint64_t)));
@@ -269,8 +271,10 @@ void EventFile::write_record(const std::string& payload) {
 void EventFile::flush() {
   if (out_.flush()) {
     is_failing_ = false;
+    unflushed_ = 0;
     return;
   }
+  lost_ += unflushed_;
   const IoError error(fmt::format("cannot write {}", path_.string()), errno);
   // A record may be cut short, behind which nothing could be read.
   out_.close();

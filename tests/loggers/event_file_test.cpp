@@ -84,6 +84,7 @@ TEST_CASE("what a full disk took is told once, and later events go into a new fi
     file.add_scalars(8, {{std::string(1000, 'y'), 0.5F}});
     CHECK_NOTHROW(file.flush());
   }
+  CHECK(file.lost() == 2);
   file.add_scalars(9, {{"val/loss", 0.5F}});
   CHECK_NOTHROW(file.flush());
   CHECK(file.path() != first);

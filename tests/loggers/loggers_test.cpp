@@ -1,17 +1,23 @@
 #include "loggers/loggers.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/media.h"
+#include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -68,16 +74,75 @@ TEST_CASE("TensorBoard: an event file in its directory; a run that logs nothing 
 TEST_CASE("a full disk is told once, and a run goes on without its metrics") {
   const TempDir dir;
   TrainerOptions options = tiny_options(dir / "run");
-  options.loggers = {use<JsonlLogger>({"/dev/full"})};
+  options.loggers = {use<RecordLogger>(), use<JsonlLogger>({"/dev/full"})};
   options.loop.max_steps = 60;
   options.loop.eval_frequency = 3;
   options.checkpoint.steps = 4;
   std::vector<std::string> lines;
   Trainer trainer(options, quiet_log(&lines));
   CHECK(trainer.fit(tiny_loader("train"), {tiny_loader("val")}).steps == 60);
+  const std::string summary = real_file_system()->read(dir / "run/logs/latest/summary.md");
+  CHECK(contains(summary, " entries by JsonlLogger.\n"));
+  CHECK_FALSE(contains(summary, "by RecordLogger"));
+  CHECK(contains(lines.back(), "not written by the end: "));
+  CHECK(contains(lines.back(), " entries by JsonlLogger"));
   CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
           return contains(line, "/dev/full");
         }) == 1);
+}
+
+TEST_CASE("a fit trains on while nobody reads the pipe that a logger writes; nothing is lost") {
+  const TempDir dir;
+  const std::filesystem::path pipe = dir / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::promise<void> trained;
+  std::string text;
+  std::thread reader([&, future = trained.get_future()] {
+    future.wait();
+    std::ifstream file(pipe, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  });
+  {
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [&](Trainer& trainer) {
+      trainer.log_metrics({{std::string(10000, 'x'), 1.0}});  // more than a pipe holds, in all
+      if (trainer.state().global_step() == 24) {
+        trained.set_value();  // the save that follows waits
+      }
+    };
+    TrainerOptions options = tiny_options(dir / "run");
+    options.loop.max_steps = 24;
+    options.loop.eval_frequency = 12;
+    options.checkpoint.steps = 0;
+    options.loggers = {use<JsonlLogger>({pipe})};
+    options.callbacks = {use<ProbeCallback>(probe)};
+    Trainer(options, quiet_log()).fit(tiny_loader("train"), {tiny_loader("val")});
+  }
+  reader.join();
+  CHECK(contains(text, "{\"step\":24,\"name\":\"val/loss\""));
+  for (int update = 1; update <= 24; ++update) {
+    CHECK(contains(text, "{\"step\":" + std::to_string(update) + ",\"name\":\"xxx"));
+  }
+}
+
+TEST_CASE("a picture that cannot be written is told, and the run goes on") {
+  const TempDir dir;
+  TrainerOptions options = tiny_options(dir / "run");
+  std::filesystem::create_directories(dir / "run");
+  std::ofstream(dir / "run/media") << "in the way";
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [](Trainer& trainer) {
+    trainer.log_media({"noise", picture_of(torch::rand({64, 64}))});
+  };
+  options.callbacks = {use<ProbeCallback>(probe)};
+  options.loggers = {use<RecordLogger>()};
+  options.loop.max_steps = 3;
+  std::vector<std::string> lines;
+  Trainer trainer(options, quiet_log(&lines));
+  CHECK(trainer.fit(tiny_loader("train")).steps == 3);
+  CHECK(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return contains(line, "run/media") && contains(line, "the run continues");
+  }));
 }
 
 TEST_CASE("a logger makes the folders of its file") {

@@ -1,11 +1,17 @@
 #include "loggers/text_file.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "loggers/written_text.h"
@@ -23,6 +29,42 @@ namespace {
 bool has_no_c(std::string_view line) {
   return line.find('c') == std::string_view::npos;
 }
+
+/// A pipe with a name. A thread opens it when it is let, and reads until it is closed.
+class NamedPipe {
+ public:
+  explicit NamedPipe(fs::path path) : path_(std::move(path)) {
+    REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
+    reader_ = std::thread([this] {
+      let_.get_future().wait();
+      std::ifstream pipe(path_, std::ios::binary);
+      text_.assign(std::istreambuf_iterator<char>(pipe), {});
+    });
+  }
+
+  NamedPipe(const NamedPipe&) = delete;
+  NamedPipe& operator=(const NamedPipe&) = delete;
+
+  ~NamedPipe() {
+    if (reader_.joinable()) {
+      reader_.join();
+    }
+  }
+
+  void let_read() { let_.set_value(); }
+
+  /// Everything that was written, once the other end is closed.
+  const std::string& text() {
+    reader_.join();
+    return text_;
+  }
+
+ private:
+  fs::path path_;
+  std::promise<void> let_;
+  std::string text_;
+  std::thread reader_;
+};
 
 }  // namespace
 
@@ -69,6 +111,65 @@ TEST_CASE("a full disk is told once, however much is appended and flushed") {
     full.append("lost, too, and more than any buffer can hold");
     full.flush();
   }
+}
+
+TEST_CASE("a pipe that nobody reads holds nobody up until the queue is full, which is told once") {
+  const TempDir dir;
+  NamedPipe pipe(dir / "pipe");
+  std::vector<std::string> warnings;
+  std::string all;
+  {
+    TextFile file;
+    file.set_path(dir / "pipe", TextLog::to([&](LogLevel, std::string_view message) {
+                    warnings.emplace_back(message);
+                    if (warnings.size() == 1) {
+                      pipe.let_read();
+                    }
+                  }));
+    const auto append = [&](size_t bytes) {
+      for (const size_t end = all.size() + bytes; all.size() < end;) {
+        const std::string line = fmt::format("{:01000}", all.size());
+        file.append(line);
+        all += line + "\n";
+      }
+    };
+    append(size_t{7} << 20);
+    file.start_flush();
+    CHECK(warnings.empty());
+    append(size_t{9} << 20);
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find((dir / "pipe").string()) != std::string::npos);
+    CHECK(warnings[0].find("more slowly than they come") != std::string::npos);
+  }
+  CHECK(pipe.text() == all);
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("a line that is made later stands in its place; what its making throws is thrown once") {
+  const TempDir dir;
+  TextFile file;
+  file.set_path(dir / "file");
+  file.append("a");
+  file.append_later(1, [] { return std::string("b"); });
+  file.append_later(1, []() -> std::string { throw DataError("planted"); });
+  CHECK_THROWS_WITH_AS(file.flush(), "planted", DataError);
+  file.append("c");
+  file.flush();
+  CHECK(written_text(dir / "file") == "a\nb\nc\n");
+}
+
+TEST_CASE("lines that a full disk did not take are counted, each once") {
+  TextFile full;
+  full.set_path("/dev/full");
+  for (int i = 0; i < 5000; ++i) {
+    full.append("lost, in the end");
+  }
+  CHECK(full.lost() == 5000);
+  const TempDir dir;
+  TextFile file;
+  file.set_path(dir / "file");
+  file.append("written");
+  CHECK(file.lost() == 0);
 }
 
 TEST_CASE("lines are dropped, a cut one always, and the file goes on") {

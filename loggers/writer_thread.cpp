@@ -1,0 +1,103 @@
+#include "loggers/writer_thread.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+namespace rondo {
+
+namespace {
+
+constexpr size_t kMostBytes = size_t{8} << 20;
+constexpr std::chrono::seconds kSilent(5);  // how long a wait for the last task stays untold
+
+}  // namespace
+
+WriterThread::~WriterThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void WriterThread::warn_of_waits(TextLog log, std::string file) {
+  log_ = std::move(log);
+  file_ = std::move(file);
+}
+
+void WriterThread::push(size_t bytes, std::function<void()> task) {
+  std::unique_lock lock(mutex_);
+  const auto has_room = [&] { return queue_.empty() || bytes_ + bytes <= kMostBytes; };
+  if (!has_room()) {
+    warn(lock);
+  }
+  changed_.wait(lock, has_room);
+  queue_.push_back({bytes, std::move(task)});
+  bytes_ += bytes;
+  lock.unlock();
+  changed_.notify_all();
+  if (!thread_.joinable()) {
+    thread_ = std::thread([this] { work(); });
+  }
+}
+
+void WriterThread::wait() {
+  std::unique_lock lock(mutex_);
+  const auto is_done = [this] { return queue_.empty(); };
+  if (!changed_.wait_for(lock, kSilent, is_done)) {
+    warn(lock);
+    changed_.wait(lock, is_done);
+  }
+}
+
+void WriterThread::warn(std::unique_lock<std::mutex>& lock) {
+  if (const std::optional<TextLog> log = std::exchange(log_, std::nullopt)) {
+    lock.unlock();
+    log->warning(
+        fmt::format("{} takes values more slowly than they come; training waits for it "
+                    "from here on",
+                    file_));
+    lock.lock();
+  }
+}
+
+void WriterThread::rethrow() {
+  std::unique_lock lock(mutex_);
+  if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) {
+    lock.unlock();
+    std::rethrow_exception(failure);
+  }
+}
+
+void WriterThread::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return is_over_ || !queue_.empty(); });
+    if (queue_.empty()) {
+      return;
+    }
+    Task& task = queue_.front();  // stays in its place while others are queued
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      task.run();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    task.run = nullptr;  // what it holds goes before anybody is told
+    lock.lock();
+    bytes_ -= task.bytes;
+    queue_.pop_front();
+    if (!failure_) {
+      failure_ = std::move(failure);
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace rondo
