@@ -208,7 +208,7 @@ void MetricLog::log_media(const Media& media) {
   for (const CallbackMap::Entry& entry : trainer_.callbacks().entries()) {
     auto* const logger = dynamic_cast<Logger*>(entry.callback.get());
     const bool is_meant = logger != nullptr && logger->filter().takes(scoped.name);
-    if (is_meant && !is_named(entry, trainer_.step_slots().logging->removed())) {
+    if (is_meant && gets_unasked(entry, *logger)) {
       call_logger(entry, [&] { logger->log_media(scoped, trainer_.state().global_step()); });
     }
   }

@@ -30,22 +30,56 @@ NamedTensors named(const std::string& scope, const TensorMap& tensors) {
 }  // namespace
 
 TensorListener::TensorListener(const std::string& callback, std::vector<std::string> globs)
-    : globs_(std::move(globs)) {
-  detail::require(!globs_.empty(), callback + ".tensor_names", "at least one glob", "none");
+    : callback_(callback) {
+  detail::require(!globs.empty(), callback + ".tensor_names", "at least one glob", "none");
+  for (std::string& glob : globs) {
+    globs_.push_back({std::move(glob)});
+  }
+}
+
+bool TensorListener::fits(const std::string& name) {
+  bool is_wanted = false;
+  for (Glob& glob : globs_) {
+    const bool does_fit = glob_match(glob.text, name);
+    glob.has_fit = glob.has_fit || does_fit;
+    is_wanted = is_wanted || does_fit;
+  }
+  return is_wanted;
 }
 
 void TensorListener::pick(Trainer& trainer, const NamedTensors& tensors) {
   NamedTensors picked;
-  std::copy_if(
-      tensors.begin(), tensors.end(), std::back_inserter(picked), [&](const NamedTensor& tensor) {
-        return tensor.second.defined() &&
-               std::any_of(globs_.begin(), globs_.end(), [&](const std::string& glob) {
-                 return glob_match(glob, tensor.first);
-               });
-      });
+  for (const NamedTensor& tensor : tensors) {
+    if (!has_checked_) {
+      seen_.insert(tensor.first);
+    }
+    if (tensor.second.defined() && fits(tensor.first)) {
+      picked.push_back(tensor);
+    }
+  }
   if (!picked.empty()) {
     hear(trainer, picked);
   }
+}
+
+void TensorListener::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  if (has_checked_ || !trainer.state().position.is_last) {
+    return;
+  }
+  has_checked_ = true;
+  for (const Glob& glob : globs_) {
+    if (!glob.has_fit) {
+      const std::string near = nearest(glob.text, {seen_.begin(), seen_.end()});
+      trainer.log().warning(fmt::format(
+          "{}: \"{}\" of tensor_names fits no tensor of the first update{}; names begin with "
+          "input/, output/, param/ or grad/, and the callback DumpAvailableTensorNames writes all",
+          callback_,
+          glob.text,
+          near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+    }
+  }
+  seen_.clear();
 }
 
 void TensorListener::on_before_forward(Trainer& trainer, Model&, const Batch&, Batch& input) {
@@ -71,30 +105,37 @@ void TensorListener::on_before_optimizer_step(Trainer& trainer, Model&, Optimize
   pick(trainer, tensors);
 }
 
-void TensorListener::on_log_steps(Trainer& trainer,
-                                  const NamedTensors& tensors,
-                                  std::function<void(const std::vector<at::Tensor>&)> function) {
+void TensorListener::after_steps(Trainer& trainer,
+                                 const NamedTensors& tensors,
+                                 const std::optional<Time>& every,
+                                 std::function<void(const std::vector<at::Tensor>&)> function) {
   std::vector<at::Tensor> values;
   for (const NamedTensor& tensor : tensors) {
     values.push_back(tensor.second.detach());
   }
-  trainer.state().backend->defer(
-      {std::move(values), std::move(function), {/*only_log_steps=*/true, 1}});
+  const Cadence cadence{/*only_log_steps=*/!every, every.value_or(1)};
+  trainer.state().backend->defer({std::move(values), std::move(function), cadence});
 }
 
 SummaryTensorListener::SummaryTensorListener(const Options& options)
-    : TensorListener("SummaryTensorListener", options.tensor_names), options_(options) {}
+    : TensorListener("SummaryTensorListener", options.tensor_names), options_(options) {
+  detail::require(!options.every || options.every->value() > 0.0,
+                  "SummaryTensorListener.every",
+                  "> 0",
+                  options.every ? options.every->to_string() : "");
+}
 
 void SummaryTensorListener::hear(Trainer& trainer, const NamedTensors& tensors) {
   std::vector<std::string> names;
   for (const NamedTensor& tensor : tensors) {
     names.push_back(options_.name + "/" + tensor.first);
   }
-  on_log_steps(trainer, tensors, [&trainer, names](const std::vector<at::Tensor>& now) {
-    for (size_t i = 0; i < names.size(); ++i) {
-      trainer.log_media({names[i], histogram_of(now[i])});
-    }
-  });
+  after_steps(
+      trainer, tensors, options_.every, [&trainer, names](const std::vector<at::Tensor>& now) {
+        for (size_t i = 0; i < names.size(); ++i) {
+          trainer.log_media({names[i], histogram_of(now[i])});
+        }
+      });
 }
 
 NormTensorListener::NormTensorListener(const Options& options)
@@ -128,7 +169,8 @@ void DumpAvailableTensorNames::hear(Trainer&, const NamedTensors& tensors) {
 }
 
 void DumpAvailableTensorNames::on_train_batch_end(
-    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+    Trainer& trainer, Model& model, const Outputs& outputs, const Batch& batch, int64_t index) {
+  TensorListener::on_train_batch_end(trainer, model, outputs, batch, index);
   if (is_written_ || !trainer.state().position.is_last) {
     return;
   }
@@ -165,7 +207,8 @@ void DumpActivations::hear(Trainer& trainer, const NamedTensors& tensors) {
 }
 
 void DumpActivations::on_train_batch_end(
-    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+    Trainer& trainer, Model& model, const Outputs& outputs, const Batch& batch, int64_t index) {
+  TensorListener::on_train_batch_end(trainer, model, outputs, batch, index);
   if (is_written_) {
     return;
   }
@@ -199,7 +242,11 @@ void register_tensor_listener(Registry<Callback>& registry) {
       .add<SummaryTensorListener>("SummaryTensorListener", "Logs histograms of a step's tensors.")
       .key("tensor_names", &SummaryTensorListener::Options::tensor_names, globs)
       .required()
-      .key("name", &SummaryTensorListener::Options::name, "before the tensor's name");
+      .key("name", &SummaryTensorListener::Options::name, "before the tensor's name")
+      .key("every",
+           &SummaryTensorListener::Options::every,
+           greater_than(0),
+           "time between two such steps; absent: all log steps");
   registry.add<NormTensorListener>("NormTensorListener", "Logs norms of a step's tensors.")
       .key("tensor_names", &NormTensorListener::Options::tensor_names, globs)
       .required()

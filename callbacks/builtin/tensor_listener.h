@@ -3,22 +3,28 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "callbacks/callback.h"
+#include "core/time.h"
 
 namespace rondo {
 
 /// Hears tensors of a training step by name: `input/<name>` of the batch as the model sees it,
 /// `output/<name>` of what it gives, and on updates `param/<name>` and `grad/<name>`, unscaled and
-/// not yet clipped. Derive from it and say what becomes of them.
+/// not yet clipped. Derive from it and say what becomes of them. After the first update it warns of
+/// globs that fit no tensor.
 /// Source: the listeners of Cerebras' ModelZoo trainer.
 class TensorListener : public Callback {
  public:
   void on_before_forward(Trainer& trainer, Model&, const Batch&, Batch& input) override;
   void on_after_forward(Trainer& trainer, Model&, Outputs& outputs, const Batch&) override;
   void on_before_optimizer_step(Trainer& trainer, Model&, Optimizer& optimizer) override;
+  void on_train_batch_end(
+      Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t batch_idx) override;
 
  protected:
   /// \param globs  of names; at least one
@@ -28,15 +34,26 @@ class TensorListener : public Callback {
   /// Those of one hook that fit a glob, in the step; never none.
   virtual void hear(Trainer& trainer, const NamedTensors& tensors) = 0;
 
-  /// Runs the function with the tensors after each step that is a log step.
-  static void on_log_steps(Trainer& trainer,
-                           const NamedTensors& tensors,
-                           std::function<void(const std::vector<at::Tensor>&)> function);
+  /// Runs the function with the tensors after each step that is a log step, or where `every` is
+  /// given, after those in which it falls due.
+  static void after_steps(Trainer& trainer,
+                          const NamedTensors& tensors,
+                          const std::optional<Time>& every,
+                          std::function<void(const std::vector<at::Tensor>&)> function);
 
  private:
-  void pick(Trainer& trainer, const NamedTensors& tensors);
+  struct Glob {
+    std::string text;
+    bool has_fit = false;
+  };
 
-  std::vector<std::string> globs_;
+  void pick(Trainer& trainer, const NamedTensors& tensors);
+  bool fits(const std::string& name);
+
+  std::string callback_;
+  std::vector<Glob> globs_;
+  bool has_checked_ = false;
+  std::set<std::string> seen_;  // names of tensors, until the globs are checked
 };
 
 /// Logs histograms of tensors, `<name>/<tensor>`.
@@ -45,6 +62,7 @@ class SummaryTensorListener final : public TensorListener {
   struct Options {
     std::vector<std::string> tensor_names = {};  ///< globs
     std::string name = "summary";
+    std::optional<Time> every = {};  ///< > 0; absent: on log steps
   };
 
   explicit SummaryTensorListener(const Options& options);

@@ -201,4 +201,23 @@ TEST_CASE("a logger has its own cadence and leaves out what its globs name") {
   CHECK(run.metrics.at("loss").size() == 6);
 }
 
+TEST_CASE("a logger's cadence holds for media, too") {
+  const TempDir dir;
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [](Trainer& trainer) {
+    trainer.log_media({"story", std::string("Once upon a time")});
+  };
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loop.max_steps = 6;
+  options.callbacks = {use<ProbeCallback>(probe)};
+  LogFilter filter;
+  filter.log_steps = 3;
+  options.loggers = {use<RecordLogger>(filter)};
+  Trainer(options, quiet_log()).fit(tiny_loader("train"));
+  const RunRecord run = read_record(dir / "run");
+  REQUIRE(run.media.size() == 2);
+  CHECK(run.media[0].step == 3);
+  CHECK(run.media[1].step == 6);
+}
+
 TEST_SUITE_END();

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -95,6 +96,43 @@ TEST_CASE("SummaryTensorListener logs histograms on log steps") {
     CHECK(std::get<Histogram>(media[1].value).count == 12);
   }
   CHECK_THROWS_AS(SummaryTensorListener({}), UsageError);
+}
+
+TEST_CASE("SummaryTensorListener has an interval, which need not fall on log steps") {
+  for (const char* mode : {"eager", "traced"}) {
+    const TempDir dir;
+    std::vector<Media> media;
+    SummaryTensorListener::Options summary;
+    summary.tensor_names = {"param/0.weight"};
+    summary.every = 2;
+    TrainerOptions options = listened(dir / "run", mode, use<SummaryTensorListener>(summary));
+    options.logging.log_steps = 5;
+    options.loggers = {use<MediaLogger>({&media})};
+    Trainer(options, quiet_log()).fit(tiny_loader("train"));
+    CHECK(media.size() == 3);
+  }
+  SummaryTensorListener::Options never;
+  never.tensor_names = {"*"};
+  never.every = 0;
+  CHECK_THROWS_AS(SummaryTensorListener{never}, UsageError);
+}
+
+TEST_CASE("a glob that fits no tensor is warned of after the first update, once") {
+  for (const char* mode : {"eager", "traced"}) {
+    const TempDir dir;
+    NormTensorListener::Options norm;
+    norm.tensor_names = {"grad/*", "layer0*", "param/0.wieght"};
+    std::vector<std::string> lines;
+    Trainer(listened(dir / "run", mode, use<NormTensorListener>(norm)), quiet_log(&lines))
+        .fit(tiny_loader("train"));
+    std::string warnings;
+    for (const std::string& line : lines) {
+      warnings += line.find("tensor_names") == std::string::npos ? "" : line + "\n";
+    }
+    CHECK(std::count(warnings.begin(), warnings.end(), '\n') == 2);
+    CHECK(warnings.find("\"layer0*\" of tensor_names") != std::string::npos);
+    CHECK(warnings.find("did you mean \"param/0.weight\"?") != std::string::npos);
+  }
 }
 
 TEST_CASE("DumpAvailableTensorNames writes each name with shape and type") {
