@@ -179,12 +179,10 @@ void RecordLogger::on_fit_start(Trainer& trainer, const DataLoader& train, const
 
 void RecordLogger::begin_session(int64_t update) {
   const TrainerOptions& options = trainer_->options();
-  const fs::path directory = fs::absolute(options.model_dir).lexically_normal();
-  const fs::path name = directory.has_filename() ? directory : directory.parent_path();
   is_open_ = true;
   told_.clear();
   std::string members = fmt::format(",\"format\":{}", kFormat) +
-                        member("run", name.filename().string()) + member("version", kVersion) +
+                        member("run", trainer_->state().run_name) + member("version", kVersion) +
                         member("host", host_name()) + fmt::format(",\"process\":{}", ::getpid());
   const RunPlan* const plan = trainer_->state().plan;
   if (plan != nullptr && plan->length().total && plan->length().total->unit() == TimeUnit::Update) {

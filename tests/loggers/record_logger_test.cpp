@@ -102,6 +102,14 @@ TEST_CASE("a fit records its config, values, directions, saves and end") {
   CHECK(run.damaged_lines == 0);
 }
 
+TEST_CASE("the record names the run as the option run_name does") {
+  const TempDir dir;
+  TrainerOptions options = recorded_options(dir / "run");
+  options.run_name = "third try";
+  fit(options);
+  CHECK(read_record(dir / "run").name == "third try");
+}
+
 TEST_CASE("each log step says how much of the data the run has seen") {
   const TempDir dir;
   TrainerOptions options = recorded_options(dir / "run");
