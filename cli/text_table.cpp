@@ -1,8 +1,12 @@
 #include "cli/text_table.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "core/terminal.h"
 
 namespace rondo {
 
@@ -15,13 +19,33 @@ size_t width_of(const std::string& text) {
   }));
 }
 
+/// At most so many characters, the last of which stands for those that are left out.
+std::string cut(const std::string& line, size_t most) {
+  if (width_of(line) <= most) {
+    return line;
+  }
+  size_t end = 0;
+  for (size_t begun = 0; end < line.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(line[end]) & 0xC0) != 0x80;
+    if (begins && ++begun == most) {
+      break;
+    }
+  }
+  return line.substr(0, end) + "\u2026";
+}
+
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.+-e/@: naif") == std::string::npos;
 }
 
 }  // namespace
 
-std::string text_table(const std::vector<std::vector<std::string>>& rows) {
+std::string text_table(std::vector<std::vector<std::string>> rows, std::optional<int> most) {
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) {
+      cell = printable(cell);
+    }
+  }
   std::vector<size_t> widths;
   std::vector<bool> are_numbers;
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -45,9 +69,13 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows) {
               (are_numbers[column] ? space + row[column] : row[column] + space);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    text += (most ? cut(line, static_cast<size_t>(std::max(*most, 1))) : line) + "\n";
   }
   return text;
+}
+
+std::string text_table_for_stdout(std::vector<std::vector<std::string>> rows) {
+  return text_table(std::move(rows), terminal_columns(STDOUT_FILENO));
 }
 
 }  // namespace rondo

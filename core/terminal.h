@@ -1,8 +1,14 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace rondo {
+
+/// The text with a "?" for each control character, so that what a run recorded cannot move the
+/// cursor, color, clear or rename a terminal. UTF-8 stays.
+std::string printable(std::string_view text);
 
 /// How many characters a line of the terminal behind a file descriptor has now: its window may be
 /// resized. Nothing where it is no terminal, or does not tell.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "record/svg_text.h"
+#include "core/terminal.h"
 
 namespace rondo {
 
@@ -153,7 +154,7 @@ std::string legend(const std::vector<ChartLine>& lines, bool has_color) {
     text += fmt::format("{:>12}{} {} {}\n",
                         "",
                         mark,
-                        lines[i].name,
+                        printable(lines[i].name),
                         lines[i].y.empty() ? "no value" : number(last));
   }
   return text;
@@ -222,7 +223,7 @@ std::string braille_chart(const std::string& title,
                           bool has_color) {
   const Ranges ranges = ranges_of(lines);
   if (ranges.y.is_empty()) {
-    return title + ": no values\n";
+    return printable(title) + ": no values\n";
   }
   const int columns = std::max(8, size.columns - kLabel - 2);
   Canvas canvas(columns, size.rows);
@@ -231,7 +232,7 @@ std::string braille_chart(const std::string& title,
       canvas.draw(x0, y0, x1, y1, static_cast<int>(i));
     });
   }
-  std::string text = title + "\n";
+  std::string text = printable(title) + "\n";
   for (int row = 0; row < size.rows; ++row) {
     const std::string label = row == 0               ? number(ranges.y.most)
                               : row == size.rows - 1 ? number(ranges.y.least)

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "core/terminal.h"
 #include "record/run_charts.h"
 
 namespace rondo {
@@ -43,7 +44,7 @@ bool is_of_system(const std::string& metric) {
   });
 }
 
-/// Of a UTF-8 text with escape sequences, what fits into so many columns.
+/// Of a UTF-8 text whose escape sequences are colors of rondo's, what fits into so many columns.
 std::string clipped(const std::string& text, int columns) {
   std::string kept;
   int width = 0;
@@ -62,7 +63,7 @@ std::string clipped(const std::string& text, int columns) {
     if (++width > columns) {
       break;
     }
-    kept += byte < 0x20 || byte == 0x7F ? "?" : text.substr(i, size);
+    kept += text.substr(i, size);
     i += size;
   }
   return kept + (has_escape && width > columns ? "\x1b[0m" : "");
@@ -127,8 +128,11 @@ std::vector<std::string> log_lines(const std::vector<std::string>& log, size_t h
   const size_t most = static_cast<size_t>(std::max(rows, 0));
   const size_t end = log.size() - std::min(hidden, log.size() - std::min(most, log.size()));
   const size_t begin = end - std::min(most, end);
-  return {log.begin() + static_cast<std::ptrdiff_t>(begin),
-          log.begin() + static_cast<std::ptrdiff_t>(end)};
+  std::vector<std::string> lines;
+  for (size_t i = begin; i < end; ++i) {
+    lines.push_back(printable(log[i]));
+  }
+  return lines;
 }
 
 std::string bar(double share, int columns) {
@@ -147,7 +151,7 @@ std::vector<std::string> head_lines(const RunRecord& run, DashboardTab tab, bool
   const std::string count =
       run.updates ? fmt::format("{}/{}", run.step, *run.updates) : std::to_string(run.step);
   std::string first = fmt::format("{}  {}  {}  {} updates  {}",
-                                  run.name,
+                                  printable(run.name),
                                   to_string(run.status),
                                   bar(share, 24),
                                   count,
@@ -168,7 +172,7 @@ std::vector<std::string> head_lines(const RunRecord& run, DashboardTab tab, bool
       : run.alerts.empty()
           ? ""
           : fmt::format("alert @{}: {}", run.alerts.back().step, run.alerts.back().text);
-  return {first, tabs, news};
+  return {first, tabs, printable(news)};
 }
 
 std::string foot_line(const RunRecord& run, const DashboardView& view) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "cli/run_here.h"
 #include "cli/text_table.h"
@@ -72,6 +73,34 @@ TEST_CASE("runs are sorted by a metric and chosen by status") {
   CHECK(done.find("group/b") == std::string::npos);
   CHECK(run_here({"runs", dir.path().string(), "--status", "dead"}).code == 2);
   CHECK(run_here({"runs", (dir / "missing").string()}).code == 2);
+}
+
+TEST_CASE("what a record holds cannot steer the terminal") {
+  const TempDir dir;
+  const std::string evil = R"(\u001b]0;title\u0007\u001b[2Jloss\u009b31m)";
+  fs::create_directories(dir / "run");
+  std::ofstream(dir / "run" / kRecordFile)
+      << R"({"kind":"session","step":0,"time":10,"run":")" << evil << R"(","version":")" << evil
+      << "\"}\n"
+      << R"({"kind":"metric","step":1,"time":11,"text":")" << evil << R"(","better":"lower"})"
+      << "\n"
+      << R"({"kind":"numbers","step":1,"time":11,"values":{")" << evil << R"(":2}})"
+      << "\n"
+      << R"({"kind":"alert","step":1,"time":12,"level":"warn","text":")" << evil << "\"}\n"
+      << R"({"kind":"end","step":1,"time":12,"status":"failed","text":")" << evil << "\"}\n";
+  const std::string root = dir.path().string();
+  const std::string run = (dir / "run").string();
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"runs", root, "--metric", "*"},
+        {"alerts", root},
+        {"plot", run, "--metric", "*"},
+        {"diff", run, run}}) {
+    CAPTURE(command[0]);
+    const std::string out = run_here(command).out;
+    CHECK(out.find("?]0;title??[2Jloss?31m") != std::string::npos);
+    CHECK(out.find_first_of("\x1b\x07") == std::string::npos);
+    CHECK(out.find("\xC2\x9B") == std::string::npos);
+  }
 }
 
 TEST_CASE("runs --json prints an object a run") {

@@ -77,6 +77,22 @@ TEST_CASE("curves of training and validation share a picture; the frame fits any
   }
 }
 
+TEST_CASE("what a run and its log hold cannot steer the terminal") {
+  const std::string evil = "\x1b]0;title\x07\x1b[2Jm\xC2\x9B";
+  RunRecord run = a_run();
+  run.name = evil;
+  run.reason = evil;
+  run.metrics = {{evil, {{1, 1.0, 1.0}}}};
+  DashboardView view;
+  for (const DashboardTab tab : {DashboardTab::Metrics, DashboardTab::Log}) {
+    view.tab = tab;
+    const std::string text = text_of(dashboard_lines(run, {evil}, view, 80, 40, false));
+    CHECK(text.find("?]0;title??[2Jm?") != std::string::npos);
+    CHECK(text.find_first_of("\x1b\x07") == std::string::npos);
+    CHECK(text.find("\xC2\x9B") == std::string::npos);
+  }
+}
+
 TEST_CASE("tabs show system metrics and the end of the log") {
   const RunRecord run = a_run();
   DashboardView view;
