@@ -6,6 +6,7 @@
 #include <cmath>
 #include <ctime>
 #include <iostream>
+#include <utility>
 
 #include "cli/record_commands.h"
 #include "cli/recorded_runs.h"
@@ -64,7 +65,7 @@ std::string table_of(const QueryAnswer& answer) {
       cells.push_back(text_of(cell));
     }
   }
-  return text_table(rows);
+  return text_table_for_stdout(std::move(rows));
 }
 
 std::string time_text(double seconds) {
@@ -119,7 +120,7 @@ int alerts(const CommandLine& line) {
   }
   const bool has_any = rows.size() > 1;
   if (has_any && !line.json) {
-    std::cout << text_table(rows);
+    std::cout << text_table_for_stdout(std::move(rows));
   }
   return has_any ? 1 : 0;
 }

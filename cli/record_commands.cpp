@@ -213,7 +213,7 @@ int list_runs(const CommandLine& line) {
     }
     rows.push_back(std::move(row));
   }
-  std::cout << text_table(rows);
+  std::cout << text_table_for_stdout(rows);
   return 0;
 }
 
@@ -289,7 +289,7 @@ int diff(const CommandLine& line) {
     differs = differs || note != "the same";
     rows.push_back({metric, result_of(a, metric), result_of(b, metric), note});
   }
-  std::cout << text_table(rows);
+  std::cout << text_table_for_stdout(rows);
   return differs ? 1 : 0;
 }
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Begins each text: another form is not read.
-constexpr int64_t kForm = 1;
+constexpr int64_t kForm = 2;
 
 constexpr RunStatus kStatuses[] = {
     RunStatus::Running, RunStatus::Done, RunStatus::Stopped, RunStatus::Failed, RunStatus::Crashed};

@@ -163,6 +163,11 @@ TEST_CASE("board exports the runs that are chosen; wrong folders, hosts and port
   CHECK(run_here({"board", root, "--port", "70000"}).code == 2);
 }
 
+TEST_CASE("lines of a table are cut where the terminal ends") {
+  CHECK(text_table({{"name", "value"}, {"é", "10"}}, 7) == "name  \u2026\né     \u2026\n");
+  CHECK(text_table({{"name"}, {"é"}}, 4) == "name\né\n");
+}
+
 TEST_CASE("columns of a table are as wide as their widest cell, counted in characters") {
   CHECK(text_table({{"name", "n"}, {"é", "10"}, {"plain", "9"}}) ==
         "name    n\n"

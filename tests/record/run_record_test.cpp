@@ -8,10 +8,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "core/error.h"
 #include "core/file_descriptor.h"
+#include "record/config_keys.h"
 #include "support/temp_dir.h"
 
 TEST_SUITE_BEGIN("record/run_record");
@@ -96,7 +98,7 @@ TEST_CASE("a record says what the run is, logged, saved, and how it ended") {
   CHECK(run.status == RunStatus::Stopped);
   CHECK(run.reason == "Ctrl-C");
   CHECK(run.config.at("trainer.init.seed") == "1");
-  CHECK(run.config.at("trainer.init.l.1.a") == "b");
+  CHECK(run.config.at("trainer.init.l.a") == "b");
   REQUIRE(run.metrics.at("loss").size() == 2);
   CHECK(run.metrics.at("loss")[0].value == 0.5);
   CHECK(std::isnan(run.metrics.at("loss")[1].value));
@@ -106,6 +108,31 @@ TEST_CASE("a record says what the run is, logged, saved, and how it ended") {
   CHECK(run.best("val/accuracy")->step == 10);
   CHECK(run.best("loss") == nullptr);  // nobody said which values are better
   CHECK(run.damaged_lines == 0);
+}
+
+TEST_CASE(
+    "keys of lists are named after components and labels, so that one more changes no other") {
+  const auto keys = config_keys(R"(
+[[trainer]]
+[trainer.init]
+callbacks = [{ CountParams = {} }, { Alert = { metric = "a" } }, { Alert = { metric = "b" } },
+             { LogOptimizerParamGroup = { keys = ["lr", "momentum"] } }, "SpeedMonitor"]
+loggers = [{ RecordLogger = false }]
+[trainer.fit]
+val_dataloader = [{ label = "val", dataset = "Glyphs" }]
+sizes = [[1, 2], [3]]
+)");
+  CHECK(keys == std::map<std::string, std::string>{
+                    {"trainer.0.init.callbacks.CountParams", "{}"},
+                    {"trainer.0.init.callbacks.Alert.metric", "a"},
+                    {"trainer.0.init.callbacks.Alert#2.metric", "b"},
+                    {"trainer.0.init.callbacks.LogOptimizerParamGroup.keys", "[lr, momentum]"},
+                    {"trainer.0.init.callbacks.SpeedMonitor", "{}"},
+                    {"trainer.0.init.loggers.RecordLogger", "false"},
+                    {"trainer.0.fit.val_dataloader.val.label", "val"},
+                    {"trainer.0.fit.val_dataloader.val.dataset", "Glyphs"},
+                    {"trainer.0.fit.sizes.0", "[1, 2]"},
+                    {"trainer.0.fit.sizes.1", "[3]"}});
 }
 
 TEST_CASE("a session that continues replaces what it does again") {

@@ -87,7 +87,7 @@ TEST_CASE("a summary has what a table of runs shows") {
   run.metrics["loss"].back().value = -std::numeric_limits<double>::infinity();
   CHECK(from_summary(to_summary(run)).metrics.at("loss").back().value ==
         -std::numeric_limits<double>::infinity());
-  for (const char* text : {"", "{}", "{\"form\":2}", "[]", "{\"form\":1,\"metrics\":{\"a\":[]}}"}) {
+  for (const char* text : {"", "{}", "{\"form\":3}", "[]", "{\"form\":2,\"metrics\":{\"a\":[]}}"}) {
     CHECK_THROWS_AS(from_summary(text), DataError);
   }
 }
