@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "core/glob.h"
 #include "core/json_text.h"
 #include "core/terminal.h"
+#include "record/confusion.h"
 #include "record/run_charts.h"
 #include "record/run_diff.h"
 #include "record/run_record.h"
@@ -213,7 +216,7 @@ int list_runs(const CommandLine& line) {
     }
     rows.push_back(std::move(row));
   }
-  std::cout << text_table_for_stdout(rows);
+  std::cout << text_table_for_stdout(std::move(rows));
   return 0;
 }
 
@@ -227,6 +230,13 @@ std::vector<RunRecord> named_runs(const std::vector<std::string>& paths) {
     runs.push_back(read_record(path));
   }
   return runs;
+}
+
+constexpr const char* kSame = "the same";
+constexpr const char* kInOne = "only one has it";
+
+std::string difference_note(const std::optional<int64_t>& step) {
+  return step ? fmt::format("differs from update {} on", *step) : kSame;
 }
 
 std::string known_metrics(const std::vector<RunRecord>& runs) {
@@ -264,10 +274,36 @@ int plot(const CommandLine& line) {
   return 0;
 }
 
+/// A row a matrix: whether its counts are the same, or the first update at which they are not.
+std::vector<std::vector<std::string>> confusion_rows(const RunRecord& a, const RunRecord& b) {
+  std::map<std::string, std::optional<int64_t>> first;  // by matrix
+  std::set<std::string> in_one;
+  for (const std::string& metric : matching_metrics({a, b}, {"*"})) {
+    if (!is_confusion(metric)) {
+      continue;
+    }
+    const std::string name = confusion_name(metric);
+    std::optional<int64_t>& step = first[name];
+    const auto in_a = a.metrics.find(metric);
+    const auto in_b = b.metrics.find(metric);
+    if (in_a == a.metrics.end() || in_b == b.metrics.end()) {
+      in_one.insert(name);
+    } else if (const auto here = first_difference(in_a->second, in_b->second)) {
+      step = std::min(step.value_or(*here), *here);
+    }
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, step] : first) {
+    rows.push_back({name, "", "", in_one.count(name) > 0 ? kInOne : difference_note(step)});
+  }
+  return rows;
+}
+
 int diff(const CommandLine& line) {
   const std::vector<RunRecord> runs = named_runs(line.files);
   const RunRecord& a = runs[0];
   const RunRecord& b = runs[1];
+  constexpr int kFacts = 5;  // rows
   std::vector<std::vector<std::string>> rows = {
       {"", a.name, b.name},
       {"status", to_string(a.status), to_string(b.status)},
@@ -277,19 +313,22 @@ int diff(const CommandLine& line) {
   for (const std::string& key : differing_keys_of(runs)) {
     rows.push_back({key, value_or(a.config, key), value_or(b.config, key)});
   }
-  bool differs = rows.size() > 5;
   for (const std::string& metric : matching_metrics(runs, {"*"})) {
     const auto in_a = a.metrics.find(metric);
     const auto in_b = b.metrics.find(metric);
-    std::string note = "only one has it";
-    if (in_a != a.metrics.end() && in_b != b.metrics.end()) {
-      const auto step = first_difference(in_a->second, in_b->second);
-      note = step ? fmt::format("differs from update {} on", *step) : "the same";
+    if (!is_confusion(metric)) {
+      const bool has_both = in_a != a.metrics.end() && in_b != b.metrics.end();
+      const std::string note =
+          has_both ? difference_note(first_difference(in_a->second, in_b->second)) : kInOne;
+      rows.push_back({metric, result_of(a, metric), result_of(b, metric), note});
     }
-    differs = differs || note != "the same";
-    rows.push_back({metric, result_of(a, metric), result_of(b, metric), note});
   }
-  std::cout << text_table_for_stdout(rows);
+  for (std::vector<std::string>& row : confusion_rows(a, b)) {
+    rows.push_back(std::move(row));
+  }
+  const bool differs = std::any_of(
+      rows.begin() + kFacts, rows.end(), [](const auto& row) { return row.back() != kSame; });
+  std::cout << text_table_for_stdout(std::move(rows));
   return differs ? 1 : 0;
 }
 

@@ -22,6 +22,7 @@
 #include "core/report_file.h"
 #include "core/stopwatch.h"
 #include "distributed/launch_environment.h"
+#include "record/confusion.h"
 #include "trainer/auto_options.h"
 #include "trainer/trainer.h"
 
@@ -41,8 +42,9 @@ bool has_scope(const std::string& name, const std::vector<std::string>& scopes) 
 std::string headline(const Metrics& metrics, const std::vector<std::string>& validations) {
   std::string text;
   for (const Metrics::Item& item : metrics.items()) {
-    const bool is_meant =
-        has_scope(item.first, validations) && item.first.find("/val_loss") == std::string::npos;
+    const bool is_meant = has_scope(item.first, validations) &&
+                          item.first.find("/val_loss") == std::string::npos &&
+                          !is_confusion(item.first);
     if (const auto number = metrics.number(item.first); is_meant && number) {
       text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", item.first, *number);
     }

@@ -6,6 +6,7 @@
 #include "core/registry.h"
 #include "core/standard_error.h"
 #include "loggers/register.h"
+#include "record/confusion.h"
 #include "record/run_charts.h"
 #include "trainer/trainer.h"
 
@@ -118,7 +119,7 @@ void ProgressLogger::on_validate_end(Trainer& trainer, Model&, Loop&) {
   for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
     const std::string scope = trainer.metric_log().scope_path();
     if (item.first.compare(0, scope.size(), scope) == 0 &&
-        item.first.find("val_loss") == std::string::npos) {
+        item.first.find("val_loss") == std::string::npos && !is_confusion(item.first)) {
       line += fmt::format(" {} {:.5g}",
                           item.first.substr(scope.size()),
                           trainer.state().last_metrics.number(item.first).value_or(0.0));

@@ -27,6 +27,7 @@
 #include "loggers/held_bytes.h"
 #include "loggers/media_bytes.h"
 #include "loggers/register.h"
+#include "record/confusion.h"
 #include "record/run_charts.h"
 #include "record/run_record.h"
 #include "trainer/trainer.h"
@@ -250,7 +251,8 @@ void RecordLogger::write_summary() {
                  directory / "summary.md",
                  summary_of(run) + steps_as_written(*trainer_->state().backend) +
                      entries_not_written(trainer_->callbacks()));
-    write_report(trainer_->log(), directory / "results.svg", svg_charts(charts_of(run)));
+    write_report(
+        trainer_->log(), directory / "results.svg", svg_charts(charts_of(run), confusions_of(run)));
   } catch (const DataError& unreadable) {
     trainer_->log().warning(unreadable.what());
   }

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
-#include "record/svg_text.h"
 #include "core/terminal.h"
+#include "record/svg_text.h"
 
 namespace rondo {
 
@@ -215,6 +216,46 @@ std::string svg_picture(const Chart& chart, double top) {
          svg_text(kWidth - kMargin, bottom + 18, "end", number(ranges.x.most));
 }
 
+/// Each row is shaded by its shares; where there is room, the counts stand in the cells.
+std::string svg_matrix(const Matrix& matrix, double top) {
+  constexpr size_t kMostWithText = 15;
+  const size_t classes = matrix.names.size();
+  const double width = (kWidth - kLeft - kMargin) / static_cast<double>(classes);
+  const double height = (kHeight - 2 * kMargin) / static_cast<double>(classes);
+  const auto right = [&](size_t column) { return kLeft + width * static_cast<double>(column); };
+  const auto below = [&](size_t row) { return top + kMargin + height * static_cast<double>(row); };
+  const bool has_text = classes <= kMostWithText;
+  std::string text = svg_text(
+      kLeft, top + kMargin / 2, "start", matrix.title + ": rows are labels, columns guesses");
+  for (size_t row = 0; row < classes; ++row) {
+    const std::vector<double>& counts = matrix.rows[row];
+    const double sum = std::accumulate(counts.begin(), counts.end(), 0.0);
+    for (size_t column = 0; column < classes; ++column) {
+      const double share = sum > 0.0 ? counts[column] / sum : 0.0;
+      text += fmt::format(
+          "<rect x=\"{:.6g}\" y=\"{:.6g}\" width=\"{:.6g}\" height=\"{:.6g}\" fill=\"{}\" "
+          "fill-opacity=\"{:.3g}\"/>\n",
+          right(column),
+          below(row),
+          width,
+          height,
+          kSvgColors[0],
+          share);
+      if (has_text) {
+        text += svg_text(right(column) + width / 2,
+                         below(row) + height / 2 + 4,
+                         "middle",
+                         number(counts[column]));
+      }
+    }
+    if (has_text) {
+      text += svg_text(kLeft - 6, below(row) + height / 2 + 4, "end", matrix.names[row]);
+      text += svg_text(right(row) + width / 2, below(classes) + 18, "middle", matrix.names[row]);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string braille_chart(const std::string& title,
@@ -254,8 +295,8 @@ std::string braille_chart(const std::string& title,
   return text + legend(lines, has_color);
 }
 
-std::string svg_charts(const std::vector<Chart>& charts) {
-  const double height = kHeight * static_cast<double>(charts.size());
+std::string svg_charts(const std::vector<Chart>& charts, const std::vector<Matrix>& matrices) {
+  const double height = kHeight * static_cast<double>(charts.size() + matrices.size());
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\">\n<style>text {{ font: 12px sans-serif; }} path {{ fill: none; "
@@ -265,6 +306,9 @@ std::string svg_charts(const std::vector<Chart>& charts) {
       height);
   for (size_t i = 0; i < charts.size(); ++i) {
     text += svg_picture(charts[i], kHeight * static_cast<double>(i));
+  }
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    text += svg_matrix(matrices[i], kHeight * static_cast<double>(charts.size() + i));
   }
   return text + "</svg>\n";
 }

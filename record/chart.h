@@ -31,7 +31,14 @@ struct Chart {
   std::vector<ChartLine> lines;
 };
 
-/// Charts below each other, as one SVG document.
-std::string svg_charts(const std::vector<Chart>& charts);
+/// Counts by label, in rows, and guess, in columns; for `svg_charts`.
+struct Matrix {
+  std::string title;
+  std::vector<std::string> names;         ///< of the classes
+  std::vector<std::vector<double>> rows;  ///< square
+};
+
+/// Charts below each other, then matrices, as one SVG document.
+std::string svg_charts(const std::vector<Chart>& charts, const std::vector<Matrix>& matrices = {});
 
 }  // namespace rondo

@@ -82,6 +82,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 /// The run without the metrics that the tab does not show, and of those the end that is zoomed at.
 RunRecord shown_part(const RunRecord& run, const DashboardView& view) {
   RunRecord part;
+  part.validations = run.validations;
   const double span = static_cast<double>(run.step) / static_cast<double>(int64_t{1} << view.zoom);
   const double from = static_cast<double>(run.step) - span;
   for (const auto& [metric, points] : run.metrics) {

@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "record/confusion.h"
+
 namespace rondo {
 
 namespace {
@@ -41,6 +43,19 @@ ChartLine line_of(const std::string& name, const std::vector<RecordPoint>& point
   return line;
 }
 
+/// "loss" of "val/loss", where a validation is labelled "val".
+std::string without_label(const std::string& metric, const RunRecord& run) {
+  size_t longest = 0;
+  for (const RecordValidation& validation : run.validations) {
+    const std::string& label = validation.label;
+    if (metric.size() > label.size() && metric[label.size()] == '/' &&
+        metric.compare(0, label.size(), label) == 0) {
+      longest = std::max(longest, label.size() + 1);
+    }
+  }
+  return metric.substr(longest);
+}
+
 std::string time_of_day(double seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(seconds)));
 }
@@ -68,15 +83,17 @@ std::vector<Chart> charts_of(const std::vector<RunRecord>& runs,
 }
 
 std::vector<Chart> charts_of(const RunRecord& run) {
-  std::map<std::string, Chart> by_end;
+  std::map<std::string, Chart> by_name;
   for (const auto& [metric, points] : run.metrics) {
-    const std::string end = metric.substr(metric.rfind('/') + 1);
-    Chart& chart = by_end[end];
-    chart.title = end;
-    chart.lines.push_back(line_of(metric, points));
+    if (!is_confusion(metric)) {
+      const std::string name = without_label(metric, run);
+      Chart& chart = by_name[name];
+      chart.title = name;
+      chart.lines.push_back(line_of(metric, points));
+    }
   }
   std::vector<Chart> charts;
-  for (auto& [end, chart] : by_end) {
+  for (auto& [name, chart] : by_name) {
     charts.push_back(std::move(chart));
   }
   return charts;
@@ -98,12 +115,18 @@ std::string summary_of(const RunRecord& run) {
   add("rondo", run.version);
   text += "\n| metric | last | best |\n|---|---|---|\n";
   for (const auto& [metric, points] : run.metrics) {
+    if (is_confusion(metric)) {
+      continue;
+    }
     const RecordPoint* const best = run.best(metric);
     text += fmt::format(
         "| {} | {:.6g} | {} |\n",
         metric,
         points.back().value,
         best == nullptr ? "" : fmt::format("{:.6g} at update {}", best->value, best->step));
+  }
+  for (const Matrix& matrix : confusions_of(run)) {
+    text += markdown_of(matrix);
   }
   if (!run.saves.empty()) {
     text += fmt::format("\nCheckpoints written: {}, the newest is `{}`, of update {}.\n",

@@ -13,11 +13,12 @@ namespace rondo {
 std::vector<Chart> charts_of(const std::vector<RunRecord>& runs,
                              const std::vector<std::string>& metrics);
 
-/// One chart for all metrics that end alike, such as "loss" and "val/loss".
+/// One chart for all metrics that are named alike but for the label of a validation, such as "loss"
+/// and "val/loss". Confusion matrices have none.
 std::vector<Chart> charts_of(const RunRecord& run);
 
 /// What a run came to, as Markdown: status, length, time, the newest and the best value of each
-/// metric, checkpoints.
+/// metric, confusion matrices, checkpoints.
 std::string summary_of(const RunRecord& run);
 
 /// "0:01:05"

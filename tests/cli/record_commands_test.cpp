@@ -147,6 +147,24 @@ TEST_CASE("diff tells keys, results and the first update at which a metric diffe
   CHECK(run_here({"diff", a}).code == 2);
 }
 
+TEST_CASE("diff has a row a confusion matrix") {
+  const TempDir dir;
+  write_runs(dir);
+  const auto add_counts = [&](const char* run, int hits) {
+    std::ofstream(dir / run / kRecordFile, std::ios::app)
+        << R"({"kind":"numbers","step":20,"time":75,"values":{"val/confusion/0/0":)" << hits
+        << R"(,"val/confusion/0/1":2,"val/confusion/1/0":3,"val/confusion/1/1":4}})"
+        << "\n";
+  };
+  add_counts("a", 7);
+  add_counts("group/b", 8);
+  const std::string out = run_here({"diff", (dir / "a").string(), (dir / "group/b").string()}).out;
+  CHECK(out.find("confusion/0") == std::string::npos);
+  const size_t row = out.find("\nval/confusion ");
+  REQUIRE(row != std::string::npos);
+  CHECK(out.find("differs from update 20 on", row) < out.find('\n', row + 1));
+}
+
 TEST_CASE("board exports the runs that are chosen; wrong folders, hosts and ports are told") {
   const TempDir dir;
   write_runs(dir);

@@ -28,6 +28,7 @@ RunRecord a_run() {
     run.metrics["system/cpu_percent"].push_back({step, 10.0 + step, 50.0});
   }
   run.metrics["val/loss"] = {{20, 30.0, 0.3}, {40, 50.0, 0.2}};
+  run.validations = {{20, 30.0, "val"}, {40, 50.0, "val"}};
   run.metrics["val/accuracy"] = {{20, 30.0, 0.8}, {40, 50.0, 0.9}};
   return run;
 }

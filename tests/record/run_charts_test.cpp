@@ -23,6 +23,7 @@ RunRecord run_of(const std::string& name) {
   run.metrics["loss"] = {{10, 101, 0.5}, {20, 102, 0.25}};
   run.metrics["val/loss"] = {{20, 103, 0.75}};
   run.metrics["lr/0"] = {{20, 103, 0.1}};
+  run.validations = {{20, 103, "val"}};
   run.higher_is_better["loss"] = false;
   run.saves = {{20, 104, "checkpoint_20.pt"}};
   return run;
@@ -42,12 +43,15 @@ TEST_CASE("a chart has the lines of all runs that logged its metric") {
   CHECK(charts[1].lines.size() == 1);
 }
 
-TEST_CASE("metrics of one run that end alike share a chart") {
-  const std::vector<Chart> charts = charts_of(run_of("a"));
-  REQUIRE(charts.size() == 2);
-  CHECK(charts[0].title == "0");
-  CHECK(charts[1].title == "loss");
-  CHECK(charts[1].lines.size() == 2);
+TEST_CASE("metrics that are named alike but for the label of a validation share a chart") {
+  RunRecord run = run_of("a");
+  run.metrics["val/part/0"] = {{20, 103, 0.5}};
+  const std::vector<Chart> charts = charts_of(run);
+  REQUIRE(charts.size() == 3);
+  CHECK(charts[0].title == "loss");
+  CHECK(charts[0].lines.size() == 2);
+  CHECK(charts[1].title == "lr/0");
+  CHECK(charts[2].title == "part/0");
 }
 
 TEST_CASE("a long line keeps its extremes") {
