@@ -115,6 +115,32 @@ void sort_runs(std::vector<RunRecord>& runs, const std::string& key) {
   std::stable_sort(runs.begin(), runs.end(), is_before);
 }
 
+/// Names of all metrics, but for the counts of confusion matrices.
+std::vector<std::string> listed_metrics(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> names = matching_metrics(runs, {"*"});
+  names.erase(std::remove_if(names.begin(), names.end(), is_confusion), names.end());
+  return names;
+}
+
+/// \throws UsageError  where no run has what `--sort` or a `--metric` names
+void require_known(const CommandLine& line, const std::vector<RunRecord>& runs) {
+  if (runs.empty()) {
+    return;
+  }
+  std::vector<std::string> known = listed_metrics(runs);
+  for (const std::string& glob : line.metrics) {
+    if (matching_metrics(runs, {glob}).empty()) {
+      throw UsageError(fmt::format("--metric: no run has \"{}\"{}", glob, suggestion(glob, known)));
+    }
+  }
+  known.insert(known.end(), {"name", "status", "time"});
+  const bool is_key = std::find(known.begin(), known.end(), line.sort) != known.end();
+  if (!is_key && matching_metrics(runs, {line.sort}).empty()) {
+    throw UsageError(
+        fmt::format("--sort: no run has \"{}\"{}", line.sort, suggestion(line.sort, known)));
+  }
+}
+
 std::string json_of(const RunRecord& run, const std::string& name) {
   std::string metrics;
   for (const auto& [metric, points] : run.metrics) {
@@ -176,6 +202,7 @@ int list_runs(const CommandLine& line) {
     throw UsageError(fmt::format("{}: there is no such folder", root.string()));
   }
   std::vector<RunRecord> runs = read_summaries(find_runs(root));
+  require_known(line, runs);
   runs.erase(std::remove_if(runs.begin(),
                             runs.end(),
                             [&](const RunRecord& run) {
@@ -241,7 +268,7 @@ std::string difference_note(const std::optional<int64_t>& step) {
 
 std::string known_metrics(const std::vector<RunRecord>& runs) {
   std::string names;
-  for (const std::string& name : matching_metrics(runs, {"*"})) {
+  for (const std::string& name : listed_metrics(runs)) {
     names += (names.empty() ? "" : ", ") + name;
   }
   return names.empty() ? "none" : names;

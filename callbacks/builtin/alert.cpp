@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "callbacks/core/run_plan.h"
+#include "core/glob.h"
 #include "core/registry.h"
 #include "core/require.h"
 #include "trainer/trainer.h"
@@ -38,11 +42,47 @@ void Alert::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders& val
   }
 }
 
+void Alert::on_validate_end(Trainer& trainer, Model&, Loop&) {
+  const std::string scope = trainer.metric_log().scope_path();
+  if (trainer.is_log_step() && options_.metric.compare(0, scope.size(), scope) == 0) {
+    // After what other callbacks log now.
+    trainer.defer({},
+                  [this, &trainer](const std::vector<at::Tensor>&) { warn_if_missing(trainer); });
+  }
+}
+
+// One that was stopped may not have come to it.
+void Alert::on_fit_end(Trainer& trainer, Loop&) {
+  const State& state = trainer.state();
+  if (state.plan == nullptr || state.plan->is_over(state.timestamp)) {
+    warn_if_missing(trainer);
+  }
+}
+
+void Alert::warn_if_missing(const Trainer& trainer) {
+  if (std::exchange(is_known_, true)) {
+    return;
+  }
+  std::vector<std::string> logged;
+  for (const Metrics::Item& item : trainer.state().last_metrics.items()) {
+    if (item.first == options_.metric) {  // before this process
+      return;
+    }
+    logged.push_back(item.first);
+  }
+  const std::string near = nearest(options_.metric, logged);
+  trainer.log().warning(
+      fmt::format("Alert: nothing logs \"{}\", so it never alerts{}",
+                  options_.metric,
+                  near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+}
+
 void Alert::on_metrics(Trainer& trainer, const Metrics& values, int64_t) {
   const std::optional<double> value = values.number(options_.metric);
   if (!value) {
     return;
   }
+  is_known_ = true;
   const bool was_raised = is_raised_;
   is_raised_ = is_bad(*value);
   if (!is_raised_ || was_raised) {

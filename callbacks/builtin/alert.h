@@ -13,7 +13,8 @@
 namespace rondo {
 
 /// Tells the user, by `Trainer::alert`, when a metric is out of bounds: once, until it is back
-/// within them.
+/// within them. Warns of a metric that nothing logs, which it knows after the first validation of
+/// its scope, or at the end of the fit.
 class Alert final : public Callback, public HearsMetrics, public NotInDryRuns {
  public:
   struct Options {
@@ -33,6 +34,8 @@ class Alert final : public Callback, public HearsMetrics, public NotInDryRuns {
 
   void post_setup(Trainer& trainer) override;
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders& val, Loop&) override;
+  void on_validate_end(Trainer& trainer, Model&, Loop&) override;
+  void on_fit_end(Trainer& trainer, Loop&) override;
   void on_metrics(Trainer& trainer, const Metrics& values, int64_t update) override;
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
@@ -41,6 +44,7 @@ class Alert final : public Callback, public HearsMetrics, public NotInDryRuns {
 
  private:
   bool is_bad(double value);
+  void warn_if_missing(const Trainer& trainer);
 
   Options options_;
   detail::AlertRule rule_;
@@ -48,6 +52,7 @@ class Alert final : public Callback, public HearsMetrics, public NotInDryRuns {
   std::optional<double> best_;
   int64_t without_improvement_ = 0;  // values
   bool is_raised_ = false;
+  bool is_known_ = false;  // to be logged, or warned of
 };
 
 }  // namespace rondo

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -44,6 +45,15 @@ void write_run(const fs::path& directory, const char* lr, double loss, const cha
 
 constexpr const char* kDone = "{\"kind\":\"end\",\"step\":20,\"time\":75,\"status\":\"done\"}\n";
 
+/// What a command says on standard error, and its code.
+Answer told_by(const std::vector<std::string>& arguments) {
+  std::ostringstream caught;
+  std::streambuf* const before = std::cerr.rdbuf(caught.rdbuf());
+  const Answer answer = run_here(arguments);
+  std::cerr.rdbuf(before);
+  return {answer.code, caught.str()};
+}
+
 /// Two runs, a and group/b.
 void write_runs(const TempDir& dir) {
   write_run(dir / "a", "0.1", 1.5, kDone);
@@ -73,6 +83,20 @@ TEST_CASE("runs are sorted by a metric and chosen by status") {
   CHECK(done.find("group/b") == std::string::npos);
   CHECK(run_here({"runs", dir.path().string(), "--status", "dead"}).code == 2);
   CHECK(run_here({"runs", (dir / "missing").string()}).code == 2);
+}
+
+TEST_CASE("a metric that no run has is bad usage of runs, with the names that there are") {
+  const TempDir dir;
+  write_runs(dir);
+  for (const char* option : {"--sort", "--metric"}) {
+    CAPTURE(std::string(option));
+    const Answer answer = told_by({"runs", dir.path().string(), option, "val/acuracy"});
+    CHECK(answer.code == 2);
+    CHECK(answer.out.find("did you mean \"val/accuracy\"?") != std::string::npos);
+  }
+  CHECK(run_here({"runs", dir.path().string(), "--metric", "val/*", "--metric", "zzz"}).code == 2);
+  const TempDir empty;
+  CHECK(run_here({"runs", empty.path().string(), "--sort", "nope"}).code == 0);
 }
 
 TEST_CASE("what a record holds cannot steer the terminal") {

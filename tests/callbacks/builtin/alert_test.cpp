@@ -161,4 +161,43 @@ TEST_CASE("wrong rules and words are told when the options are made") {
   CHECK_THROWS_AS(Alert{options}, UsageError);
 }
 
+TEST_CASE("a metric that nothing logs is warned of once, with the name that is near") {
+  for (const std::string metric : {"val/losss", "scoree", "val/loss", "score"}) {
+    CAPTURE(metric);
+    const bool is_wrong = metric == "val/losss" || metric == "scoree";
+    const TempDir dir;
+    std::vector<std::string> lines;
+    size_t at_second = 0;  // lines when the second stage begins
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [&](Trainer& trainer) {
+      trainer.log_metrics({{"score", 1.0}});
+      at_second = trainer.state().global_step() == 3 ? lines.size() : at_second;
+    };
+    Alert::Options alert;
+    alert.metric = metric;
+    alert.when = "> 1e9";
+    TrainerOptions options = tiny_options(dir / "run");
+    options.callbacks = {use<Alert>(alert), use<ProbeCallback>(probe)};
+    options.loop.max_steps = 4;
+    options.loop.eval_frequency = 2;
+    std::vector<MemoryLogger::Entry> entries;
+    MemoryLogger::Options memory;
+    memory.entries = &entries;
+    options.loggers = {use<MemoryLogger>(memory)};
+    Trainer(options, quiet_log(&lines)).fit(tiny_loader("train"), {tiny_loader("val")});
+    const auto is_it = [](const std::string& line) {
+      return line.find("so it never alerts") != std::string::npos;
+    };
+    CHECK(std::count_if(lines.begin(), lines.end(), is_it) == (is_wrong ? 1 : 0));
+    if (is_wrong) {
+      const std::string right = metric.substr(0, metric.size() - 1);
+      const auto line = std::find_if(lines.begin(), lines.end(), is_it);
+      CHECK(line->find("did you mean \"" + right + "\"?") != std::string::npos);
+      const bool is_told_after_validation = metric.rfind("val/", 0) == 0;
+      CHECK((line < lines.begin() + static_cast<std::ptrdiff_t>(at_second)) ==
+            is_told_after_validation);
+    }
+  }
+}
+
 TEST_SUITE_END();
