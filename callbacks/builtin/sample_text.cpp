@@ -49,6 +49,10 @@ SampleText::SampleText(const Options& options) : options_(options) {
   detail::require(options.length >= 1, "SampleText.length", ">= 1", options.length);
   detail::require(options.temperature > 0.0, "SampleText.temperature", "> 0", options.temperature);
   detail::require(options.top_k >= 0, "SampleText.top_k", ">= 0", options.top_k);
+  detail::require(!options.every || options.every->value() > 0.0,
+                  "SampleText.every",
+                  "> 0",
+                  options.every ? options.every->to_string() : "");
   check(options);
 }
 
@@ -67,15 +71,33 @@ void SampleText::on_fit_start(Trainer& trainer, const DataLoader& train, const L
   }
   prompt_ = encoded(options_.prompt, vocabulary);
   train_ = train;
+  written_ = -1;
+}
+
+void SampleText::on_train_batch_end(
+    Trainer& trainer, Model&, const Outputs&, const Batch&, int64_t) {
+  const State& state = trainer.state();
+  if (options_.every && state.position.is_last &&
+      state.falls_due(*options_.every, state.previous, state.timestamp)) {
+    trainer.defer({}, [this, &trainer](const std::vector<at::Tensor>&) { write(trainer); });
+  }
 }
 
 void SampleText::on_fit_end(Trainer& trainer, Loop&) {
+  if (written_ != trainer.state().global_step()) {
+    write(trainer);
+  }
+}
+
+void SampleText::write(Trainer& trainer) {
+  written_ = trainer.state().global_step();
   const ByteVocabulary& vocabulary = vocabulary_of(*train_);
   KeyedRandom random(trainer.state().seed, static_cast<uint64_t>(trainer.state().global_step()));
   auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
   const std::string text = vocabulary.decode(model.generate(
       prompt_, {options_.length, options_.temperature, vocabulary.size(), options_.top_k}, random));
   write_to_stderr(text + "\n");
+  trainer.log_media({"sample", text});
   write_report(trainer.log(), trainer.state().artifact_dir / "sample.txt", text + "\n");
 }
 
@@ -92,7 +114,11 @@ void register_sample_text(Registry<Callback>& registry) {
            "how many of the likeliest characters one is chosen of; 0: all")
       .key("prompt",
            &SampleText::Options::prompt,
-           "what the text begins with; when absent a newline, or the first character there is");
+           "what the text begins with; when absent a newline, or the first character there is")
+      .key("every",
+           &SampleText::Options::every,
+           greater_than(0),
+           "time between two texts while it trains; absent: one at the end");
 }
 
 }  // namespace rondo

@@ -7,6 +7,9 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "core/error.h"
 #include "core/file_system.h"
@@ -96,6 +99,56 @@ TEST_CASE("a text with more characters than the model is refused before the firs
 TEST_CASE("a prompt that the text cannot make is refused before the first update") {
   CHECK(refusal({{}, 4, "z", 0}, "ab\nabab\nab").find("prompt") != std::string::npos);
   CHECK_THROWS_AS(SampleText({1, 1.0, ""}), UsageError);
+}
+
+TEST_CASE("with an interval texts come while it trains, and loggers get each") {
+  struct TextLogger final : Logger {
+    struct Options {
+      std::vector<std::pair<int64_t, std::string>>* texts = nullptr;
+    };
+
+    explicit TextLogger(const Options& o) : options(o) {}
+
+    void log(const Metrics&, int64_t) override {}
+
+    void log_media(const Media& media, int64_t update) override {
+      CHECK(media.name == "sample");
+      options.texts->emplace_back(update, std::get<std::string>(media.value));
+    }
+
+    Options options;
+  };
+
+  std::vector<std::vector<std::pair<int64_t, std::string>>> both;
+  for (const char* mode : {"eager", "traced"}) {
+    const TempDir dir;
+    std::ofstream(dir / "text.txt") << "ab\nabab\nab";
+    TextTokens::Options data;
+    data.file = (dir / "text.txt").string();
+    data.context = 4;
+    data.val_fraction = 0.0;
+    std::vector<std::pair<int64_t, std::string>> texts;
+    TrainerOptions options = tiny_options(dir / "run");
+    options.backend.mode = mode;
+    options.model = use<Gpt>({1, 1, 4, 4, 4});
+    options.loop.max_steps = 5;
+    options.loggers = {use<TextLogger>({&texts})};
+    SampleText::Options sample;
+    sample.length = 10;
+    sample.every = 2;
+    options.callbacks = {use<SampleText>(sample)};
+    Trainer(options, quiet_log()).fit(DataLoader("train", use<TextTokens>(data)));
+    REQUIRE(texts.size() == 3);
+    CHECK(texts[0].first == 2);
+    CHECK(texts[1].first == 4);
+    CHECK(texts[2].first == 5);
+    CHECK(texts[2].second.size() == 11);
+    both.push_back(texts);
+  }
+  CHECK(both[0] == both[1]);
+  SampleText::Options never;
+  never.every = 0;
+  CHECK_THROWS_AS(SampleText{never}, UsageError);
 }
 
 TEST_SUITE_END();
