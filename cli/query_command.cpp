@@ -78,7 +78,7 @@ int query(const CommandLine& line) {
   std::vector<std::string> paths = line.files;
   std::string sql;
   std::error_code error;
-  if (!fs::exists(paths.back(), error)) {
+  if (!paths.empty() && !fs::exists(paths.back(), error)) {
     sql = paths.back();
     paths.pop_back();
   }
@@ -86,7 +86,10 @@ int query(const CommandLine& line) {
     throw UsageError("query: expected a select statement after the runs, or --save FILE.db");
   }
   if (paths.empty()) {
-    throw UsageError(fmt::format("query: there is no run \"{}\"", sql));
+    if (!sql.empty() && sql.find(' ') == std::string::npos) {
+      throw UsageError(fmt::format("query: there is no run \"{}\"", sql));
+    }
+    paths = {"."};
   }
   const std::vector<RunRecord> runs = runs_at(paths);
   if (!line.output.empty()) {

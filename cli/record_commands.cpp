@@ -255,6 +255,7 @@ std::vector<RunRecord> named_runs(const std::vector<std::string>& paths) {
   std::vector<RunRecord> runs;
   for (const std::string& path : paths) {
     runs.push_back(read_record(path));
+    warn_of(runs.back());
   }
   return runs;
 }

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "core/error.h"
+#include "core/terminal.h"
 #include "record/run_summary.h"
 
 namespace rondo {
@@ -20,12 +21,7 @@ std::vector<RunRecord> read_all(const std::vector<fs::path>& directories, const 
   for (const fs::path& directory : directories) {
     try {
       runs.push_back(read(directory));
-      if (runs.back().damaged_lines > 0) {
-        std::cerr << fmt::format("{}: skipping {} damaged lines; the first is line {}\n",
-                                 (directory / kRecordFile).string(),
-                                 runs.back().damaged_lines,
-                                 runs.back().damaged_line);
-      }
+      warn_of(runs.back());
     } catch (const DataError& error) {
       std::cerr << error.what() << "\n";  // the others are shown
     }
@@ -34,6 +30,25 @@ std::vector<RunRecord> read_all(const std::vector<fs::path>& directories, const 
 }
 
 }  // namespace
+
+void warn_of(const RunRecord& run) {
+  const std::string file = (run.directory / kRecordFile).string();
+  if (run.damaged_lines > 0) {
+    std::cerr << fmt::format("{}: skipping {} damaged lines; the first is line {}\n",
+                             file,
+                             run.damaged_lines,
+                             run.damaged_line);
+  }
+  if (run.format > kRecordFormat) {
+    std::cerr << fmt::format(
+        "{}: written in format {} by rondo {}, and this rondo reads format {}: what is shown can "
+        "be wrong\n",
+        file,
+        run.format,
+        printable(run.version),
+        kRecordFormat);
+  }
+}
 
 std::vector<RunRecord> read_runs(const std::vector<fs::path>& directories) {
   return read_all(directories, [](const fs::path& directory) { return read_record(directory); });

@@ -8,8 +8,12 @@
 
 namespace rondo {
 
+/// Tells on standard error what a table or chart of a record does not: damaged lines, and that a
+/// later rondo wrote it.
+void warn_of(const RunRecord& run);
+
 /// The records of these directories. One that cannot be read is told on standard error and left
-/// out, as damaged lines are.
+/// out; `warn_of` is called for the others.
 std::vector<RunRecord> read_runs(const std::vector<std::filesystem::path>& directories);
 
 /// The same from the index of summaries: see `RunSummaries`.

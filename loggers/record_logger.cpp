@@ -38,8 +38,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kFormat = 1;
-
 double now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(since).count();
@@ -182,7 +180,7 @@ void RecordLogger::begin_session(int64_t update) {
   const TrainerOptions& options = trainer_->options();
   is_open_ = true;
   told_.clear();
-  std::string members = fmt::format(",\"format\":{}", kFormat) +
+  std::string members = fmt::format(",\"format\":{}", kRecordFormat) +
                         member("run", trainer_->state().run_name) + member("version", kVersion) +
                         member("host", host_name()) + fmt::format(",\"process\":{}", ::getpid());
   const RunPlan* const plan = trainer_->state().plan;

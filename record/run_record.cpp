@@ -31,6 +31,7 @@ struct Line {
   double time = 0.0;
   std::string run;
   std::string version;
+  int64_t format = 1;
   std::optional<int64_t> updates;
   std::string status;
   std::string text;
@@ -76,6 +77,8 @@ Line parse(std::string_view text) {
       line.run = json.string();
     } else if (key == "version") {
       line.version = json.string();
+    } else if (key == "format") {
+      line.format = json.unsigned_integer();
     } else if (key == "updates") {
       line.updates = json.unsigned_integer();
     } else if (key == "status" || key == "better") {
@@ -134,6 +137,7 @@ void begin_session(RunRecord& run, const Line& line) {
   ++run.sessions;
   run.step = line.step;
   run.name = line.run;
+  run.format = std::max(run.format, line.format);
   run.version = line.version;
   run.updates = line.updates;
   run.process = line.process;

@@ -70,6 +70,7 @@ struct RecordMedia {
 struct RunRecord {
   std::filesystem::path directory;  ///< of the run
   std::string name;
+  int64_t format = 1;              ///< of the record, the latest that a session has
   std::string version;             ///< of the rondo that wrote the newest session
   double begin = 0.0;              ///< time of the first session
   double end = 0.0;                ///< of the newest line
@@ -97,6 +98,9 @@ struct RunRecord {
 };
 
 inline constexpr const char* kRecordFile = "record.jsonl";
+
+/// What this rondo writes and reads. Of a later one lines and keys can mean something else.
+inline constexpr int64_t kRecordFormat = 1;
 
 /// Reads the record of a run.
 /// \param path  the run's directory, or the file

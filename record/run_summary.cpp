@@ -125,6 +125,8 @@ void read_member(JsonReader& json, const std::string& key, RunRecord& run) {
     run.sessions = static_cast<int>(json.integer());
   } else if (key == "process") {
     run.process = json.integer();
+  } else if (key == "format") {
+    run.format = json.integer();
   } else if (key == "damaged_lines") {
     run.damaged_lines = json.integer();
   } else if (key == "damaged_line") {
@@ -165,7 +167,8 @@ std::string to_summary(const RunRecord& run) {
   }
   return fmt::format(
       "{{\"form\":{},\"name\":{},\"version\":{},\"reason\":{},\"host\":{},\"status\":{},\"begin\":{"
-      "},\"end\":{},\"step\":{}{},\"sessions\":{},\"process\":{},\"damaged_lines\":{},\"damaged_"
+      "},\"end\":{},\"format\":{},\"step\":{}{},\"sessions\":{},\"process\":{},\"damaged_lines\":{}"
+      ",\"damaged_"
       "line\":{},\"config\":{{{}}},\"higher\":{{{}}},\"metrics\":{{{}}}}}",
       kForm,
       json_string(run.name),
@@ -175,6 +178,7 @@ std::string to_summary(const RunRecord& run) {
       status - std::begin(kStatuses),
       exact(run.begin),
       exact(run.end),
+      run.format,
       run.step,
       run.updates ? fmt::format(",\"updates\":{}", *run.updates) : "",
       run.sessions,

@@ -53,8 +53,7 @@ void add_diff(CLI::App& root, CommandLine& line) {
 void add_query(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand(
       "query", "Answer a select statement of SQL about what runs recorded, or save it for SQLite");
-  app.add_option("runs", line.files, "Runs or folders of runs, then the statement")
-      ->required()
+  app.add_option("runs", line.files, "Runs or folders of runs (default: here), then the statement")
       ->type_name("RUN_DIR|SQL")
       ->expected(-1);
   app.add_option("--save", line.output, "Write the tables into this SQLite file")

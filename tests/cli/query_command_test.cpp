@@ -59,6 +59,23 @@ TEST_CASE("a query runs over the runs of a folder and prints a table or JSON") {
   CHECK(fs::file_size(file) > 0);
 }
 
+TEST_CASE("a query without runs is about those here") {
+  if (!has_sqlite()) {
+    return;
+  }
+  const TempDir dir;
+  write_run(dir / "first", 1.5);
+  const fs::path before = fs::current_path();
+  fs::current_path(dir.path());
+  const Answer answer = run_here({"query", "select run from runs"});
+  const Answer saved = run_here({"query", "--save", "runs.db"});
+  const Answer missing = run_here({"query", "b"});
+  fs::current_path(before);
+  CHECK(answer.out == "run\nfirst\n");
+  CHECK(saved.code == 0);
+  CHECK(missing.code == 2);
+}
+
 TEST_CASE("a wrong query is bad usage") {
   const TempDir dir;
   write_run(dir / "a", 1.5);

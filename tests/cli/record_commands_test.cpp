@@ -127,6 +127,19 @@ TEST_CASE("what a record holds cannot steer the terminal") {
   }
 }
 
+TEST_CASE("a record of a later format is told") {
+  const TempDir dir;
+  write_runs(dir);
+  std::ofstream(dir / "a" / kRecordFile, std::ios::app)
+      << R"({"kind":"session","step":20,"time":80,"format":2,"run":"a","version":"9"})"
+      << "\n";
+  const std::string a = (dir / "a").string();
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"runs", dir.path().string()}, {"plot", a}, {"diff", a, a}}) {
+    CHECK(told_by(command).out.find("written in format 2 by rondo 9") != std::string::npos);
+  }
+}
+
 TEST_CASE("runs --json prints an object a run") {
   const TempDir dir;
   write_run(dir / "a\"b", "1", 1, kDone);

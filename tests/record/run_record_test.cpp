@@ -135,6 +135,14 @@ sizes = [[1, 2], [3]]
                     {"trainer.0.fit.sizes.1", "[3]"}});
 }
 
+TEST_CASE("a record of a later format says so") {
+  const TempDir dir;
+  const std::string later = R"({"kind":"session","step":0,"time":1,"format":2,"run":"a"})"
+                            "\n";
+  CHECK(read_record(write(dir / "a", kSession)).format == kRecordFormat);
+  CHECK(read_record(write(dir / "b", later)).format == 2);
+}
+
 TEST_CASE("a session that continues replaces what it does again") {
   const TempDir dir;
   const RunRecord run =

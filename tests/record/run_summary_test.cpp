@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kRecord =
-    R"({"kind":"session","step":0,"time":100.25,"run":"a \"b\"","version":"0.2.0","updates":40,"host":"h","process":7})"
+    R"({"kind":"session","step":0,"time":100.25,"run":"a \"b\"","version":"0.2.0","format":3,"updates":40,"host":"h","process":7})"
     "\n"
     R"({"kind":"config","time":100.5,"text":"[trainer.init]\nseed = 3\nmodel = { name = \"Mlp\" }\n"})"
     "\n"
@@ -53,6 +53,7 @@ void check_same(const RunRecord& a, const RunRecord& b) {
   CHECK(a.step == b.step);
   CHECK(a.updates == b.updates);
   CHECK(a.sessions == b.sessions);
+  CHECK(a.format == b.format);
   CHECK(to_string(a.status) == std::string(to_string(b.status)));
   CHECK(a.reason == b.reason);
   CHECK(a.process == b.process);
