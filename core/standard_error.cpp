@@ -1,10 +1,15 @@
 #include "core/standard_error.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/no_sigpipe.h"
+#include "core/terminal.h"
 
 namespace rondo {
 
@@ -21,13 +26,29 @@ Terminal& terminal() {
   return *one;
 }
 
+int width_of(const std::string& line) {
+  return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+/// Rows of the terminal that the lines take now. A window that was made narrower has wrapped them.
+int rows_of(const std::vector<std::string>& shown) {
+  const std::optional<int> columns = terminal_columns(STDERR_FILENO);
+  int rows = 0;
+  for (const std::string& line : shown) {
+    rows += columns ? std::max(1, (width_of(line) + *columns - 1) / *columns) : 1;
+  }
+  return rows;
+}
+
 /// Takes away what is shown and puts the cursor to where it began.
 std::string erasing(const std::vector<std::string>& shown) {
   if (shown.empty()) {
     return "";
   }
   std::string text = "\r";
-  for (size_t i = 1; i < shown.size(); ++i) {
+  for (int row = 1; row < rows_of(shown); ++row) {
     text += "\x1b[A";
   }
   return text + "\x1b[J";

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "callbacks/core/checkpoint_callback.h"
 #include "callbacks/core/metric_direction.h"
 #include "callbacks/core/run_plan.h"
+#include "core/glob.h"
 #include "core/process_memory.h"
 #include "core/standard_error.h"
 #include "core/terminal.h"
@@ -34,7 +36,8 @@ bool LiveProgress::is_possible() {
   return ::isatty(STDERR_FILENO) == 1 && kind != nullptr && std::strcmp(kind, "dumb") != 0;
 }
 
-LiveProgress::LiveProgress(const Trainer& trainer) : trainer_(trainer) {
+LiveProgress::LiveProgress(const Trainer& trainer, std::vector<std::string> globs)
+    : trainer_(trainer), globs_(std::move(globs)) {
   if (const RunPlan* plan = trainer.state().plan; plan != nullptr && plan->length().total) {
     const Time& total = *plan->length().total;
     facts_.updates = total.unit() == TimeUnit::Update ? std::optional(total.count()) : std::nullopt;
@@ -96,25 +99,35 @@ void LiveProgress::take(const std::string& metric, double value, int64_t update)
     direction->second = better_of(trainer_, metric);
   }
   const std::optional<Better>& better = direction->second;
-  if (!better) {
-    return;  // learning rates and the like
-  }
   auto known = std::find_if(facts_.values.begin(), facts_.values.end(), [&](const auto& entry) {
     return entry.name == metric;
   });
   if (known == facts_.values.end()) {
-    if (facts_.values.size() == kMostMetrics) {
+    if (!shows(metric, better.has_value())) {
       return;
     }
     known = facts_.values.insert(known, {metric, value, std::nullopt, 0});
   }
   known->newest = value;
+  if (!better) {
+    return;
+  }
   const bool is_best =
       !known->best || (*better == Better::Lower ? value < *known->best : value > *known->best);
   if (!std::isnan(value) && is_best) {
     known->best = value;
     known->best_update = update;
   }
+}
+
+/// Unless globs say so, not learning rates and the like.
+bool LiveProgress::shows(const std::string& metric, bool has_direction) const {
+  if (globs_.empty()) {
+    return has_direction && facts_.values.size() < kMostMetrics;
+  }
+  return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& glob) {
+    return glob_match(glob, metric);
+  });
 }
 
 void LiveProgress::draw() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/metric_values.h"
 #include "loggers/progress_block.h"
@@ -22,7 +23,8 @@ class LiveProgress {
   static bool is_possible();
 
   /// \param trainer  outlives it
-  explicit LiveProgress(const Trainer& trainer);
+  /// \param globs    of metrics that it shows; none: up to four that say which values are better
+  explicit LiveProgress(const Trainer& trainer, std::vector<std::string> globs = {});
   LiveProgress(const LiveProgress&) = delete;
   LiveProgress& operator=(const LiveProgress&) = delete;
   ~LiveProgress();
@@ -41,9 +43,11 @@ class LiveProgress {
   void start_measuring(Clock::time_point now);
   void measure_speed(Clock::time_point now);
   void take(const std::string& metric, double value, int64_t update);
+  bool shows(const std::string& metric, bool has_direction) const;
   void draw();
 
   const Trainer& trainer_;
+  std::vector<std::string> globs_;
   ProgressFacts facts_;
   std::map<std::string, std::optional<Better>> directions_;  // of the metrics that were logged
   Clock::time_point drawn_;

@@ -31,7 +31,7 @@ double seconds_between(std::chrono::steady_clock::time_point from,
 }  // namespace
 
 void ProgressLogger::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
-  live_ = LiveProgress::is_possible() ? std::make_unique<LiveProgress>(trainer) : nullptr;
+  live_ = LiveProgress::is_possible() ? std::make_unique<LiveProgress>(trainer, metrics_) : nullptr;
   total_samples_ = 0;
   train_seconds_ = 0.0;
 }
@@ -151,9 +151,14 @@ void ProgressLogger::log(const Metrics& values, int64_t update) {
 }
 
 void register_progress_logger(Registry<Logger>& registry) {
-  add_filter_keys(registry.add<ProgressLogger>(
-      "ProgressLogger",
-      "Shows progress: a live block on a terminal, else a line with loss and rates on log steps."));
+  add_filter_keys(
+      registry
+          .add<ProgressLogger>("ProgressLogger",
+                               "Shows progress: a live block on a terminal, else a line with loss "
+                               "and rates on log steps.")
+          .key("metrics",
+               &ProgressLogger::Options::metrics,
+               "globs of what the live block shows; none: up to four with a direction"));
 }
 
 }  // namespace rondo

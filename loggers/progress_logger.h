@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "loggers/live_progress.h"
 #include "loggers/logger.h"
@@ -16,9 +17,15 @@ namespace rondo {
 /// that remains. Validations leave a line with their results.
 class ProgressLogger final : public FilteredLogger {
  public:
-  using Options = LogFilter;
+  struct Options {
+    std::vector<std::string> metrics = {};  ///< globs of what the block shows; none: up to four
+                                            ///< metrics that say which values are better
+    std::optional<Time> log_steps = {};     ///< see LogFilter, also for the next
+    std::vector<std::string> exclude = {};
+  };
 
-  explicit ProgressLogger(const Options& options) : FilteredLogger(options) {}
+  explicit ProgressLogger(const Options& options)
+      : FilteredLogger({options.log_steps, options.exclude}), metrics_(options.metrics) {}
 
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
   void on_fit_end(Trainer& trainer, Loop&) override;
@@ -37,6 +44,7 @@ class ProgressLogger final : public FilteredLogger {
 
   void print_train(Trainer& trainer);
 
+  std::vector<std::string> metrics_;    // globs
   std::unique_ptr<LiveProgress> live_;  // null: lines instead
   std::optional<double> loss_;
   int64_t samples_ = 0;        // since the last line

@@ -4,12 +4,15 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "core/standard_error.h"
 #include "loggers/loggers.h"
@@ -46,6 +49,13 @@ class Terminal {
   ~Terminal() {
     give_back();
     ::close(master_);
+  }
+
+  void resize(unsigned short columns) {
+    winsize size = {};
+    size.ws_col = columns;
+    size.ws_row = 24;
+    REQUIRE(::ioctl(master_, TIOCSWINSZ, &size) == 0);
   }
 
   /// What was written to it; it is standard error no more.
@@ -104,6 +114,19 @@ TEST_CASE("what is written scrolls above the lines that stay below") {
         "\r\x1b[Jend\r\n");
 }
 
+TEST_CASE("a block that a narrower window has wrapped is taken away whole") {
+  Terminal terminal;
+  terminal.resize(20);
+  show_below_stderr({"123456789012345", "2"});
+  terminal.resize(10);
+  show_below_stderr({"short"});
+  show_below_stderr({});
+  CHECK(terminal.text() ==
+        "123456789012345\r\n2"
+        "\r\x1b[A\x1b[A\x1b[Jshort"
+        "\r\x1b[J");
+}
+
 TEST_CASE("a fit on a terminal draws its block and leaves only the results") {
   const TempDir dir;
   Terminal terminal;
@@ -117,6 +140,29 @@ TEST_CASE("a fit on a terminal draws its block and leaves only the results") {
   CHECK(text.find("| val: ") != std::string::npos);
   CHECK(text.find("| Trained 6 samples") > last_erasing(text));
   CHECK(text.find("run     ", last_erasing(text)) == std::string::npos);
+}
+
+TEST_CASE("the block shows the metrics that globs choose") {
+  const TempDir dir;
+  ProbeCallback::Options probe;
+  probe.train_batch_end = [](Trainer& trainer) {
+    trainer.log_metrics({{"extra/a", 1.5}, {"other", 2.5}});
+  };
+  // The block is drawn once in 100 ms: the third batch comes later than that.
+  probe.train_batch_start = [](Trainer&, const Batch&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+  };
+  TrainerOptions options = run_options(dir / "run");
+  options.callbacks = {use<ProbeCallback>(probe)};
+  ProgressLogger::Options progress;
+  progress.metrics = {"extra/*"};
+  options.loggers = {use<ProgressLogger>(progress)};
+  Terminal terminal;
+  Trainer(options, quiet_log()).fit(tiny_loader("train"), {});
+  const std::string text = terminal.text();
+  CHECK(text.find("extra/a 1.5") != std::string::npos);
+  CHECK(text.find("other") == std::string::npos);
+  CHECK(text.find("loss ") == std::string::npos);
 }
 
 TEST_CASE("a fit that fails takes its block away") {
