@@ -147,4 +147,97 @@ TEST_CASE("roll_back begins again from the newest checkpoint, at a lower rate th
   }
 }
 
+/// 64 equal samples in batches of two, but for the 26th batch, whose inputs are `factor` times as
+/// large and whose labels are wrong.
+DataLoader with_hard_batch(double factor) {
+  at::Tensor x = torch::ones({64, 4});
+  at::Tensor labels = torch::zeros({64}, torch::kLong);
+  x.slice(0, 50, 52).mul_(factor);
+  labels.slice(0, 50, 52).fill_(2);
+  LoaderOptions batches;
+  batches.batch_size = 2;
+  return DataLoader("train", from_tensors({{"x", x}, {"label", labels}}), batches);
+}
+
+NanPolicy::Options with_spike(const std::string& what) {
+  NanPolicy::Options options = then(what);
+  options.spike = 3.0;
+  return options;
+}
+
+TEST_CASE("a loss far above its moving mean is skipped within the step, with the bits of both") {
+  std::vector<std::vector<double>> both;
+  for (const char* mode : {"eager", "traced"}) {
+    CAPTURE(mode);
+    const TempDir dir;
+    std::vector<std::string> lines;
+    std::vector<double> sums;
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [&](Trainer& trainer) { sums.push_back(sum_of_weights(trainer)); };
+    TrainerOptions options = run_with(dir / "run", mode, with_spike("skip"));
+    options.callbacks.push_back(use<ProbeCallback>(probe));
+    options.loop.max_steps = 30;
+    Trainer trainer(options, quiet_log(&lines));
+    CHECK(trainer.fit(with_hard_batch(50.0)).steps == 30);
+    REQUIRE(sums.size() == 30);
+    CHECK(sums[25] == sums[24]);
+    CHECK(sums[26] != sums[25]);
+    CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+            return line.find("more than 3 times the moving mean") != std::string::npos;
+          }) == 1);
+    both.push_back(sums);
+  }
+  CHECK(both[0] == both[1]);
+}
+
+TEST_CASE("without a spike the policy changes no bit") {
+  for (const char* mode : {"eager", "traced"}) {
+    std::vector<double> sums;
+    for (const bool watches : {false, true}) {
+      const TempDir dir;
+      TrainerOptions options =
+          run_with(dir / "run", mode, watches ? with_spike("skip") : then("skip"));
+      options.loop.max_steps = 30;
+      Trainer trainer(options, quiet_log());
+      trainer.fit(with_hard_batch(0.5));
+      sums.push_back(sum_of_weights(trainer));
+    }
+    CHECK(sums[0] == sums[1]);
+  }
+}
+
+TEST_CASE("a spike ends the run, or rolls it back to where the mean was what the checkpoint says") {
+  for (const char* mode : {"eager", "traced"}) {
+    CAPTURE(mode);
+    const TempDir dir;
+    TrainerOptions stopping = run_with(dir / "stop", mode, with_spike("stop"));
+    stopping.loop.max_steps = 30;
+    Trainer stopped(stopping, quiet_log());
+    try {
+      stopped.fit(with_hard_batch(50.0));
+      FAIL("the run went on");
+    } catch (const NonFiniteLossError& error) {
+      CHECK(std::string(error.what()).find("the loss of update 26 is") == 0);
+    }
+    TrainerOptions rolling = run_with(dir / "roll", mode, with_spike("roll_back"));
+    std::vector<int64_t> starts;
+    ProbeCallback::Options probe;
+    probe.fit_start = [&](Trainer& trainer, const DataLoader&) {
+      starts.push_back(trainer.state().global_step());
+      NanPolicy& policy = *trainer.callback<NanPolicy>();
+      CHECK(policy.captured_state().at(3).second.item<double>() == starts.back());
+    };
+    rolling.callbacks = {use<NanPolicy>(with_spike("roll_back")), use<ProbeCallback>(probe)};
+    rolling.loop.max_steps = 30;
+    rolling.checkpoint.steps = 10;
+    Trainer rolled(rolling, quiet_log());
+    CHECK_THROWS_AS(rolled.fit(with_hard_batch(50.0)), NonFiniteLossError);  // it comes each time
+    CHECK(starts.size() == 11);
+    CHECK(starts.back() == 20);
+  }
+  NanPolicy::Options low;
+  low.spike = 1.0;
+  CHECK_THROWS_AS(NanPolicy{low}, UsageError);
+}
+
 TEST_SUITE_END();
