@@ -26,8 +26,9 @@ std::vector<int64_t> ByteVocabulary::encode(std::string_view text) const {
     const auto byte = static_cast<unsigned char>(c);
     if (number_of_[byte] < 0) {
       throw DataError(
-          fmt::format("the character at offset {}, byte 0x{:02x}, is not one of the {} "
+          fmt::format("the character {}at offset {}, byte 0x{:02x}, is not one of the {} "
                       "characters of the vocabulary",
+                      c > ' ' && c <= '~' ? fmt::format("\"{}\" ", c) : "",
                       tokens.size(),
                       byte,
                       size()));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/glob.h"
 #include "data/data_dir.h"
 #include "data/internal/read_file.h"
 
@@ -65,6 +66,7 @@ std::vector<fs::path> sorted_files(const fs::path& folder,
 
 ClassFolders ClassFolders::list(const Wanted& wanted) {
   ClassFolders found;
+  found.owner = wanted.owner;
   found.root = root_of(wanted);
   found.classes = wanted.classes.empty() ? sorted_folders(found.root) : wanted.classes;
   for (size_t label = 0; label < found.classes.size(); ++label) {
@@ -97,10 +99,45 @@ DatasetFacts ClassFolders::facts() const {
   facts.classes = static_cast<int64_t>(classes.size());
   facts.class_names = classes;
   for (const double count : counts) {
-    facts.class_weights.push_back(static_cast<double>(size()) /
-                                  (static_cast<double>(classes.size()) * count));
+    const double weight =
+        static_cast<double>(size()) / (static_cast<double>(classes.size()) * count);
+    facts.class_weights.push_back(count == 0 ? 0.0 : weight);  // taken classes may have no file
   }
   return facts;
+}
+
+StateDict ClassFolders::fitted() const {
+  return {{"type", owner}, {"classes", StateList(classes.begin(), classes.end())}};
+}
+
+void ClassFolders::take_fitted(const StateDict& state) {
+  if (state.at("type").as_string() != owner) {
+    throw CheckpointError(fmt::format("what the data set learnt is that of a {}, not of a {}",
+                                      state.at("type").as_string(),
+                                      owner));
+  }
+  std::vector<std::string> learnt;
+  for (const StateValue& name : state.at("classes").as_list()) {
+    learnt.push_back(name.as_string());
+  }
+  std::vector<File> numbered = files;
+  for (File& file : numbered) {
+    const std::string& name = classes[static_cast<size_t>(file.label)];
+    const auto found = std::find(learnt.begin(), learnt.end(), name);
+    if (found == learnt.end()) {
+      throw DataError(
+          fmt::format("{}: class \"{}\" of {} is not one of the {} classes of training{}; "
+                      "remove its folder, or name the others in classes",
+                      owner,
+                      name,
+                      root.string(),
+                      learnt.size(),
+                      suggestion(name, learnt)));
+    }
+    file.label = found - learnt.begin();
+  }
+  classes = std::move(learnt);
+  files = std::move(numbered);
 }
 
 std::vector<double> ClassFolders::labels() const {

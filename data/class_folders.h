@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dataset_facts.h"
+#include "core/state_dict.h"
 
 namespace rondo {
 
@@ -33,6 +34,14 @@ struct ClassFolders {
   /// Classes with their weights.
   DatasetFacts facts() const;
 
+  /// The names of the classes, in the order of their numbers.
+  StateDict fitted() const;
+
+  /// Numbers the files by the classes of `state`, which may have no file here.
+  /// \throws DataError        naming a class of these files that is not among them
+  /// \throws CheckpointError  when it is not what `fitted` of the same owner gives
+  void take_fitted(const StateDict& state);
+
   /// The class of each file.
   std::vector<double> labels() const;
 
@@ -46,6 +55,7 @@ struct ClassFolders {
 
   const File& operator[](int64_t index) const { return files[static_cast<size_t>(index)]; }
 
+  std::string owner = {};
   std::filesystem::path root = {};
   std::vector<std::string> classes = {};
   std::vector<File> files = {};

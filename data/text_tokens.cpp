@@ -1,7 +1,10 @@
 #include "data/text_tokens.h"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <exception>
 #include <string_view>
 
 #include "core/error.h"
@@ -41,6 +44,26 @@ std::vector<uint8_t> split_tokens(const TextTokens::Options& options,
   return {tokens.begin(), tokens.end()};
 }
 
+/// As bytes: a checkpoint's texts are UTF-8, of which a character can be a part.
+at::Tensor character_bytes(const std::string& characters) {
+  at::Tensor bytes = at::empty({static_cast<int64_t>(characters.size())}, at::kByte);
+  std::copy(characters.begin(), characters.end(), bytes.data_ptr<uint8_t>());
+  return bytes;
+}
+
+ByteVocabulary vocabulary_of(const StateDict& fitted) {
+  if (fitted.at("type").as_string() != "TextTokens") {
+    throw CheckpointError(
+        fmt::format("what the data set learnt is that of a {}, not of a TextTokens",
+                    fitted.at("type").as_string()));
+  }
+  const at::Tensor bytes = fitted.at("characters").as_tensor().contiguous();
+  if (bytes.scalar_type() != at::kByte || bytes.dim() != 1) {
+    throw CheckpointError("what was learnt of the characters is damaged");
+  }
+  return ByteVocabulary({static_cast<const char*>(bytes.data_ptr()), bytes.nbytes()});
+}
+
 }  // namespace
 
 TextTokens::Text TextTokens::read(const Options& options) {
@@ -58,7 +81,8 @@ TextTokens::Text TextTokens::read(const Options& options) {
 TextTokens::TextTokens(const Options& options) : TextTokens(options, read(options)) {}
 
 TextTokens::TextTokens(const Options& options, const Text& text)
-    : vocabulary_(text.content),
+    : path_(text.path),
+      vocabulary_(text.content),
       tokens_(split_tokens(options, vocabulary_, text.content)),
       windows_(static_cast<int64_t>(tokens_.size()),
                options.context,
@@ -71,6 +95,27 @@ TextTokens::TextTokens(const Options& options, const Text& text)
                     tokens_.size(),
                     options.context + 1));
   }
+}
+
+StateDict TextTokens::fitted() const {
+  return {{"type", "TextTokens"}, {"characters", character_bytes(vocabulary_.characters())}};
+}
+
+void TextTokens::take_fitted(const StateDict& fitted) {
+  const ByteVocabulary learnt = vocabulary_of(fitted);
+  if (learnt.characters() == vocabulary_.characters()) {
+    return;
+  }
+  const std::string text = vocabulary_.decode({tokens_.begin(), tokens_.end()});
+  try {
+    const std::vector<int64_t> tokens = learnt.encode(text);
+    tokens_.assign(tokens.begin(), tokens.end());
+  } catch (const DataError&) {
+    std::throw_with_nested(DataError(fmt::format(
+        "{}: its split has a character that training did not have; remove it from the text",
+        path_.string())));
+  }
+  vocabulary_ = learnt;
 }
 
 Sample TextTokens::get(int64_t index) const {

@@ -14,7 +14,7 @@ namespace rondo {
 
 /// A text file, gzipped or not, as windows of characters. A sample has "tokens" and "targets", both
 /// int64 [context]; the targets are the characters one further on. The vocabulary is that of the
-/// whole file, so the splits share it.
+/// whole file, so the splits share it; validations and resumed runs take that of training.
 class TextTokens final : public Dataset {
  public:
   struct Options {
@@ -38,6 +38,12 @@ class TextTokens final : public Dataset {
   /// The number of different characters.
   DatasetFacts facts() const override;
 
+  /// The characters of the vocabulary.
+  StateDict fitted() const override;
+
+  /// \throws DataError  naming a character of the split that is not among them
+  void take_fitted(const StateDict& fitted) override;
+
   /// To write prompts as tokens and to read what a model wrote.
   const ByteVocabulary& vocabulary() const { return vocabulary_; }
 
@@ -50,6 +56,7 @@ class TextTokens final : public Dataset {
   static Text read(const Options& options);
   TextTokens(const Options& options, const Text& text);
 
+  std::filesystem::path path_;
   ByteVocabulary vocabulary_;
   std::vector<uint8_t> tokens_;  // of the split
   TokenWindows windows_;

@@ -46,6 +46,11 @@ class AudioFolder final : public Dataset, public SampleContent {
   /// Classes with their weights, and the shape of a spectrogram as that of an image.
   DatasetFacts facts() const override;
 
+  /// The names of the classes.
+  StateDict fitted() const override { return files_.fitted(); }
+
+  void take_fitted(const StateDict& fitted) override { files_.take_fitted(fitted); }
+
   /// As in epoch 0.
   Sample get(int64_t index) const override;
 

@@ -56,6 +56,21 @@ AudioFolder::Options folder_in(const TempDir& dir) {
 
 TEST_SUITE_BEGIN("data/audio_folder");
 
+TEST_CASE("classes have the numbers of training, and one that training lacks is named") {
+  const TempDir dir;
+  const AudioFolder train(folder_in(dir));
+  const TempDir other;
+  AudioFolder::Options options = folder_in(other);
+  std::filesystem::remove_all(other / "sounds/a");
+  AudioFolder val(options);
+  val.take_fitted(train.fitted());
+  CHECK(val.numbers("label") == std::vector<double>{1});
+  CHECK(val.facts().class_names == train.facts().class_names);
+  std::filesystem::rename(other / "sounds/b", other / "sounds/c");
+  AudioFolder unknown(options);
+  CHECK(contains(message_of([&] { unknown.take_fitted(train.fitted()); }), "class \"c\""));
+}
+
 TEST_CASE("WAV and FLAC files become waves of one length, with the class of their folder") {
   const TempDir dir;
   const AudioFolder data(folder_in(dir));

@@ -32,7 +32,7 @@ TEST_CASE("every byte may be a character") {
 TEST_CASE("what is not in the vocabulary is an error that says what and where") {
   const ByteVocabulary vocabulary("abc");
   const std::string message = message_of([&] { vocabulary.encode("abxa"); });
-  CHECK(contains(message, "offset 2"));
+  CHECK(contains(message, "\"x\" at offset 2"));
   CHECK(contains(message, "0x78"));
   CHECK_THROWS_AS(vocabulary.decode({3}), DataError);
   CHECK_THROWS_AS(vocabulary.decode({-1}), DataError);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/state_dict.h"
+#include "data/combined.h"
 #include "data/data_files.h"
 #include "data/data_loader.h"
 #include "data/image_files.h"
@@ -76,6 +77,41 @@ TEST_CASE("classes may be chosen and ordered, values normalised, pictures made g
   const Sample dog = data.get(0);
   CHECK(dog["label"].item<int64_t>() == 0);
   CHECK(at::allclose(dog["image"], torch::full({1, 8, 8}, 0.2), 1e-4, 1e-4));
+}
+
+TEST_CASE("classes have the numbers of training, and one that training lacks is named") {
+  const Pets pets;
+  const Pets others;
+  write_file(others.dir / "pets/ant/d.png", png_bytes(Pets::plain(10)));
+  const ImageFolder train(others.options());
+  REQUIRE(train.classes() == std::vector<std::string>{"ant", "cat", "dog"});
+  ImageFolder val(pets.options());
+  val.take_fitted(train.fitted());
+  CHECK(val.classes() == train.classes());
+  CHECK(val.facts().classes == 3);
+  CHECK(val.facts().class_weights == std::vector<double>{0, 0.5, 1});
+  CHECK(equal_bytes(val.get_batch({0, 1, 2})["label"], torch::tensor({1, 1, 2}, torch::kLong)));
+  CHECK(val.numbers("label") == std::vector<double>{1, 1, 2});
+  CHECK(first_difference(val.fitted(), train.fitted()).empty());
+
+  const StateDict fewer = ImageFolder(pets.options()).fitted();
+  ImageFolder more(others.options());
+  const std::string message = message_of([&] { more.take_fitted(fewer); });
+  CHECK(contains(message, "class \"ant\""));
+  CHECK(contains(message, "cat, dog"));
+  CHECK(equal_bytes(more.get(0)["label"], torch::tensor(0, torch::kLong)));
+  val.take_fitted(fewer);  // ant has no file here
+  CHECK(val.numbers("label") == std::vector<double>{0, 0, 1});
+  CHECK_THROWS_AS(val.take_fitted({{"type", "CsvTable"}}), CheckpointError);
+}
+
+TEST_CASE("parts of several folders have the classes of the first") {
+  const Pets pets;
+  const Pets others;
+  std::filesystem::remove_all(others.dir / "pets/cat");
+  const Concat both({{use<ImageFolder>(pets.options()), use<ImageFolder>(others.options())}});
+  CHECK(both.numbers("label") == std::vector<double>{0, 0, 1, 1});
+  CHECK(both.fitted().at("classes").as_list().size() == 2);
 }
 
 TEST_CASE("chance changes samples from epoch to epoch, and follows from seed, epoch and number") {

@@ -58,6 +58,32 @@ TEST_CASE("the validation split is the end of the text and has the same vocabula
   CHECK(text_of(train, train.get(train.size() - 1)["targets"]) == "aaaa");
 }
 
+TEST_CASE("characters have the numbers of training, and one that training lacks is named") {
+  const TempDir dir;
+  const TempDir other;
+  auto options = tokens_over(dir, "the cat sat");
+  options.val_fraction = 0.0;
+  const TextTokens train(options);
+  options = tokens_over(other, "cats at the");  // "." would be numbered before the letters
+  options.val_fraction = 0.0;
+  write_file(other / "input.txt", "cats at the.");
+  TextTokens dot(options);
+  CHECK_FALSE(equal_bytes(dot.get(0)["tokens"], train.get(1)["tokens"]));
+  const std::string message = message_of([&] { dot.take_fitted(train.fitted()); });
+  CHECK(contains(message, (other / "input.txt").string()));
+  CHECK(contains(message, "\".\" at offset 11"));
+  options.val_fraction = 0.1;  // the part for training ends before the dot
+  TextTokens val(options);
+  val.take_fitted(train.fitted());
+  CHECK(text_of(val, val.get(0)["tokens"]) == "cats");
+  CHECK(val.vocabulary().characters() == train.vocabulary().characters());
+  CHECK(first_difference(val.fitted(), train.fitted()).empty());
+  CHECK(equal_bytes(val.get(0)["tokens"].slice(0, 0, 3), train.get(1)["tokens"].slice(0, 0, 3)));
+  CHECK_THROWS_AS(val.take_fitted({{"type", "CsvTable"}}), CheckpointError);
+  CHECK_THROWS_AS(val.take_fitted({{"type", "TextTokens"}, {"characters", torch::zeros({3})}}),
+                  CheckpointError);
+}
+
 TEST_CASE("a split too short for one window, and options out of range, are refused") {
   const TempDir dir;
   auto options = tokens_over(dir, "abcd");

@@ -1,0 +1,91 @@
+// Runs over folders of pictures, from TOML: the classes of training go along.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/metric_of.h"
+#include "cli/run_here.h"
+#include "loggers/media_bytes.h"
+#include "support/temp_dir.h"
+
+using namespace rondo;
+using namespace rondo::test;
+
+namespace fs = std::filesystem;
+
+TEST_SUITE_BEGIN("cli/picture_runs");
+
+namespace {
+
+/// Pictures of one colour each: of three classes to train, and of two of them to validate.
+struct Animals {
+  TempDir dir;
+
+  Animals() {
+    add("train/ant", 4, 0);
+    add("train/cat", 4, 1);
+    add("train/dog", 4, 2);
+    add("val/cat", 3, 1);
+    add("val/dog", 2, 2);
+  }
+
+  void add(const std::string& folder, int pictures, size_t colour) const {
+    fs::create_directories(dir.path() / folder);
+    Picture picture{2, 2, 3, std::vector<uint8_t>(12, 20)};
+    for (size_t i = 0; i < 4; ++i) {
+      picture.pixels[3 * i + colour] = 230;
+    }
+    for (int i = 0; i < pictures; ++i) {
+      std::ofstream(dir.path() / folder / fmt::format("{}.png", i), std::ios::binary)
+          << png_of(picture);
+    }
+  }
+
+  std::string run_file() const {
+    const std::string path = (dir / "run.toml").string();
+    std::ofstream(path) << fmt::format(
+        "[trainer.init]\n"
+        "model_dir = \"{0}/run\"\n"
+        "seed = 1\n"
+        "model = {{ name = \"Mlp\", sizes = [12, 3] }}\n"
+        "loop = {{ max_steps = 40, eval_frequency = 40 }}\n"
+        "loggers = [{{ ProgressLogger = false }}]\n"
+        "optimizer = {{ AdamW = {{ lr = 5e-2 }} }}\n"
+        "[trainer.fit]\n"
+        "train_dataloader = {{ dataset = \"ImageFolder\", root = \"{0}/train\", height = 2, "
+        "width = 2, batch_size = 6, shuffle = true }}\n"
+        "val_dataloader = {{ label = \"val\", dataset = \"ImageFolder\", root = \"{0}/val\", "
+        "height = 2, width = 2, batch_size = 4 }}\n"
+        "[trainer.validate]\n"
+        "val_dataloader = \"val\"\n"
+        "[trainer.predict]\n"
+        "dataloader = \"val\"\n",
+        dir.path().string());
+    return path;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a class that validation lacks leaves the numbers of the others alone") {
+  const Animals animals;
+  const std::string file = animals.run_file();
+  CHECK(metric_of(run_here({"fit", file, "--json"}), "val/accuracy") == 1.0);
+  CHECK(metric_of(run_here({"validate", file, "--json"}), "val/accuracy") == 1.0);
+}
+
+TEST_CASE("a class that training lacks ends the run before its first update") {
+  const Animals animals;
+  animals.add("val/emu", 1, 0);
+  const Answer fit = run_here({"fit", animals.run_file(), "--json"});
+  CHECK(fit.code != 0);
+  CHECK_FALSE(fs::exists(animals.dir / "run/checkpoint_40.pt"));
+}
+
+TEST_SUITE_END();
