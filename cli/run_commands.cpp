@@ -417,6 +417,16 @@ int run_validate_all(const CommandLine& line, Registries& registries) {
       });
 }
 
+/// The table of a prediction, where there is one.
+std::optional<std::string> table_of(const Trainer& trainer) {
+  const std::filesystem::path table = trainer.state().artifact_dir / "predictions.csv";
+  return std::filesystem::exists(table) ? std::optional(table.string()) : std::nullopt;
+}
+
+std::string json_of(const std::optional<std::string>& table) {
+  return table ? json_string(*table) : "null";
+}
+
 int run_predict(const CommandLine& line, Registries& registries) {
   return run_phases(line, registries, &RunConfig::predict, "predict", [&](RunConfig& run, bool) {
     Trainer trainer(to_evaluate(line, run.init));
@@ -426,10 +436,13 @@ int run_predict(const CommandLine& line, Registries& registries) {
     const Outputs outputs = predict(trainer, run.predict->loader, options, run.predict->from);
     if (!options.return_outputs) {
       const std::string folder = (trainer.state().artifact_dir / "predictions").string();
-      std::cerr << "written to " << folder << ", a file a batch" << std::endl;
+      const std::optional<std::string> table = table_of(trainer);
+      std::cerr << "written to " << folder << ", a file a batch" << (table ? ", and " + *table : "")
+                << std::endl;
       return PhaseEnd{signals.exit_code(),
-                      fmt::format("{{\"folder\": {}, \"table\": null, \"outputs\": {{}}}}",
-                                  json_string(folder))};
+                      fmt::format("{{\"folder\": {}, \"table\": {}, \"outputs\": {{}}}}",
+                                  json_string(folder),
+                                  json_of(table))};
     }
     if (outputs.items().empty() && trainer.stop_reason() != nullptr) {
       return PhaseEnd{signals.exit_code(), "{\"file\": null, \"table\": null, \"outputs\": {}}"};
@@ -441,13 +454,12 @@ int run_predict(const CommandLine& line, Registries& registries) {
       std::cerr << fmt::format("{} {}\n", item.first, shape);
       shapes += fmt::format("{}{}: {}", shapes.empty() ? "" : ", ", json_string(item.first), shape);
     }
-    const std::filesystem::path table = trainer.state().artifact_dir / "predictions.csv";
-    const bool has_table = std::filesystem::exists(table);
-    std::cerr << "written to " << file << (has_table ? " and " + table.string() : "") << std::endl;
+    const std::optional<std::string> table = table_of(trainer);
+    std::cerr << "written to " << file << (table ? " and " + *table : "") << std::endl;
     return PhaseEnd{signals.exit_code(),
                     fmt::format("{{\"file\": {}, \"table\": {}, \"outputs\": {{{}}}}}",
                                 json_string(file),
-                                has_table ? json_string(table.string()) : "null",
+                                json_of(table),
                                 shapes)};
   });
 }

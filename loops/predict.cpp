@@ -44,8 +44,10 @@ StateDict state_of(const Outputs& outputs) {
 /// Gives on the outputs of every batch of one Trainer, and keeps them where they are returned.
 class Collector final : public Callback {
  public:
-  Collector(Trainer& trainer, const PredictOptions& options)
+  /// \param loader  one in the order of its data
+  Collector(Trainer& trainer, const DataLoader& loader, const PredictOptions& options)
       : trainer_(&trainer),
+        loader_(loader),
         options_(options),
         all_(*trainer.state().communicator,
              [this](const Outputs& outputs, int64_t batch_idx) { take(outputs, batch_idx); }) {}
@@ -65,6 +67,14 @@ class Collector final : public Callback {
 
   /// After the last batch of this process.
   void finish() { all_.finish(); }
+
+  /// Gives the table its name, or says why there is none. After a whole pass.
+  void finish_table() {
+    const std::string missing = table_ ? table_->finish() : "";
+    if (!missing.empty()) {
+      trainer_->log().info("predictions.csv is not written: " + missing);
+    }
+  }
 
   /// \throws ShapeError  naming the output whose batches do not fit together
   Outputs joined() const {
@@ -86,6 +96,10 @@ class Collector final : public Callback {
     if (options_.return_outputs) {
       keep(outputs);
     }
+    const bool is_written = options_.return_outputs || !options_.write;
+    if (is_written && trainer_->state().writes()) {
+      add_to_table(outputs);
+    }
     if (options_.write) {
       options_.write(outputs, batch_idx);
     } else if (!options_.return_outputs && trainer_->state().writes()) {
@@ -95,6 +109,13 @@ class Collector final : public Callback {
       write_checkpoint(
           *files, directory / fmt::format("batch_{:06}.pt", batch_idx), state_of(outputs));
     }
+  }
+
+  void add_to_table(const Outputs& outputs) {
+    if (!table_) {  // the first batch comes after the run has its directory
+      table_.emplace(loader_, trainer_->state().artifact_dir / "predictions.csv");
+    }
+    table_->add(outputs);
   }
 
   void keep(const Outputs& outputs) {
@@ -111,9 +132,11 @@ class Collector final : public Callback {
   }
 
   const Trainer* trainer_;
+  const DataLoader& loader_;
   const PredictOptions& options_;
   GatheredOutputs all_;
   std::vector<std::pair<std::string, std::vector<at::Tensor>>> batches_;
+  std::optional<PredictionTable> table_;
 };
 
 }  // namespace
@@ -130,28 +153,29 @@ Outputs predict(Trainer& trainer,
   detail::require(
       !most || *most >= 1, "predict: subset_num_batches", "at least 1", most.value_or(0));
   const RngScope rng(trainer);
-  Collector collector(trainer, options);
+  const DataLoader all = loader.in_order();
+  Collector collector(trainer, all, options);
   ValidationLoop loop({most ? std::optional<Time>(*most) : std::nullopt, "predict"});
   bool is_whole = false;
   {
     const GlobalCallbackScope scope(collector);
-    const DataLoader all = loader.in_order();
     ValidateStage stage(trainer, all, loop, to_evaluate(trainer, from));
     stage.share([&] { collector.finish(); });
     is_whole = stage.run();
   }
-  if (!is_whole || !options.return_outputs) {
+  if (!is_whole) {
+    return {};
+  }
+  collector.finish_table();
+  if (!options.return_outputs) {
     return {};
   }
   Outputs outputs = collector.joined();
   if (!trainer.state().writes()) {
     return outputs;
   }
-  const std::filesystem::path& directory = trainer.state().artifact_dir;
-  write_checkpoint(*real_file_system(), directory / "predictions.pt", state_of(outputs));
-  if (const auto table = prediction_table(outputs, loader)) {
-    write_atomically(*real_file_system(), directory / "predictions.csv", *table);
-  }
+  write_checkpoint(
+      *real_file_system(), trainer.state().artifact_dir / "predictions.pt", state_of(outputs));
   return outputs;
 }
 

@@ -13,7 +13,8 @@
 
 namespace rondo {
 
-/// How `predict` goes through a loader, and what becomes of the outputs.
+/// How `predict` goes through a loader, and what becomes of the outputs. `predictions.csv` has a
+/// line for each sample that was predicted (loops/prediction_table.h), unless `write` takes all.
 struct PredictOptions {
   std::optional<int64_t> subset_num_batches = {};  ///< the first so many batches, >= 1; absent: all
   /// Whether outputs are joined, returned and written as one file. If not, memory holds one batch.
