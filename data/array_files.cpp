@@ -48,12 +48,12 @@ TensorMap read_arrays(const fs::path& path) {
   return tensors;
 }
 
-at::Tensor array_of(const ArraySource& source, const fs::path& path) {
+at::Tensor array_of(const ArraySource& source, const fs::path& path, bool unpack) {
   if (!source.raw.dtype.empty()) {
     return read_raw(path, source.raw);
   }
   if (is_hdf5(path)) {
-    return read_hdf5(path, source.entry);
+    return read_hdf5(path, source.entry, unpack);
   }
   const TensorMap all = read_arrays(path);
   if (source.entry.empty() && all.items().size() == 1) {
@@ -88,7 +88,7 @@ TensorMap arrays_of(const ArrayFiles::Options& options) {
   for (const ArraySource& source : options.arrays) {
     const fs::path path =
         find_data_file(options.data_dir, {"ArrayFiles", {source.file}, options.folder, ""});
-    const at::Tensor array = array_of(source, path);
+    const at::Tensor array = array_of(source, path, options.unpack);
     if (array.dim() == 0 || array.numel() == 0) {
       throw DataError(fmt::format("{}: tensor \"{}\" {}, where rows were expected",
                                   path.string(),
@@ -205,6 +205,10 @@ void register_array_files(Registry<DataSource>& registry) {
       .key_of("arrays", &Options::arrays, ArraysOption{}, "where each tensor of a batch comes from")
       .required()
       .key("narrow", &Options::narrow, "give float64 and float16 arrays as float32")
+      .key("unpack",
+           &Options::unpack,
+           "of HDF5 and NetCDF-4: give fill values as NaN, and packed numbers by scale_factor and "
+           "add_offset")
       .key("first", &Options::first, at_least(0), "number of the first row that is used")
       .key("count", &Options::count, at_least(1), "rows from there; all when absent")
       .key("data_dir", &Options::data_dir, "directory of the files; else RONDO_DATA")

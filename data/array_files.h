@@ -26,9 +26,10 @@ struct ArraySource {
 class ArrayFiles final : public Dataset {
  public:
   struct Options {
-    std::vector<ArraySource> arrays = {};                ///< at least one
-    bool narrow = true;                                  ///< float64 and float16 become float32
-    int64_t first = 0;                                   ///< number of the first row that is used
+    std::vector<ArraySource> arrays = {};  ///< at least one
+    bool narrow = true;                    ///< float64 and float16 become float32
+    bool unpack = true;  ///< fill values and packed numbers of HDF5 as the CF conventions say
+    int64_t first = 0;   ///< number of the first row that is used
     std::optional<int64_t> count = {};                   ///< rows from there; all when absent
     std::optional<std::filesystem::path> data_dir = {};  ///< else the environment's RONDO_DATA
     std::string folder = {};                             ///< of data_dir, looked into as well

@@ -2,7 +2,11 @@
 
 #include "data/hdf5_file.h"
 
+#include <ATen/ops/any.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <hdf5.h>
@@ -10,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -254,9 +259,100 @@ void require_whole_chunks(const std::filesystem::path& path,
   } while (advance(place, packing.sizes, shape));
 }
 
+/// The numbers of an attribute of a variable; undefined when it has none of this name.
+at::Tensor attribute(const std::filesystem::path& path,
+                     hid_t data,
+                     const char* name,
+                     c10::ScalarType dtype,
+                     hid_t in_memory) {
+  constexpr hssize_t kMost = 16;
+  if (H5Aexists(data, name) <= 0) {
+    return {};
+  }
+  const Handle found(H5Aopen(data, name, H5P_DEFAULT), &H5Aclose);
+  const Handle space(found ? H5Aget_space(found.id()) : -1, &H5Sclose);
+  const Handle type(found ? H5Aget_type(found.id()) : -1, &H5Tclose);
+  const hssize_t count = space ? H5Sget_simple_extent_npoints(space.id()) : -1;
+  const H5T_class_t kind = type ? H5Tget_class(type.id()) : H5T_NO_CLASS;
+  if ((kind != H5T_FLOAT && kind != H5T_INTEGER) || count < 1 || count > kMost) {
+    fail(path,
+         fmt::format("the attribute {} of its variable is not from 1 to {} numbers", name, kMost));
+  }
+  at::Tensor numbers = at::empty({count}, dtype);
+  if (H5Aread(found.id(), in_memory, numbers.data_ptr()) < 0) {
+    fail(path, fmt::format("the attribute {} of its variable cannot be read: {}", name, reason()));
+  }
+  return numbers;
+}
+
+/// What the attributes of a variable say of its numbers.
+struct Convention {
+  at::Tensor fills;     ///< numbers that stand for none, of the variable's type; none when empty
+  double scale = 1.0;   ///< of what a number stands for
+  double offset = 0.0;  ///< is added then
+  bool is_packed = false;
+};
+
+Convention convention_of(const std::filesystem::path& path,
+                         hid_t data,
+                         c10::ScalarType dtype,
+                         hid_t in_memory) {
+  Convention found;
+  std::vector<at::Tensor> fills;
+  for (const char* name : {"_FillValue", "missing_value"}) {
+    if (at::Tensor numbers = attribute(path, data, name, dtype, in_memory); numbers.defined()) {
+      fills.push_back(std::move(numbers));
+    }
+  }
+  found.fills = fills.empty() ? at::empty({0}, dtype) : at::cat(fills);
+  const auto read = [&](const char* name, double& to) {
+    const at::Tensor number = attribute(path, data, name, at::kDouble, H5T_NATIVE_DOUBLE);
+    if (number.defined()) {
+      to = number[0].item<double>();
+      found.is_packed = true;
+    }
+  };
+  read("scale_factor", found.scale);
+  read("add_offset", found.offset);
+  return found;
+}
+
+at::Tensor is_fill(const at::Tensor& numbers, const at::Tensor& fills) {
+  at::Tensor found = at::zeros(numbers.sizes(), at::kBool);
+  for (int64_t i = 0; i < fills.size(0); ++i) {
+    found.logical_or_(numbers.eq(fills[i]));
+  }
+  return found;
+}
+
+/// Fill values as NaN, and packed numbers as what they stand for.
+/// Source: CF Conventions 1.11, 2.5.1 and 8.1.
+at::Tensor unpacked(const at::Tensor& packed, const Convention& convention) {
+  constexpr int64_t kPart = int64_t{1} << 20;  // elements, so that copies in float64 stay small
+  const at::Tensor flat = packed.flatten();
+  bool has_fill = false;
+  for (int64_t at = 0; at < flat.numel() && convention.fills.numel() > 0 && !has_fill;
+       at += kPart) {
+    has_fill = is_fill(flat.slice(0, at, at + kPart), convention.fills).any().item<bool>();
+  }
+  if (!convention.is_packed && !has_fill) {
+    return packed;
+  }
+  const bool is_wide = packed.scalar_type() == at::kInt || packed.scalar_type() == at::kLong ||
+                       packed.scalar_type() == at::kDouble;
+  const at::Tensor values = at::empty(flat.sizes(), is_wide ? at::kDouble : at::kFloat);
+  for (int64_t at = 0; at < flat.numel(); at += kPart) {
+    const at::Tensor part = flat.slice(0, at, at + kPart);
+    at::Tensor numbers = part.to(at::kDouble).mul(convention.scale).add_(convention.offset);
+    numbers.masked_fill_(is_fill(part, convention.fills), std::numeric_limits<double>::quiet_NaN());
+    values.slice(0, at, at + kPart).copy_(numbers);
+  }
+  return values.reshape(packed.sizes());
+}
+
 }  // namespace
 
-at::Tensor read_hdf5(const std::filesystem::path& path, const std::string& name) {
+at::Tensor read_hdf5(const std::filesystem::path& path, const std::string& name, bool unpack) {
   const std::lock_guard lock(library_mutex());
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), &H5Fclose);
@@ -290,7 +386,7 @@ at::Tensor read_hdf5(const std::filesystem::path& path, const std::string& name)
       H5Dread(data.id(), in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data_ptr()) < 0) {
     fail(path, fmt::format("its variable \"{}\" cannot be read: {}", wanted, reason()));
   }
-  return tensor;
+  return unpack ? unpacked(tensor, convention_of(path, data.id(), dtype, in_memory)) : tensor;
 }
 
 }  // namespace rondo

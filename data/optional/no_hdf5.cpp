@@ -5,7 +5,7 @@
 
 namespace rondo {
 
-at::Tensor read_hdf5(const std::filesystem::path& path, const std::string&) {
+at::Tensor read_hdf5(const std::filesystem::path& path, const std::string&, bool) {
   require_reader("HDF5", path.string());
   return {};
 }
