@@ -41,6 +41,21 @@ void detail::require_size(const std::string& name, int64_t height, int64_t width
   }
 }
 
+void detail::require_bytes(const std::string& name,
+                           const ImageSize& size,
+                           int64_t least,
+                           size_t found) {
+  if (least > static_cast<int64_t>(found)) {
+    fail_image(name,
+               0,
+               fmt::format("{} x {} pixels need at least {} bytes, the file has {}",
+                           size.height,
+                           size.width,
+                           least,
+                           found));
+  }
+}
+
 ImageSize image_size(const std::string& name, std::string_view bytes) {
   if (begins_with(bytes, kPng)) {
     return detail::png_size(name, bytes);

@@ -16,7 +16,9 @@ struct ImageSize {
 
 /// The size of a JPEG, PNG or WebP file, from its header.
 /// \param name  of the file, for messages
-/// \throws DataError  naming the file: of another format, damaged, or larger than 2^28 pixels
+/// \throws DataError  naming the file: of another format, damaged, larger than 2^28 pixels, or
+/// larger
+///                    than so few bytes can hold
 ImageSize image_size(const std::string& name, std::string_view bytes);
 
 /// Decodes a JPEG, PNG or WebP file, the latter where rondo was built with it. Memory is bounded by

@@ -17,6 +17,10 @@ constexpr int64_t kMostPixels = int64_t{1} << 28;
 /// \throws DataError  when it has no pixels or more than kMostPixels
 void require_size(const std::string& name, int64_t height, int64_t width);
 
+/// \param least  bytes that a file of this size has at least
+/// \throws DataError  when it has less: its header claims pixels that it cannot have
+void require_bytes(const std::string& name, const ImageSize& size, int64_t least, size_t found);
+
 /// Sizes and pixels as they are stored: EXIF's turn is not made.
 /// @{
 ImageSize jpeg_size(const std::string& name, std::string_view bytes);

@@ -40,6 +40,7 @@ class Jpeg {
       jpeg_read_header(&info_, TRUE);
     });
     require_size(name_, info_.image_height, info_.image_width);
+    require_bytes(name_, size(), least_bytes(), bytes_.size());
   }
 
   Jpeg(const Jpeg&) = delete;
@@ -70,6 +71,16 @@ class Jpeg {
   }
 
  private:
+  /// A block of 8 x 8 values has a code of at least a bit, and two in a file of one pass. Nothing
+  /// can be said of arithmetic coding, which takes less.
+  int64_t least_bytes() const {
+    int64_t blocks = 0;
+    for (int i = 0; i < info_.num_components; ++i) {
+      blocks += int64_t{info_.comp_info[i].width_in_blocks} * info_.comp_info[i].height_in_blocks;
+    }
+    return info_.arith_code != 0 ? 0 : blocks * (info_.progressive_mode != 0 ? 1 : 2) / 8;
+  }
+
   template <class Call>
   void guarded(Call call) {
     if (setjmp(jump_) != 0) {

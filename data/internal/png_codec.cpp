@@ -27,6 +27,7 @@ class Png {
       png_read_info(state_.png, state_.info);
     });
     require_size(name_, size().height, size().width);
+    require_bytes(name_, size(), least_bytes(), bytes_.size());
   }
 
   Png(const Png&) = delete;
@@ -85,6 +86,13 @@ class Png {
     }
     std::memcpy(to, self->bytes_.data() + self->at_, size);
     self->at_ += size;
+  }
+
+  /// Deflate shortens rows of one value to a 1032nd, and nothing to less.
+  int64_t least_bytes() const {
+    constexpr int64_t kMostShortened = 1032;
+    const auto row = static_cast<int64_t>(png_get_rowbytes(state_.png, state_.info));
+    return size().height * row / kMostShortened;
   }
 
   template <class Call>

@@ -18,16 +18,26 @@ uint8_t grey(const uint8_t* pixel) {
       std::lround(0.2126 * pixel[0] + 0.7152 * pixel[1] + 0.0722 * pixel[2]));
 }
 
+/// A lossy file has at least three bits for the modes of a block of 16 x 16 pixels. A lossless one
+/// of a single colour has none for its pixels. Source: RFC 6386, 11.2.
+int64_t least_bytes(const WebPBitstreamFeatures& features) {
+  constexpr int kLossy = 1;
+  const int64_t blocks = int64_t{(features.height + 15) / 16} * ((features.width + 15) / 16);
+  return features.format == kLossy ? blocks * 3 / 8 : 0;
+}
+
 }  // namespace
 
 ImageSize webp_size(const std::string& name, std::string_view bytes) {
-  int width = 0;
-  int height = 0;
-  if (WebPGetInfo(begin_of(bytes), bytes.size(), &width, &height) == 0) {
+  WebPBitstreamFeatures features;
+  if (WebPGetFeatures(begin_of(bytes), bytes.size(), &features) != VP8_STATUS_OK ||
+      features.has_animation != 0) {
     fail_image(name, 0, "the WebP header is damaged, or the file is an animation");
   }
-  require_size(name, height, width);
-  return {height, width};
+  const ImageSize size{features.height, features.width};
+  require_size(name, size.height, size.width);
+  require_bytes(name, size, least_bytes(features), bytes.size());
+  return size;
 }
 
 Image decode_webp(const std::string& name, std::string_view bytes, int64_t channels) {

@@ -1,6 +1,7 @@
 #include "data/images/decode.h"
 
 #include <doctest/doctest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -74,6 +75,35 @@ TEST_CASE("a PNG of 16 bits keeps them") {
   CHECK(read.is_wide);
   CHECK(read.most() == 65535.0);
   CHECK(read.bytes == wide.bytes);
+}
+
+TEST_CASE("a header that claims more pixels than the file can hold is refused before decoding") {
+  const auto error = [](const std::string& bytes) {
+    return message_of([&] { image_size("a.img", bytes); });
+  };
+  const std::string size("\x40\x00\x40\x00", 4);  // 16384 x 16384, which are read of a larger file
+  std::string jpeg = jpeg_bytes(ramp(40, 40, 3));
+  const size_t frame = jpeg.find("\xff\xc0");
+  REQUIRE(frame != std::string::npos);
+  jpeg.replace(frame + 5, 4, size);
+  CHECK(contains(error(jpeg), "16384 x 16384 pixels need at least 3145728 bytes, the file has"));
+
+  std::string png = png_bytes(Image{2, 2, 1, true, std::vector<uint8_t>(8)});
+  const std::string long_size("\0\0\x40\0\0\0\x40\0", 8);
+  png.replace(16, 8, long_size);
+  const auto check = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(png.data() + 12), 17));  // of "IHDR" and its content
+  for (size_t i = 0; i < 4; ++i) {
+    png[29 + i] = static_cast<char>(check >> (24 - 8 * i));
+  }
+  CHECK(png.size() < 100);
+  CHECK(contains(error(png), "16384 x 16384 pixels need at least 520223 bytes, the file has"));
+  CHECK_THROWS_AS(decode_image("a.png", png, 1), DataError);
+
+  const Image one_colour{2000, 2000, 3, false, std::vector<uint8_t>(2000 * 2000 * 3, 7)};
+  for (const std::string& file : {jpeg_bytes(one_colour), png_bytes(one_colour)}) {
+    CHECK(decode_image("a", file, 3).width == 2000);  // nothing is shorter
+  }
 }
 
 TEST_CASE("a picture is turned as EXIF says") {

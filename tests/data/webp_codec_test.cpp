@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "data/data_files.h"
 #include "data/image_files.h"
 #include "data/images/decode.h"
 
@@ -42,6 +43,19 @@ TEST_CASE("a WebP file gives the pixels that were written, coloured or grey") {
   const auto* const last = image.bytes.data() + image.bytes.size() - 3;
   const double expected = 0.2126 * last[0] + 0.7152 * last[1] + 0.0722 * last[2];
   CHECK(std::abs(grey.bytes.back() - expected) <= 0.5);
+}
+
+TEST_CASE("a lossy file that claims more pixels than it can hold is refused before decoding") {
+  const Image image = ramp(16, 16, 3);
+  uint8_t* to = nullptr;
+  const size_t size = WebPEncodeRGB(image.bytes.data(), 16, 16, 16 * 3, 80, &to);
+  std::string bytes(reinterpret_cast<const char*>(to), size);
+  WebPFree(to);
+  CHECK(decode_image("a.webp", bytes, 3).width == 16);
+  const size_t start = bytes.find("\x9d\x01\x2a");  // the sizes follow, 14 bits each
+  REQUIRE(start != std::string::npos);
+  bytes.replace(start + 3, 4, "\xff\x3f\xff\x3f");
+  CHECK(contains(message_of([&] { image_size("a.webp", bytes); }), "pixels need at least 393216"));
 }
 
 TEST_CASE("a file that is cut anywhere, or has any byte changed, is read or refused") {
