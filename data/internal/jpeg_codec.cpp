@@ -5,6 +5,9 @@
 
 #include <jpeglib.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "data/internal/image_codecs.h"
 
 namespace rondo::detail {
@@ -49,18 +52,25 @@ class Jpeg {
   ImageSize size() const { return {info_.image_height, info_.image_width}; }
 
   Image decode(int64_t channels, int64_t shrink) {
-    info_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    const bool is_print = has_inks();
+    info_.out_color_space = is_print ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     info_.scale_num = 1;
     info_.scale_denom = static_cast<unsigned>(shrink);
     guarded([this] { jpeg_start_decompress(&info_); });
     Image image{info_.output_height, info_.output_width, channels, false, {}};
     const auto row = static_cast<size_t>(image.width * channels);
     image.bytes.resize(static_cast<size_t>(image.height) * row);
+    std::vector<unsigned char> inks(is_print ? static_cast<size_t>(image.width) * 4 : 0);
     unsigned char* const pixels = image.bytes.data();
-    guarded([this, pixels, row] {
+    unsigned char* const four = inks.data();
+    guarded([this, pixels, row, four, channels] {
       while (info_.output_scanline < info_.output_height) {
-        JSAMPROW line = pixels + info_.output_scanline * row;
+        unsigned char* const to = pixels + info_.output_scanline * row;
+        JSAMPROW line = four != nullptr ? four : to;
         jpeg_read_scanlines(&info_, &line, 1);
+        if (four != nullptr) {
+          take_inks(four, channels, to);
+        }
       }
       jpeg_finish_decompress(&info_);
     });
@@ -71,6 +81,33 @@ class Jpeg {
   }
 
  private:
+  /// Pictures for print: cyan, magenta, yellow and black.
+  bool has_inks() const {
+    return info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
+  }
+
+  /// A row of inks as colours or greys. Adobe's programs, which mark their files, write what is not
+  /// inked. Source: Adobe Technical Note 5116, 18; grey as libjpeg makes it, ITU-R BT.601.
+  void take_inks(const unsigned char* inks, int64_t channels, unsigned char* to) const {
+    const bool is_inverted = info_.saw_Adobe_marker != 0;
+    for (JDIMENSION x = 0; x < info_.output_width; ++x) {
+      int light[4];
+      for (int i = 0; i < 4; ++i) {
+        light[i] = is_inverted ? inks[4 * x + i] : 255 - inks[4 * x + i];
+      }
+      unsigned char colour[3];
+      for (int c = 0; c < 3; ++c) {
+        colour[c] = static_cast<unsigned char>((light[c] * light[3] + 127) / 255);
+      }
+      if (channels == 1) {
+        *to++ = static_cast<unsigned char>(
+            (299 * colour[0] + 587 * colour[1] + 114 * colour[2] + 500) / 1000);
+      } else {
+        to = std::copy(colour, colour + 3, to);
+      }
+    }
+  }
+
   /// A block of 8 x 8 values has a code of at least a bit, and two in a file of one pass. Nothing
   /// can be said of arithmetic coding, which takes less.
   int64_t least_bytes() const {

@@ -77,6 +77,35 @@ TEST_CASE("a PNG of 16 bits keeps them") {
   CHECK(read.bytes == wide.bytes);
 }
 
+TEST_CASE("inks become colours or greys, also where Adobe inverted them") {
+  const uint8_t inks[] = {255, 0, 0, 0};  // cyan
+  const uint8_t dark[] = {0, 0, 0, 128};  // half black
+  Image plain{16, 16, 4, false, {}};
+  for (int i = 0; i < 16 * 16; ++i) {
+    const uint8_t* const pixel = i < 8 * 16 ? inks : dark;
+    plain.bytes.insert(plain.bytes.end(), pixel, pixel + 4);
+  }
+  Image inverted = plain;
+  for (uint8_t& ink : inverted.bytes) {
+    ink = static_cast<uint8_t>(255 - ink);
+  }
+  for (const std::string& file : {jpeg_bytes_of_inks(plain, Inks::Plain),
+                                  jpeg_bytes_of_inks(inverted, Inks::Adobe),
+                                  jpeg_bytes_of_inks(inverted, Inks::AdobeYcck)}) {
+    constexpr int kLoss = 3;
+    const Image coloured = decode_image("a.jpg", file, 3);
+    REQUIRE(coloured.bytes.size() == 16 * 16 * 3);
+    CHECK(coloured.bytes[0] <= kLoss);
+    CHECK(coloured.bytes[1] >= 255 - kLoss);
+    CHECK(coloured.bytes[2] >= 255 - kLoss);
+    CHECK(std::abs(int{coloured.bytes.back()} - 127) <= kLoss);
+    const Image grey = decode_image("a.jpg", file, 1);
+    CHECK(std::abs(int{grey.bytes.front()} - 179) <= kLoss);  // 255 (0.587 + 0.114)
+    CHECK(std::abs(int{grey.bytes.back()} - 127) <= kLoss);
+    CHECK(decode_image("a.jpg", file, 3, 2).height == 8);
+  }
+}
+
 TEST_CASE("a header that claims more pixels than the file can hold is refused before decoding") {
   const auto error = [](const std::string& bytes) {
     return message_of([&] { image_size("a.img", bytes); });

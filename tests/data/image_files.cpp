@@ -12,7 +12,14 @@
 
 namespace rondo::test {
 
-std::string jpeg_bytes(const Image& image, int orientation) {
+namespace {
+
+/// \param change  called with the settings before the first row
+template <class Change>
+std::string written_jpeg(const Image& image,
+                         J_COLOR_SPACE colours,
+                         const std::string& exif,
+                         Change change) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -23,18 +30,16 @@ std::string jpeg_bytes(const Image& image, int orientation) {
   info.image_height = static_cast<JDIMENSION>(image.height);
   info.image_width = static_cast<JDIMENSION>(image.width);
   info.input_components = static_cast<int>(image.channels);
-  info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  info.in_color_space = colours;
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, 100, TRUE);
+  change(info);
   for (int i = 0; i < info.num_components; ++i) {  // no colours are shared by neighbours
     info.comp_info[i].h_samp_factor = 1;
     info.comp_info[i].v_samp_factor = 1;
   }
   jpeg_start_compress(&info, TRUE);
-  if (orientation > 0) {
-    std::string exif("Exif\0\0II*\0\10\0\0\0\1\0\x12\x01\3\0\1\0\0\0", 24);
-    exif += static_cast<char>(orientation);
-    exif += std::string(7, '\0');
+  if (!exif.empty()) {
     jpeg_write_marker(&info,
                       JPEG_APP0 + 1,
                       reinterpret_cast<const JOCTET*>(exif.data()),
@@ -51,6 +56,28 @@ std::string jpeg_bytes(const Image& image, int orientation) {
   jpeg_destroy_compress(&info);
   std::free(bytes);
   return file;
+}
+
+}  // namespace
+
+std::string jpeg_bytes(const Image& image, int orientation) {
+  std::string exif;
+  if (orientation > 0) {
+    exif = std::string("Exif\0\0II*\0\10\0\0\0\1\0\x12\x01\3\0\1\0\0\0", 24);
+    exif += static_cast<char>(orientation);
+    exif += std::string(7, '\0');
+  }
+  const J_COLOR_SPACE colours = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  return written_jpeg(image, colours, exif, [](jpeg_compress_struct&) {});
+}
+
+std::string jpeg_bytes_of_inks(const Image& image, Inks kind) {
+  return written_jpeg(image, JCS_CMYK, "", [kind](jpeg_compress_struct& info) {
+    if (kind == Inks::AdobeYcck) {
+      jpeg_set_colorspace(&info, JCS_YCCK);
+    }
+    info.write_Adobe_marker = kind == Inks::Plain ? FALSE : TRUE;
+  });
 }
 
 std::string png_bytes(const Image& image, bool has_alpha) {
