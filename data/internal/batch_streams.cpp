@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "data/batch_memory.h"
 #include "data/internal/random_watch.h"
-#include "data/internal/samples.h"
+#include "data/internal/rows.h"
 
 namespace rondo::detail {
 
@@ -82,7 +82,12 @@ struct IndexedBatch {
     if (pass->padding.lengths.empty()) {
       return data->get_epoch_batch(indices, at.epoch);
     }
-    return stack_padded(get_samples(*data, indices), indices, pass->padding);
+    std::vector<Sample> samples;  // one by one: before they are padded their lengths differ
+    samples.reserve(indices.size());
+    for (const int64_t index : indices) {
+      samples.push_back(only_sample(data->get_epoch_batch({index}, at.epoch)));
+    }
+    return stack_padded(std::move(samples), indices, pass->padding);
   }
 };
 

@@ -37,6 +37,26 @@ struct Growing final : Dataset {
   Options o;
 };
 
+/// Two samples, of one and two tokens that are the number of the epoch.
+struct Augmented final : Dataset {
+  int64_t size() const override { return 2; }
+
+  Sample get(int64_t index) const override { return in_epoch(index, 0); }
+
+  Batch get_epoch_batch(const std::vector<int64_t>& indices, int64_t epoch) const override {
+    std::vector<Sample> samples;
+    for (const int64_t index : indices) {
+      samples.push_back(in_epoch(index, epoch));
+    }
+    return stack(samples);
+  }
+
+  static Sample in_epoch(int64_t index, int64_t epoch) {
+    const at::Tensor tokens = at::full({index + 1}, epoch, at::kLong);
+    return {{"tokens", tokens}, {"targets", tokens}, {"scores", tokens.to(at::kFloat)}};
+  }
+};
+
 struct GrowingStream final : IterableDataset {
   void start(int64_t) override { next_index = 0; }
 
@@ -96,6 +116,16 @@ TEST_CASE("samples of several lengths get the least length that all of a batch f
         torch::tensor({{0, -100, -100, -100}, {1, 1, -100, -100}, {2, 2, 2, -100}, {3, 3, 3, 3}})));
     CHECK(equal_bytes(first["scores"].select(2, 1), first["tokens"].to(at::kFloat)));
     CHECK(equal_bytes(first["number"], torch::tensor({0, 1, 2, 3})));
+  }
+}
+
+TEST_CASE("samples that are padded are those of their epoch") {
+  const DataLoader loader("t", use<Augmented>(), padding({4}));
+  const int64_t no = 0;
+  for (const int64_t epoch : {0, 3}) {
+    const Batch batch = *loader.stream({epoch, 0}, 1)->next();
+    CHECK(
+        equal_bytes(batch["tokens"], torch::tensor({{epoch, no, no, no}, {epoch, epoch, no, no}})));
   }
 }
 
