@@ -77,6 +77,7 @@ struct DataLoader::Shared {
   std::string label;
   Factory<DataSource> factory;
   const char* needs_index = nullptr;  // what needs a data set that is reached by index
+  bool asks_ahead = false;            // a number of batches to make ahead was given
   std::optional<int64_t> limit;       // samples of the data that are used, at most
   std::string name;                   // in messages
 
@@ -131,6 +132,11 @@ void DataLoader::Shared::adopt(std::shared_ptr<DataSource> built) {
     if (needs_index != nullptr) {
       throw UsageError(
           fmt::format("{} needs an indexable data set; this one is iterable", needs_index));
+    }
+    if (asks_ahead && sequential->has_state()) {
+      throw UsageError(
+          "prefetch needs a data set that can be read ahead; this one keeps its own state, so its "
+          "batches are made when they are asked for: leave prefetch out");
     }
     samples = sequential->size();
     iterable = std::make_shared<detail::IterableSource>();
@@ -232,6 +238,7 @@ DataLoader::DataLoader(std::string label, Factory<DataSource> source, LoaderOpti
   shared_->label = std::move(label);
   shared_->factory = std::move(source);
   shared_->needs_index = detail::needs_index(options_);
+  shared_->asks_ahead = options_.prefetch.value_or(0) > 0;
   shared_->limit = options_.first_samples;
 }
 

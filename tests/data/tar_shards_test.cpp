@@ -60,6 +60,18 @@ std::vector<int64_t> epoch_of(TarShards& data, int64_t epoch) {
 
 TEST_SUITE_BEGIN("data/tar_shards");
 
+TEST_CASE("batches that a loader is to make ahead are refused, as the shards keep their state") {
+  const TempDir dir;
+  LoaderOptions ahead;
+  ahead.prefetch = 4;
+  const DataLoader loader("train", use<TarShards>(shards_in(dir)), ahead);
+  const std::string message = message_of([&] { loader.samples(); });
+  CHECK(contains(message, "loader \"train\""));
+  CHECK(contains(message, "leave prefetch out"));
+  ahead.prefetch = 0;
+  CHECK_NOTHROW(DataLoader("train", use<TarShards>(shards_in(dir)), ahead).samples());
+}
+
 TEST_CASE("every sample comes once, in the order of the archives") {
   const TempDir dir;
   TarShards data(shards_in(dir));
