@@ -59,6 +59,30 @@ TEST_CASE("images are scaled to [0, 1], labels are integers") {
   CHECK(data.facts().image_shape == std::vector<int64_t>{1, 2, 2});
 }
 
+TEST_CASE("EMNIST's pictures stand upright, and its letters have numbers from 0") {
+  const TempDir dir;
+  // Of two rows and three columns, stored by columns.
+  write_file(dir / "emnist-letters-train-images-idx3-ubyte", idx_bytes({2, 3, 2}, "adbecfADBECF"));
+  write_file(dir / "emnist-letters-train-labels-idx1-ubyte", idx_bytes({2}, "\x01\x1a"));
+  IdxImages::Options options;
+  options.data_dir = dir.path();
+  options.layout = "emnist_letters";
+  const IdxImages data(options);
+  CHECK(data.facts().classes == 26);
+  CHECK(data.facts().class_names.back() == "Z");
+  CHECK(data.facts().image_shape == std::vector<int64_t>{1, 2, 3});
+  const Batch batch = data.get_batch({0, 1});
+  CHECK(equal_bytes(batch["label"], torch::tensor({0, 25}, at::kLong)));
+  const at::Tensor letters = batch["image"][0].mul(255).round().to(at::kByte).flatten();
+  CHECK(equal_bytes(letters, torch::tensor({97, 98, 99, 100, 101, 102}, at::kByte)));
+
+  write_file(dir / "emnist-letters-train-labels-idx1-ubyte",
+             idx_bytes({2}, std::string("\x00\x1a", 2)));
+  CHECK(contains(message_of([&] { IdxImages{options}; }), "from 1 on and below 27, got 0"));
+  options.layout = "emnist_kanji";
+  CHECK_THROWS_AS(IdxImages{options}, UsageError);
+}
+
 TEST_CASE("gzipped files are read alike, also when the name is given with or without .gz") {
   SmallMnist mnist;
   mnist.write();
