@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/glob.h"
+#include "core/require.h"
 #include "data/data_dir.h"
 #include "data/internal/read_file.h"
 
@@ -62,42 +63,69 @@ std::vector<fs::path> sorted_files(const fs::path& folder,
   return paths;
 }
 
+/// \param what  has none, for the error: "class \"cat\" has"
+std::vector<fs::path> files_under(const ClassFolders::Wanted& wanted,
+                                  const fs::path& folder,
+                                  const std::string& what) {
+  std::vector<fs::path> paths = sorted_files(folder, wanted.endings);
+  if (paths.empty()) {
+    throw DataError(fmt::format("{}: {} no {} file in {}",
+                                wanted.owner,
+                                what,
+                                fmt::join(wanted.endings, ", "),
+                                folder.string()));
+  }
+  return paths;
+}
+
 }  // namespace
 
 ClassFolders ClassFolders::list(const Wanted& wanted) {
   ClassFolders found;
   found.owner = wanted.owner;
   found.root = root_of(wanted);
+  found.labelled = wanted.labelled;
+  if (!wanted.labelled) {
+    detail::require(wanted.classes.empty(),
+                    wanted.owner + ": classes",
+                    "none where labelled is false",
+                    fmt::format("{}", fmt::join(wanted.classes, ", ")));
+    for (const fs::path& path : files_under(wanted, found.root, "there is")) {
+      found.files.push_back({path, 0});
+    }
+    return found;
+  }
   found.classes = wanted.classes.empty() ? sorted_folders(found.root) : wanted.classes;
   for (size_t label = 0; label < found.classes.size(); ++label) {
-    const fs::path folder = found.root / found.classes[label];
-    const std::vector<fs::path> paths = sorted_files(folder, wanted.endings);
-    if (paths.empty()) {
-      throw DataError(fmt::format("{}: class \"{}\" has no {} file in {}",
-                                  wanted.owner,
-                                  found.classes[label],
-                                  fmt::join(wanted.endings, ", "),
-                                  folder.string()));
-    }
-    for (const fs::path& path : paths) {
+    const std::string& name = found.classes[label];
+    for (const fs::path& path :
+         files_under(wanted, found.root / name, fmt::format("class \"{}\" has", name))) {
       found.files.push_back({path, static_cast<int64_t>(label)});
     }
   }
   if (found.files.empty()) {
-    throw DataError(fmt::format(
-        "{}: {} has no folders, one for each class", wanted.owner, found.root.string()));
+    throw DataError(
+        fmt::format("{}: {} has no folders, one for each class; labelled = false reads "
+                    "files without a class",
+                    wanted.owner,
+                    found.root.string()));
   }
   return found;
 }
 
 DatasetFacts ClassFolders::facts() const {
+  DatasetFacts facts;
+  if (!classes.empty()) {
+    facts.classes = static_cast<int64_t>(classes.size());
+    facts.class_names = classes;
+  }
+  if (!labelled) {
+    return facts;
+  }
   std::vector<double> counts(classes.size());
   for (const File& file : files) {
     counts[static_cast<size_t>(file.label)] += 1;
   }
-  DatasetFacts facts;
-  facts.classes = static_cast<int64_t>(classes.size());
-  facts.class_names = classes;
   for (const double count : counts) {
     const double weight =
         static_cast<double>(size()) / (static_cast<double>(classes.size()) * count);
@@ -107,6 +135,9 @@ DatasetFacts ClassFolders::facts() const {
 }
 
 StateDict ClassFolders::fitted() const {
+  if (!labelled) {
+    return {};
+  }
   return {{"type", owner}, {"classes", StateList(classes.begin(), classes.end())}};
 }
 
@@ -121,7 +152,8 @@ void ClassFolders::take_fitted(const StateDict& state) {
     learnt.push_back(name.as_string());
   }
   std::vector<File> numbered = files;
-  for (File& file : numbered) {
+  for (size_t i = 0; labelled && i < numbered.size(); ++i) {
+    File& file = numbered[i];
     const std::string& name = classes[static_cast<size_t>(file.label)];
     const auto found = std::find(learnt.begin(), learnt.end(), name);
     if (found == learnt.end()) {

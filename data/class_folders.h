@@ -11,7 +11,7 @@
 
 namespace rondo {
 
-/// Files in folders that are named after their class.
+/// Files in folders that are named after their class, or files without a class in any folders.
 struct ClassFolders {
   struct File {
     std::filesystem::path path;
@@ -25,16 +25,17 @@ struct ClassFolders {
     std::vector<std::string> classes;  ///< in the order of their numbers; none: all, sorted
     std::vector<std::string> endings;  ///< of files, in small letters: ".jpg"
     std::optional<std::filesystem::path> data_dir;  ///< of a relative root; else RONDO_DATA
+    bool labelled = true;                           ///< false: files have no class
   };
 
   /// Lists the files, class after class and sorted by path; none is opened.
   /// \throws DataError  when the folder, a class or a file of a class is missing
   static ClassFolders list(const Wanted& wanted);
 
-  /// Classes with their weights.
+  /// Classes with their weights. Of files without a class those that `take_fitted` gave.
   DatasetFacts facts() const;
 
-  /// The names of the classes, in the order of their numbers.
+  /// The names of the classes, in the order of their numbers; empty when files have none.
   StateDict fitted() const;
 
   /// Numbers the files by the classes of `state`, which may have no file here.
@@ -58,7 +59,8 @@ struct ClassFolders {
   std::string owner = {};
   std::filesystem::path root = {};
   std::vector<std::string> classes = {};
-  std::vector<File> files = {};
+  std::vector<File> files = {};  // without a class, all of number 0
+  bool labelled = true;
 };
 
 }  // namespace rondo

@@ -105,8 +105,12 @@ void AudioFolder::check(const Options& options) {
 
 AudioFolder::AudioFolder(const Options& options) : options_(options) {
   check(options_);
-  files_ = ClassFolders::list(
-      {"AudioFolder", options_.root, options_.classes, {".wav", ".flac"}, options_.data_dir});
+  files_ = ClassFolders::list({"AudioFolder",
+                               options_.root,
+                               options_.classes,
+                               {".wav", ".flac"},
+                               options_.data_dir,
+                               options_.labelled});
 }
 
 DatasetFacts AudioFolder::facts() const {
@@ -119,7 +123,7 @@ DatasetFacts AudioFolder::facts() const {
 }
 
 std::vector<double> AudioFolder::numbers(const std::string& name) const {
-  return name == "label" ? files_.labels() : Dataset::numbers(name);
+  return name == "label" && options_.labelled ? files_.labels() : Dataset::numbers(name);
 }
 
 Sample AudioFolder::get(int64_t index) const {
@@ -172,7 +176,11 @@ Sample AudioFolder::sample(int64_t index, int64_t epoch) const {
     }
     to = std::copy(values.begin(), values.end(), to);
   }
-  return {{"audio", audio}, {"label", at::full({}, file.label, at::kLong)}};
+  Sample made{{"audio", audio}};
+  if (options_.labelled) {
+    made.set("label", at::full({}, file.label, at::kLong));
+  }
+  return made;
 }
 
 void register_audio_folder(Registry<DataSource>& registry) {
@@ -186,6 +194,9 @@ void register_audio_folder(Registry<DataSource>& registry) {
       .key("classes",
            &Options::classes,
            "folders, in the order of their numbers; none: all, sorted by name")
+      .key("labelled",
+           &Options::labelled,
+           "false: files without a class, in root and its folders, for predictions")
       .key("frames",
            &Options::frames,
            between(1, kMostFrames),

@@ -21,6 +21,8 @@ class AudioFolder final : public Dataset, public SampleContent {
   struct Options {
     std::string root = {};                  ///< the folder of the classes' folders; must be given
     std::vector<std::string> classes = {};  ///< in the order of their numbers; all, sorted by name
+    bool labelled =
+        true;  ///< false: files in any folders, for predictions; samples have no "label"
     int64_t frames = 16000;     ///< of a sample: longer sounds are cut, shorter ones end in zeros
     int64_t sample_rate = 0;    ///< frames a second; another one is an error; 0: any
     int64_t channels = 1;       ///< 1: the mean of all channels of a file

@@ -123,12 +123,13 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
                                options_.root,
                                options_.classes,
                                {".jpg", ".jpeg", ".png", ".webp"},
-                               options_.data_dir});
+                               options_.data_dir,
+                               options_.labelled});
 }
 
 /// Classes without decoding a picture.
 std::vector<double> ImageFolder::numbers(const std::string& name) const {
-  return name == "label" ? files_.labels() : Dataset::numbers(name);
+  return name == "label" && options_.labelled ? files_.labels() : Dataset::numbers(name);
 }
 
 DatasetFacts ImageFolder::facts() const {
@@ -216,7 +217,11 @@ Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
               options_.mean.empty() ? 0.0 : options_.mean[channel],
               options_.std.empty() ? 1.0 : options_.std[channel]);
   }
-  return {{"image", pixels}, {"label", at::full({}, file.label, at::kLong)}};
+  Sample sample{{"image", pixels}};
+  if (options_.labelled) {
+    sample.set("label", at::full({}, file.label, at::kLong));
+  }
+  return sample;
 }
 
 void register_image_folder(Registry<DataSource>& registry) {
@@ -230,6 +235,9 @@ void register_image_folder(Registry<DataSource>& registry) {
       .key("classes",
            &Options::classes,
            "folders, in the order of their numbers; none: all, sorted by name")
+      .key("labelled",
+           &Options::labelled,
+           "false: files without a class, in root and its folders, for predictions")
       .key("height", &Options::height, at_least(1), "rows of pixels of a sample")
       .key("width", &Options::width, at_least(1), "pixels of a row")
       .key("channels", &Options::channels, "1: grey; 3: red, green and blue")

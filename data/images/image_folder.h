@@ -25,6 +25,8 @@ class ImageFolder final : public Dataset, public SampleContent {
   struct Options {
     std::string root = {};                  ///< the folder of the classes' folders; must be given
     std::vector<std::string> classes = {};  ///< in the order of their numbers; all, sorted by name
+    bool labelled =
+        true;  ///< false: files in any folders, for predictions; samples have no "label"
     int64_t height = 224;
     int64_t width = 224;
     int64_t channels = 3;  ///< 1: grey, 3: red, green, blue

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/lines_of.h"
 #include "cli/metric_of.h"
 #include "cli/run_here.h"
 #include "loggers/media_bytes.h"
+#include "support/contains.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -78,6 +80,27 @@ TEST_CASE("a class that validation lacks leaves the numbers of the others alone"
   const std::string file = animals.run_file();
   CHECK(metric_of(run_here({"fit", file, "--json"}), "val/accuracy") == 1.0);
   CHECK(metric_of(run_here({"validate", file, "--json"}), "val/accuracy") == 1.0);
+}
+
+TEST_CASE("predictions name the classes of training, also of pictures without a class") {
+  const Animals animals;
+  const std::string file = animals.run_file();
+  REQUIRE(run_here({"fit", file}).code == 0);
+  const auto predicted = [&](const std::string& keys) {
+    const std::string loader = fmt::format(
+        "trainer.predict.dataloader={{dataset = \"ImageFolder\", root = \"{}/val\", height = 2, "
+        "width = 2, batch_size = 2{}}}",
+        animals.dir.path().string(),
+        keys);
+    CHECK(run_here({"predict", file, loader}).code == 0);
+    return lines_of(animals.dir / "run/logs/latest/predictions.csv");
+  };
+  const std::vector<std::string> lines = predicted("");
+  REQUIRE(lines.size() == 6);
+  CHECK(lines[0] == "id,prediction,p_ant,p_cat,p_dog");
+  CHECK(contains(lines[1], "cat/0.png,cat,"));
+  CHECK(contains(lines[5], "dog/1.png,dog,"));
+  CHECK(predicted(", labelled = false") == lines);
 }
 
 TEST_CASE("a class that training lacks ends the run before its first update") {

@@ -105,6 +105,28 @@ TEST_CASE("classes have the numbers of training, and one that training lacks is 
   CHECK_THROWS_AS(val.take_fitted({{"type", "CsvTable"}}), CheckpointError);
 }
 
+TEST_CASE("pictures without a class are those of a folder and its folders, for predictions") {
+  const Pets pets;
+  auto options = pets.options();
+  options.labelled = false;
+  ImageFolder data(options);
+  CHECK(data.size() == 3);
+  CHECK(data.sample_name(2) == "dog/c.png");
+  CHECK(data.get(0).find("label") == nullptr);
+  CHECK_FALSE(data.facts().classes);
+  CHECK(data.fitted().empty());
+  CHECK_THROWS_AS(data.numbers("label"), DataError);
+  data.take_fitted({{"type", "ImageFolder"}, {"classes", StateList{"ant", "cat"}}});
+  CHECK(data.facts().class_names == std::vector<std::string>{"ant", "cat"});
+  options.classes = {"cat"};
+  CHECK_THROWS_AS(ImageFolder{options}, UsageError);
+  options.root = "pets/dog";
+  options.classes.clear();
+  CHECK(ImageFolder(options).size() == 1);
+  options.labelled = true;
+  CHECK(contains(message_of([&] { ImageFolder{options}; }), "labelled = false"));
+}
+
 TEST_CASE("parts of several folders have the classes of the first") {
   const Pets pets;
   const Pets others;
