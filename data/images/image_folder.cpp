@@ -48,6 +48,7 @@ void check(const ImageFolder::Options& options) {
                   options.min_area);
   detail::require(
       options.flip >= 0 && options.flip <= 1, "ImageFolder: flip", "in [0, 1]", options.flip);
+  check_changes("ImageFolder", options.changes, options.channels);
   detail::require(fits_channels(options.mean),
                   "ImageFolder: mean",
                   "a number for each channel",
@@ -95,6 +96,29 @@ void mirror(float* pixels, int64_t rows, int64_t width) {
     std::reverse(pixels + y * width, pixels + (y + 1) * width);
   }
 }
+
+/// A number for each channel, or those of ImageNet's training pictures, with which most models were
+/// trained. Source: torchvision's reference training.
+struct ChannelNumbersOption {
+  std::vector<double> imagenet;
+
+  static std::string name() { return "a list of numbers, or \"imagenet\""; }
+
+  std::optional<std::vector<double>> read(const ConfigValue& value, FaultSink& faults) const {
+    const auto* word = value.get_if<std::string>();
+    if (word == nullptr) {
+      return OptionType<std::vector<double>>::read(value, faults);
+    }
+    if (*word != "imagenet") {
+      return detail::mismatch(value, name(), faults);
+    }
+    return imagenet;
+  }
+
+  static ConfigValue write(const std::vector<double>& numbers) {
+    return OptionType<std::vector<double>>::write(numbers);
+  }
+};
 
 void normalise(float* pixels, int64_t count, double mean, double std) {
   const auto offset = static_cast<float>(mean);
@@ -209,6 +233,8 @@ Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
   if (is_mirrored) {
     mirror(values, options_.channels * options_.height, options_.width);
   }
+  change_picture(
+      options_.changes, random, {values, options_.channels, options_.height, options_.width});
   const int64_t plane = options_.height * options_.width;
   for (int64_t c = 0; c < options_.channels; ++c) {
     const auto channel = static_cast<size_t>(c);
@@ -222,6 +248,36 @@ Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
     sample.set("label", at::full({}, file.label, at::kLong));
   }
   return sample;
+}
+
+KeyTable<PictureChanges> change_keys() {
+  using Changes = PictureChanges;
+  KeyTable<Changes> keys;
+  keys.key("rotation",
+           &Changes::rotation,
+           between(0, 180),
+           "degrees that the picture is turned by at most; black comes in at the edges")
+      .key("padding",
+           &Changes::padding,
+           at_least(0),
+           "pixels that it is moved by at most along each side; black comes in")
+      .key("brightness",
+           &Changes::brightness,
+           between(0, 1),
+           "values are multiplied by 1 minus this to 1 plus this")
+      .key("contrast",
+           &Changes::contrast,
+           between(0, 1),
+           "likewise the differences from the picture's mean grey")
+      .key("saturation",
+           &Changes::saturation,
+           between(0, 1),
+           "likewise the differences from the grey of each pixel")
+      .key("hue",
+           &Changes::hue,
+           between(0, 0.5),
+           "share of the circle of colours that hues are turned by at most");
+  return keys;
 }
 
 void register_image_folder(Registry<DataSource>& registry) {
@@ -247,8 +303,15 @@ void register_image_folder(Registry<DataSource>& registry) {
            "the part of a picture that is taken: the largest from its middle, a random one, or all")
       .key("min_area", &Options::min_area, between(0, 1), "least share of a random part")
       .key("flip", &Options::flip, between(0, 1), "chance that left and right are exchanged")
-      .key("mean", &Options::mean, "what is subtracted from each channel, which is in [0, 1]")
-      .key("std", &Options::std, greater_than(0), "what the results are divided by")
+      .table("changes", &Options::changes, change_keys(), "what chance changes of that part")
+      .key_of("mean",
+              &Options::mean,
+              ChannelNumbersOption{{0.485, 0.456, 0.406}},
+              "what is subtracted from each channel, which is in [0, 1]; or \"imagenet\"")
+      .key_of("std",
+              &Options::std,
+              ChannelNumbersOption{{0.229, 0.224, 0.225}},
+              "what the results are divided by, > 0; or \"imagenet\"")
       .key("augment_seed", &Options::augment_seed, "seed of random parts and exchanges")
       .key("max_damaged",
            &Options::max_damaged,

@@ -12,6 +12,7 @@
 #include "data/class_folders.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
+#include "data/images/picture_changes.h"
 #include "data/sample_content.h"
 
 namespace rondo {
@@ -36,6 +37,7 @@ class ImageFolder final : public Dataset, public SampleContent {
     std::string crop = "center";
     double min_area = 0.08;         ///< of a random part, as a share of the picture, in (0, 1]
     double flip = 0.0;              ///< chance that left and right are exchanged, in [0, 1]
+    PictureChanges changes = {};    ///< of the part that was taken
     std::vector<double> mean = {};  ///< a number for each channel; 0 when empty
     std::vector<double> std = {};   ///< a number > 0 for each channel; 1 when empty
     uint64_t augment_seed = 0;      ///< of what chance decides

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/registry.h"
 #include "core/state_dict.h"
 #include "data/combined.h"
 #include "data/data_files.h"
 #include "data/data_loader.h"
 #include "data/image_files.h"
+#include "data/register.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;
@@ -152,6 +154,42 @@ TEST_CASE("chance changes samples from epoch to epoch, and follows from seed, ep
   }
   options.augment_seed = 1;
   CHECK_FALSE(at::equal(image(ImageFolder(options), 0), image(data, 0)));
+}
+
+TEST_CASE("the part that was taken is turned, moved and lit by chance, and then normalised") {
+  const Pets pets;
+  auto options = pets.options();
+  options.changes.brightness = 0.5;
+  options.mean = {0.5, 0.5, 0.5};
+  const ImageFolder data(options);
+  const at::Tensor first = data.get_epoch_batch({2}, 0)["image"];
+  CHECK_FALSE(at::equal(first, data.get_epoch_batch({2}, 1)["image"]));
+  CHECK(equal_bytes(first, ImageFolder(options).get_epoch_batch({2}, 0)["image"]));
+  const double light = first.mean().item<double>() + 0.5;  // 0.2 times 0.5 to 1.5
+  CHECK(light >= 0.099);
+  CHECK(light <= 0.301);
+  options.changes.hue = 0.6;
+  CHECK_THROWS_AS(ImageFolder{options}, UsageError);
+}
+
+TEST_CASE("a config asks for the mean and deviation of ImageNet by name") {
+  const Pets pets;
+  Registry<DataSource> registry("dataset");
+  register_image_folder(registry);
+  ConfigTable keys;
+  keys.set("root", ConfigValue((pets.dir / "pets").string()));
+  keys.set("mean", ConfigValue(std::string("imagenet")));
+  keys.set("std", ConfigValue(std::string("imagenet")));
+  std::vector<Fault> faults;
+  FaultSink sink("", faults);
+  const auto factory = registry.read_named("ImageFolder", {}, keys, sink);
+  REQUIRE(faults.empty());
+  const auto data = factory.make();
+  const at::Tensor dog = dynamic_cast<const ImageFolder&>(*data).get(2)["image"];
+  CHECK(at::allclose(dog.select(0, 2), torch::full({224, 224}, (0.2 - 0.406) / 0.225), 1e-3, 1e-3));
+  keys.set("mean", ConfigValue(std::string("cifar")));
+  registry.read_named("ImageFolder", {}, keys, sink);
+  CHECK(faults.size() == 1);
 }
 
 TEST_CASE("a loader asks for the samples of its epoch") {
