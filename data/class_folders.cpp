@@ -4,7 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
 
+#include "core/csv.h"
 #include "core/error.h"
 #include "core/glob.h"
 #include "core/require.h"
@@ -78,23 +82,23 @@ std::vector<fs::path> files_under(const ClassFolders::Wanted& wanted,
   return paths;
 }
 
-}  // namespace
+void check(const ClassFolders::Wanted& wanted) {
+  check_split(wanted.owner, wanted.split);
+  detail::require(column_of(wanted.split).empty(),
+                  wanted.owner + ": split.by",
+                  R"("random", "stratified" or "fold:<k>/<n>")",
+                  "\"" + wanted.split.by + "\"");
+  detail::require(wanted.labelled || wanted.classes.empty(),
+                  wanted.owner + ": classes",
+                  "none where labelled is false",
+                  fmt::format("{}", fmt::join(wanted.classes, ", ")));
+  detail::require(wanted.labelled || wanted.labels_file.empty(),
+                  wanted.owner + ": labels_file",
+                  "none where labelled is false",
+                  wanted.labels_file);
+}
 
-ClassFolders ClassFolders::list(const Wanted& wanted) {
-  ClassFolders found;
-  found.owner = wanted.owner;
-  found.root = root_of(wanted);
-  found.labelled = wanted.labelled;
-  if (!wanted.labelled) {
-    detail::require(wanted.classes.empty(),
-                    wanted.owner + ": classes",
-                    "none where labelled is false",
-                    fmt::format("{}", fmt::join(wanted.classes, ", ")));
-    for (const fs::path& path : files_under(wanted, found.root, "there is")) {
-      found.files.push_back({path, 0});
-    }
-    return found;
-  }
+void add_folders(const ClassFolders::Wanted& wanted, ClassFolders& found) {
   found.classes = wanted.classes.empty() ? sorted_folders(found.root) : wanted.classes;
   for (size_t label = 0; label < found.classes.size(); ++label) {
     const std::string& name = found.classes[label];
@@ -110,6 +114,123 @@ ClassFolders ClassFolders::list(const Wanted& wanted) {
                     wanted.owner,
                     found.root.string()));
   }
+}
+
+/// The number of a column by its name in the first line.
+size_t column_in(const fs::path& table,
+                 const std::vector<std::string>& header,
+                 const std::string& name) {
+  const auto found = std::find(header.begin(), header.end(), name);
+  if (found == header.end()) {
+    throw DataError(fmt::format("{}: its first line has no column \"{}\"{}",
+                                table.string(),
+                                name,
+                                suggestion(name, header)));
+  }
+  return static_cast<size_t>(found - header.begin());
+}
+
+/// A file of a table, and the class that it has there.
+struct Listed {
+  fs::path path;
+  std::string label;
+};
+
+/// \throws DataError  naming the row: without a class, or of a file that is not there
+std::vector<Listed> read_labels(const fs::path& table, const fs::path& root) {
+  const std::string text = detail::read_data_file(table);
+  const bool has_mark = text.rfind("\xEF\xBB\xBF", 0) == 0;  // as spreadsheets write UTF-8
+  const auto rows = csv_rows(std::string_view(text).substr(has_mark ? 3 : 0));
+  const std::vector<std::string> header = rows.empty() ? std::vector<std::string>() : rows.front();
+  const size_t file = column_in(table, header, "file");
+  const size_t label = column_in(table, header, "label");
+  std::vector<Listed> listed;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].size() <= std::max(file, label)) {
+      throw DataError(fmt::format("{}: row {} has {} fields, the first line has {}",
+                                  table.string(),
+                                  i,
+                                  rows[i].size(),
+                                  header.size()));
+    }
+    listed.push_back({root / rows[i][file], rows[i][label]});
+    if (!fs::is_regular_file(listed.back().path)) {
+      throw DataError(fmt::format(
+          "{}: row {}: there is no file {}", table.string(), i, listed.back().path.string()));
+    }
+  }
+  return listed;
+}
+
+/// In the order of the table. Files of other classes than those wanted are left out.
+void add_listed(const ClassFolders::Wanted& wanted, ClassFolders& found) {
+  const fs::path table = found.root / wanted.labels_file;
+  const std::vector<Listed> listed = read_labels(table, found.root);
+  std::set<std::string> labels;
+  for (const Listed& file : listed) {
+    labels.insert(file.label);
+  }
+  found.classes = wanted.classes;
+  if (wanted.classes.empty()) {
+    found.classes.assign(labels.begin(), labels.end());
+  }
+  for (const std::string& name : found.classes) {
+    if (labels.count(name) == 0) {
+      throw DataError(
+          fmt::format("{}: class \"{}\" has no row in {}", wanted.owner, name, table.string()));
+    }
+  }
+  for (const Listed& file : listed) {
+    const auto at = std::find(found.classes.begin(), found.classes.end(), file.label);
+    if (at != found.classes.end()) {
+      found.files.push_back({file.path, at - found.classes.begin()});
+    }
+  }
+  if (found.files.empty()) {
+    throw DataError(fmt::format("{}: {} has no row", wanted.owner, table.string()));
+  }
+}
+
+/// Leaves the files of the wanted part, in their order.
+void keep_part(const ClassFolders::Wanted& wanted, ClassFolders& found) {
+  if (wanted.split.part == "all") {
+    return;
+  }
+  const TablePart part = wanted.split.part == "train" ? TablePart::Train
+                         : wanted.split.part == "val" ? TablePart::Val
+                                                      : TablePart::Test;
+  const std::vector<TablePart> parts = split_rows(wanted.split, found.files.size(), found.labels());
+  std::vector<ClassFolders::File> kept;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] == part) {
+      kept.push_back(found.files[i]);
+    }
+  }
+  if (kept.empty()) {
+    throw DataError(fmt::format(
+        "{}: no file is left for part \"{}\" of the split", wanted.owner, wanted.split.part));
+  }
+  found.files = std::move(kept);
+}
+
+}  // namespace
+
+ClassFolders ClassFolders::list(const Wanted& wanted) {
+  check(wanted);
+  ClassFolders found;
+  found.owner = wanted.owner;
+  found.root = root_of(wanted);
+  found.labelled = wanted.labelled;
+  if (!wanted.labelled) {
+    for (const fs::path& path : files_under(wanted, found.root, "there is")) {
+      found.files.push_back({path, 0});
+    }
+  } else if (!wanted.labels_file.empty()) {
+    add_listed(wanted, found);
+  } else {
+    add_folders(wanted, found);
+  }
+  keep_part(wanted, found);
   return found;
 }
 

@@ -8,10 +8,12 @@
 
 #include "core/dataset_facts.h"
 #include "core/state_dict.h"
+#include "data/tables/table_split.h"
 
 namespace rondo {
 
-/// Files in folders that are named after their class, or files without a class in any folders.
+/// Files in folders that are named after their class, files that a table gives a class, or files
+/// without one in any folders.
 struct ClassFolders {
   struct File {
     std::filesystem::path path;
@@ -26,6 +28,8 @@ struct ClassFolders {
     std::vector<std::string> endings;  ///< of files, in small letters: ".jpg"
     std::optional<std::filesystem::path> data_dir;  ///< of a relative root; else RONDO_DATA
     bool labelled = true;                           ///< false: files have no class
+    std::string labels_file = {};  ///< in root, with the columns "file" and "label"; else folders
+    TableSplit split = {};         ///< which files are used; by chance, class or fold
   };
 
   /// Lists the files, class after class and sorted by path; none is opened.

@@ -148,7 +148,9 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
                                options_.classes,
                                {".jpg", ".jpeg", ".png", ".webp"},
                                options_.data_dir,
-                               options_.labelled});
+                               options_.labelled,
+                               options_.labels_file,
+                               options_.split});
 }
 
 /// Classes without decoding a picture.
@@ -250,6 +252,19 @@ Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
   return sample;
 }
 
+KeyTable<TableSplit> picture_split_keys() {
+  KeyTable<TableSplit> keys;
+  keys.key("part",
+           &TableSplit::part,
+           one_of({"train", "val", "test", "all"}),
+           "the pictures that are used")
+      .key("val", &TableSplit::val, below_one(), "share of the pictures that validate")
+      .key("test", &TableSplit::test, below_one(), "share of the pictures that test")
+      .key("by", &TableSplit::by, R"("random", "stratified" (by class) or "fold:<k>/<n>")")
+      .key("seed", &TableSplit::seed, "another seed chooses other pictures");
+  return keys;
+}
+
 KeyTable<PictureChanges> change_keys() {
   using Changes = PictureChanges;
   KeyTable<Changes> keys;
@@ -294,6 +309,10 @@ void register_image_folder(Registry<DataSource>& registry) {
       .key("labelled",
            &Options::labelled,
            "false: files without a class, in root and its folders, for predictions")
+      .key("labels_file",
+           &Options::labels_file,
+           "CSV file in root with the columns file and label, instead of folders")
+      .table("split", &Options::split, picture_split_keys(), "which pictures are used")
       .key("height", &Options::height, at_least(1), "rows of pixels of a sample")
       .key("width", &Options::width, at_least(1), "pixels of a row")
       .key("channels", &Options::channels, "1: grey; 3: red, green and blue")

@@ -28,6 +28,10 @@ class ImageFolder final : public Dataset, public SampleContent {
     std::vector<std::string> classes = {};  ///< in the order of their numbers; all, sorted by name
     bool labelled =
         true;  ///< false: files in any folders, for predictions; samples have no "label"
+    /// A CSV file in `root` with the columns "file", from `root` on, and "label": instead of
+    /// folders.
+    std::string labels_file = {};
+    TableSplit split = {};  ///< which pictures are used; by is "random", "stratified" or a fold
     int64_t height = 224;
     int64_t width = 224;
     int64_t channels = 3;  ///< 1: grey, 3: red, green, blue

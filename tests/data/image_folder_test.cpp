@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,55 @@ TEST_CASE("pictures without a class are those of a folder and its folders, for p
   CHECK(ImageFolder(options).size() == 1);
   options.labelled = true;
   CHECK(contains(message_of([&] { ImageFolder{options}; }), "labelled = false"));
+}
+
+TEST_CASE("a table gives pictures their class instead of folders") {
+  const Pets pets;
+  write_file(pets.dir / "pets/labels.csv",
+             "\xEF\xBB\xBF"
+             "file,label,id\ndog/c.png,small,1\n\"cat/b.JPG\",large,2\ncat/small/a.png,small,3\n");
+  auto options = pets.options();
+  options.labels_file = "labels.csv";
+  const ImageFolder data(options);
+  CHECK(data.classes() == std::vector<std::string>{"large", "small"});
+  CHECK(data.numbers("label") == std::vector<double>{1, 0, 1});
+  CHECK(data.sample_name(0) == "dog/c.png");
+  options.classes = {"small"};
+  CHECK(ImageFolder(options).size() == 2);
+  const auto error = [&](const char* table) {
+    write_file(pets.dir / "pets/labels.csv", table);
+    return message_of([&] { ImageFolder{options}; });
+  };
+  CHECK(contains(error("file,class\n"), "no column \"label\""));
+  CHECK(contains(error("file,label\ncat/x.png,small\n"), "row 1: there is no file"));
+  CHECK(contains(error("file,label\ndog/c.png\n"), "row 1 has 1 fields"));
+  CHECK(contains(error("file,label\ndog/c.png,large\n"), "class \"small\" has no row"));
+}
+
+TEST_CASE("a split takes each picture once, with all classes in every part") {
+  const Pets pets;
+  for (int i = 0; i < 9; ++i) {
+    for (const char* pet : {"cat", "dog"}) {
+      write_file(pets.dir.path() / "pets" / pet / (std::to_string(i) + ".png"),
+                 png_bytes(Pets::plain(100)));
+    }
+  }
+  auto options = pets.options();
+  options.split.val = 0.25;
+  options.split.by = "stratified";
+  std::set<std::string> names;
+  for (const char* part : {"train", "val"}) {
+    options.split.part = part;
+    const ImageFolder data(options);
+    CHECK(data.facts().classes == 2);
+    CHECK(data.size() == (options.split.part == "val" ? 5 : 16));
+    for (int64_t i = 0; i < data.size(); ++i) {
+      CHECK(names.insert(data.sample_name(i)).second);
+    }
+  }
+  CHECK(names.size() == 21);
+  options.split.by = "time:label";
+  CHECK_THROWS_AS(ImageFolder{options}, UsageError);
 }
 
 TEST_CASE("parts of several folders have the classes of the first") {
