@@ -193,12 +193,13 @@ void add_listed(const ClassFolders::Wanted& wanted, ClassFolders& found) {
 
 /// Leaves the files of the wanted part, in their order.
 void keep_part(const ClassFolders::Wanted& wanted, ClassFolders& found) {
-  if (wanted.split.part == "all") {
+  const std::string name = wanted.split.part.value_or("all");
+  if (name == "all") {
     return;
   }
-  const TablePart part = wanted.split.part == "train" ? TablePart::Train
-                         : wanted.split.part == "val" ? TablePart::Val
-                                                      : TablePart::Test;
+  const TablePart part = name == "train" ? TablePart::Train
+                         : name == "val" ? TablePart::Val
+                                         : TablePart::Test;
   const std::vector<TablePart> parts = split_rows(wanted.split, found.files.size(), found.labels());
   std::vector<ClassFolders::File> kept;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -207,8 +208,8 @@ void keep_part(const ClassFolders::Wanted& wanted, ClassFolders& found) {
     }
   }
   if (kept.empty()) {
-    throw DataError(fmt::format(
-        "{}: no file is left for part \"{}\" of the split", wanted.owner, wanted.split.part));
+    throw DataError(
+        fmt::format("{}: no file is left for part \"{}\" of the split", wanted.owner, name));
   }
   found.files = std::move(kept);
 }

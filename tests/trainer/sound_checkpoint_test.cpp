@@ -70,8 +70,8 @@ std::string fit_error(const TrainerOptions& options) {
   return "";
 }
 
-struct Mask : torch::nn::Module {
-  Mask() : linear(register_module("linear", torch::nn::Linear(4, 3))) {
+struct MaskedLayer : torch::nn::Module {
+  MaskedLayer() : linear(register_module("linear", torch::nn::Linear(4, 3))) {
     mask = register_buffer("mask", torch::tensor({0.0F, -kInfinity, 0.0F}));
   }
 
@@ -170,7 +170,8 @@ TEST_CASE(
     "a buffer that was infinite from the beginning is a constant, one that became so is not") {
   const TempDir dir;
   TrainerOptions options = run_options(dir / "run");
-  options.model = from_module([] { return std::make_shared<Mask>(); }, "x", cross_entropy("label"));
+  options.model =
+      from_module([] { return std::make_shared<MaskedLayer>(); }, "x", cross_entropy("label"));
   SUBCASE("the constant alone") {
     CHECK(fit_error(options).empty());
     options.loop.max_steps = 8;
