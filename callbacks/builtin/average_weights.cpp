@@ -155,8 +155,7 @@ void AverageWeights::require_alone(const Trainer& trainer) const {
 
 void AverageWeights::warn_of_start(const Trainer& trainer) const {
   const std::optional<Time>& total = trainer.state().plan->length().total;
-  if (total && total->unit() == TimeUnit::Update &&
-      static_cast<double>(start_) >= total->value()) {
+  if (total && total->unit() == TimeUnit::Update && static_cast<double>(start_) >= total->value()) {
     trainer.log().warning(fmt::format(
         "AverageWeights: start is {}, and the run ends at update {}: it averages nothing. Set an "
         "earlier start",
