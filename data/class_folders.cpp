@@ -153,7 +153,14 @@ std::vector<Listed> read_labels(const fs::path& table, const fs::path& root) {
                                   rows[i].size(),
                                   header.size()));
     }
-    listed.push_back({root / rows[i][file], rows[i][label]});
+    const fs::path inside = fs::path(rows[i][file]).lexically_normal();
+    if (inside.is_absolute() || (!inside.empty() && *inside.begin() == "..")) {
+      throw DataError(fmt::format("{}: row {}: \"{}\" is not in the folder of the data set",
+                                  table.string(),
+                                  i,
+                                  rows[i][file]));
+    }
+    listed.push_back({root / inside, rows[i][label]});
     if (!fs::is_regular_file(listed.back().path)) {
       throw DataError(fmt::format(
           "{}: row {}: there is no file {}", table.string(), i, listed.back().path.string()));

@@ -499,6 +499,11 @@ std::vector<double> CsvTable::numbers(const std::string& name) const {
                                  plan,
                                  names_in_header(options_, fit_.get()));
   const auto* const first = names_.rows.data_ptr<int64_t>();
+  if (table.rows() <= *std::max_element(first, first + size())) {
+    throw DataError(fmt::format("{}: the file has {} rows now, fewer than when it was read first",
+                                options_.file,
+                                table.rows()));
+  }
   const std::string order = date_order_of(name, options_, fit_.get());
   return row_keys(table, column, true, order, {first, first + size()});
 }

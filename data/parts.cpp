@@ -75,6 +75,14 @@ at::Tensor joined(const std::string& owner,
   return whole;
 }
 
+/// Without how the files of the first part are written, and which windows of them trained.
+StateDict of_other_files(StateDict learnt) {
+  for (const char* const own : {kTableFormat, kTargetFormat, kWindowShares}) {
+    learnt.erase(own);
+  }
+  return learnt;
+}
+
 }  // namespace
 
 Parts::Parts(std::string owner, const std::vector<Factory<DataSource>>& factories)
@@ -97,9 +105,9 @@ Parts::Parts(std::string owner, const std::vector<Factory<DataSource>>& factorie
   require_same_facts();
 }
 
-/// A part takes over what the first one learnt, except how that was split.
+/// A part takes over what the first one learnt, except what is of its files alone.
 void Parts::teach(size_t part) const {
-  StateDict learnt = part > 0 ? parts_.front()->fitted() : StateDict();
+  StateDict learnt = part > 0 ? of_other_files(parts_.front()->fitted()) : StateDict();
   learnt.erase(kSplits);
   if (!learnt.empty()) {
     parts_[part]->take_fitted(learnt);
@@ -178,8 +186,8 @@ StateDict Parts::fitted() const {
 }
 
 void Parts::take_fitted(const StateDict& fitted) {
-  for (const auto& part : parts_) {
-    part->take_fitted(fitted);
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    parts_[part]->take_fitted(part == 0 ? fitted : of_other_files(fitted));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "data/batch_memory.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
+#include "data/tables/drawn_split.h"
 
 namespace rondo {
 
@@ -47,11 +48,9 @@ void check(const Windows::Options& options) {
                   options.max_gap);
 }
 
-constexpr const char* kShares = "windows";
-
 /// With other shares, rows that trained would validate.
 void require_learnt_shares(const Windows::Options& options, const StateDict& fitted) {
-  const StateValue* const shares = fitted.find(kShares);
+  const StateValue* const shares = fitted.find(kWindowShares);
   if (shares == nullptr || options.val + options.test == 0) {
     return;
   }
@@ -99,7 +98,7 @@ Windows::Windows(const Options& options)
 
 StateDict Windows::fitted() const {
   StateDict learnt = parts_.fitted();
-  learnt.set(kShares, StateDict{{"val", options_.val}, {"test", options_.test}});
+  learnt.set(kWindowShares, StateDict{{"val", options_.val}, {"test", options_.test}});
   return learnt;
 }
 

@@ -31,6 +31,9 @@ void WriterThread::warn_of_waits(TextLog log, std::string file) {
 }
 
 void WriterThread::push(size_t bytes, std::function<void()> task) {
+  if (!thread_.joinable()) {
+    thread_ = std::thread([this] { work(); });  // may throw: nothing is queued yet
+  }
   std::unique_lock lock(mutex_);
   const auto has_room = [&] { return queue_.empty() || bytes_ + bytes <= kMostBytes; };
   if (!has_room()) {
@@ -41,9 +44,6 @@ void WriterThread::push(size_t bytes, std::function<void()> task) {
   bytes_ += bytes;
   lock.unlock();
   changed_.notify_all();
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { work(); });
-  }
 }
 
 void WriterThread::wait() {

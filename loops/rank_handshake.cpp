@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "backends/numeric_environment.h"
 #include "callbacks/core/grad_accum_callback.h"
 #include "core/factory.h"
 #include "data/data_loader.h"
-#include "data/dataset.h"
 #include "distributed/handshake.h"
 #include "models/model_state.h"
 #include "trainer/trainer.h"
@@ -53,22 +50,8 @@ std::string beginning_of(const State& state) {
                      state.last_checkpoint ? state.last_checkpoint->string() : "none");
 }
 
-/// A digest of a sample; "" where it cannot be had, of which training will tell.
-std::string text_of_sample(const Dataset& data, int64_t index) {
-  try {
-    std::string text = fmt::format("sample {}", index);
-    for (const NamedTensor& tensor : data.get(index).items()) {
-      const at::Tensor bytes = tensor.second.contiguous();
-      const std::string_view view(static_cast<const char*>(bytes.data_ptr()), bytes.nbytes());
-      text += fmt::format(" {} {:016x}", tensor.first, std::hash<std::string_view>()(view));
-    }
-    return text + "\n";
-  } catch (const std::exception&) {
-    return "";
-  }
-}
-
-/// Ranks that read files of their own may have got other ones.
+/// Ranks that read files of their own may have got other ones. Samples are not read for it: each
+/// rank reads its own alone.
 std::string text_of(const DataLoader& train) {
   const LoaderOptions& options = train.options();
   std::string text = fmt::format("batches of {}\nshuffle {}\ndrop_last {}\n",
@@ -77,10 +60,6 @@ std::string text_of(const DataLoader& train) {
                                  options.drop_last);
   if (const auto samples = train.samples()) {
     text += fmt::format("{} samples\n", *samples);
-  }
-  const auto* const data = dynamic_cast<const Dataset*>(&train.source());
-  if (data != nullptr && data->size() > 0) {
-    text += text_of_sample(*data, 0) + text_of_sample(*data, data->size() - 1);
   }
   return text;
 }

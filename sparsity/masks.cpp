@@ -125,7 +125,10 @@ void SparsityMasks::choose() {
   for (MaskGroup& group : groups_) {
     group.choose();
   }
-  zero_all();
+  zero_weights();
+  for (const Mask* mask : all()) {
+    mask->zero_states();
+  }
 }
 
 void SparsityMasks::add_states(const at::Tensor& weight,
@@ -146,10 +149,9 @@ void SparsityMasks::add_states(const at::Tensor& weight,
   }
 }
 
-void SparsityMasks::zero_all() const {
+void SparsityMasks::zero_weights() const {
   for (const Mask* mask : all()) {
     mask->zero_weight();
-    mask->zero_states();
   }
 }
 
@@ -234,7 +236,7 @@ void SparsityMasks::load(const StateDict& state) {
       mask.set(saved.at(mask.name()).as_tensor());
     }
   }
-  zero_all();
+  zero_weights();  // the optimizer's state is that of the run, which some rules add to
 }
 
 double SparsityMasks::sparsity() const {

@@ -59,7 +59,7 @@ class SparsityMasks {
   void check(const StateDict& state) const;
 
   /// Takes the masks of a checkpoint in place of those chosen here, and sets the weights that they
-  /// prune to zero, with what optimizers keep for them.
+  /// prune to zero.
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
   void load(const StateDict& state);
 
@@ -75,7 +75,7 @@ class SparsityMasks {
 
  private:
   std::vector<const Mask*> all() const;
-  void zero_all() const;
+  void zero_weights() const;
 
   std::vector<MaskGroup> groups_;
 };

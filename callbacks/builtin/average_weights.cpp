@@ -145,6 +145,12 @@ void AverageWeights::require_alone(const Trainer& trainer) const {
           "two AverageWeights have in_validation = true, and a validation can see one average: set "
           "in_validation = false in one of them");
     }
+    if (options_.in_validation && other->options_.save == kInstead) {
+      throw UsageError(
+          "an AverageWeights has in_validation = true and another one save = \"instead\": a "
+          "checkpoint that is written in a validation would take one average for the other. Give "
+          "both to the same one");
+    }
     if (options_.save == kInstead && other->options_.save == kInstead) {
       throw UsageError(
           "two AverageWeights have save = \"instead\", and a checkpoint has one model: set save = "
@@ -173,7 +179,7 @@ void AverageWeights::on_fit_start(Trainer& trainer,
   every_ = std::max<int64_t>(in_updates("every", options_.every, run), 1);
   decay_ = options_.decay;
   if (options_.half_life) {
-    const int64_t half = in_updates("half_life", *options_.half_life, run);
+    const int64_t half = std::max<int64_t>(in_updates("half_life", *options_.half_life, run), 1);
     decay_ = std::exp2(-static_cast<double>(every_) / static_cast<double>(half));
   }
   warn_of_start(trainer);

@@ -75,9 +75,12 @@ NamedTensors NanPolicy::captured_state() {
 
 /// Moves the mean on, unless the loss is bad. \return whether it is a spike \capture safe
 at::Tensor NanPolicy::take_loss(const at::Tensor& loss) {
+  const at::Tensor is_finite = at::isfinite(loss);  // others are told of anyway
+  const at::Tensor is_large =
+      at::logical_and(loss.gt(mean_.mean.mul(*options_.spike)), mean_.mean.gt(0));
   const at::Tensor is_spike =
-      at::logical_and(loss.gt(mean_.mean.mul(*options_.spike)), mean_.count.ge(kFirstUpdates));
-  const at::Tensor is_good = at::logical_and(at::isfinite(loss), at::logical_not(is_spike));
+      at::logical_and(at::logical_and(is_large, is_finite), mean_.count.ge(kFirstUpdates));
+  const at::Tensor is_good = at::logical_and(is_finite, at::logical_not(is_spike));
   const at::Tensor share = mean_.count.add(1.0).reciprocal().clamp_min(kLeastShare);
   const at::Tensor moved = mean_.mean.add(loss.sub(mean_.mean).mul(share));
   mean_.mean.copy_(at::where(is_good, moved, mean_.mean));

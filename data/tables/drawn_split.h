@@ -12,6 +12,12 @@ namespace rondo {
 /// What data sets call how their rows were split, in what they learnt: of each its own.
 constexpr const char* kSplits = "splits";
 
+/// How they call what is of the files of one data set alone: how a table is written, a table of
+/// targets likewise, and which shares of a series trained.
+constexpr const char* kTableFormat = "format";
+constexpr const char* kTargetFormat = "target_format";
+constexpr const char* kWindowShares = "windows";
+
 /// A split with what it was drawn from. With other rows, some that trained would validate.
 struct DrawnSplit {
   TableSplit split;    ///< its part does not count

@@ -87,6 +87,16 @@ void write_npy(const fs::path& path, const at::Tensor& tensor) {
   });
 }
 
+/// Whether a file that someone else may have written names that many samples.
+bool are_whole(const RowNames& names, int64_t rows) {
+  const std::vector<int64_t>& first = names.first_rows;
+  const bool is_in_order = std::is_sorted(first.begin(), first.end());
+  return names.rows.scalar_type() == at::kLong && names.rows.sizes() == at::IntArrayRef({rows}) &&
+         (rows == 0 || names.rows.min().item<int64_t>() >= 0) &&
+         (names.ids.empty() || names.ids.size() == static_cast<size_t>(rows)) &&
+         names.files.size() == first.size() && is_in_order && (first.empty() || first.front() == 0);
+}
+
 }  // namespace
 
 TableCache::TableCache(fs::path folder,
@@ -142,8 +152,7 @@ std::optional<DecodedTable> TableCache::find() const {
     const bool is_whole = std::all_of(tensors.begin(), tensors.end(), [&](const auto& tensor) {
       return tensor.second.dim() > 0 && tensor.second.size(0) == rows;
     });
-    return is_whole && table.names.rows.sizes() == at::IntArrayRef({rows}) &&
-                   table.tensors.find("features") != nullptr
+    return is_whole && are_whole(table.names, rows) && table.tensors.find("features") != nullptr
                ? std::optional<DecodedTable>(std::move(table))
                : std::nullopt;
   } catch (const Error&) {

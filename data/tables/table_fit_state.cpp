@@ -107,7 +107,7 @@ StateDict TableFit::state() const {
                   {"unused", list_of(unused)},
                   {"label", std::move(predicted)}};
   if (format) {
-    state.set("format", to_state(*format));
+    state.set(kTableFormat, to_state(*format));
   }
   if (!splits.empty()) {
     StateList drawn;
@@ -117,7 +117,7 @@ StateDict TableFit::state() const {
     state.set(kSplits, std::move(drawn));
   }
   if (target_format) {
-    state.set("target_format", to_state(*target_format));
+    state.set(kTargetFormat, to_state(*target_format));
   }
   return state;
 }
@@ -146,8 +146,8 @@ TableFit TableFit::from(const StateDict& state) {
       (!fit.label.words.empty() && fit.label.words.size() != fit.label.rows.size())) {
     throw CheckpointError("what was learnt of the label is damaged");
   }
-  fit.format = format_in(state, "format");
-  fit.target_format = format_in(state, "target_format");
+  fit.format = format_in(state, kTableFormat);
+  fit.target_format = format_in(state, kTargetFormat);
   if (const StateValue* const splits = state.find(kSplits)) {
     for (const StateValue& split : splits->as_list()) {
       fit.splits.push_back(drawn_split_from(split.as_dict()));
