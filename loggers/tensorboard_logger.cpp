@@ -101,7 +101,7 @@ void TensorBoardLogger::flush() {
 }
 
 void TensorBoardLogger::finish_writing() {
-  flush();
+  start_flush();
   writer_.wait();
   writer_.rethrow();
 }

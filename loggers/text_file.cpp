@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <utility>
 #include <vector>
@@ -123,9 +124,16 @@ void TextFile::hand_over() {
   });
 }
 
+// A disk that hangs must not hold up a save for good.
 void TextFile::flush() {
+  constexpr std::chrono::seconds kLongest(60);
   hand_over();
-  writer_.wait();
+  if (!writer_.wait_at_most(kLongest)) {
+    throw IoError(fmt::format("{} has taken nothing for {} s: the run goes on without it",
+                              path_.string(),
+                              kLongest.count()),
+                  ETIMEDOUT);
+  }
   check();
   tell(write_pending());
 }

@@ -48,7 +48,7 @@ class TextFile {
   /// Begins to write what was appended, and does not wait. \throws  as `check`
   void start_flush();
 
-  /// Waits until everything is written. \throws  as `check`
+  /// Waits until everything is written, a minute at most. \throws  as `check`, and then
   void flush();
 
   /// Waits until what was appended is written, and says how many lines could not be.

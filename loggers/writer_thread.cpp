@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <utility>
+
+#include "core/error.h"
 
 namespace rondo {
 
@@ -47,12 +48,18 @@ void WriterThread::push(size_t bytes, std::function<void()> task) {
 }
 
 void WriterThread::wait() {
+  while (!wait_at_most(std::chrono::hours(1))) {
+  }
+}
+
+bool WriterThread::wait_at_most(std::chrono::seconds limit) {
   std::unique_lock lock(mutex_);
   const auto is_done = [this] { return queue_.empty(); };
-  if (!changed_.wait_for(lock, kSilent, is_done)) {
-    warn(lock);
-    changed_.wait(lock, is_done);
+  if (changed_.wait_for(lock, kSilent, is_done)) {
+    return true;
   }
+  warn(lock);
+  return changed_.wait_for(lock, limit - kSilent, is_done);
 }
 
 void WriterThread::warn(std::unique_lock<std::mutex>& lock) {
@@ -86,8 +93,12 @@ void WriterThread::work() {
     std::exception_ptr failure;
     try {
       task.run();
-    } catch (...) {
+    } catch (const IoError&) {
       failure = std::current_exception();
+    } catch (...) {
+      const std::string what = describe(std::current_exception());
+      failure = std::make_exception_ptr(
+          IoError("cannot log" + (file_.empty() ? "" : " to " + file_) + ": " + what, 0));
     }
     task.run = nullptr;  // what it holds goes before anybody is told
     lock.lock();

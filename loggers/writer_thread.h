@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -35,7 +36,11 @@ class WriterThread {
   /// Waits until every task was done. What tasks wrote is then visible to this thread.
   void wait();
 
+  /// The same for so long at most. \return whether every task was done
+  bool wait_at_most(std::chrono::seconds limit);
+
   /// Throws what a task has thrown, once: the first since the last call. Others are dropped.
+  /// \throws IoError  whatever it was: values are lost, and nothing else
   void rethrow();
 
  private:

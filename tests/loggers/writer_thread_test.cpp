@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
+
 using namespace rondo;
 
 TEST_SUITE_BEGIN("loggers/writer_thread");
@@ -36,7 +38,7 @@ TEST_CASE("what a task throws is thrown once, and the others are done") {
   writer.push(1, [&] { is_done = true; });
   writer.wait();
   CHECK(is_done);
-  CHECK_THROWS_WITH_AS(writer.rethrow(), "first", std::runtime_error);
+  CHECK_THROWS_WITH_AS(writer.rethrow(), "cannot log: first", IoError);
   CHECK_NOTHROW(writer.rethrow());
 }
 
