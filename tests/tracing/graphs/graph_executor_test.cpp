@@ -198,6 +198,7 @@ TEST_CASE("options that replays on a device do not know are warned of, and unste
   CHECK(warnings[1] == "backend.exact = false has no effect on fake:0");
   options = {};
   options.deterministic = false;
+  options.verify = "2";
   device_backend("traced", &warnings, options);
   REQUIRE(warnings.size() == 3);
   CHECK(contains(warnings[2], "with deterministic = false replays may round differently"));
