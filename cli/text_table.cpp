@@ -12,26 +12,9 @@ namespace rondo {
 
 namespace {
 
-/// In characters: bytes of UTF-8 that continue one are not counted.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 /// At most so many characters, the last of which stands for those that are left out.
 std::string cut(const std::string& line, size_t most) {
-  if (width_of(line) <= most) {
-    return line;
-  }
-  size_t end = 0;
-  for (size_t begun = 0; end < line.size(); ++end) {
-    const bool begins = (static_cast<unsigned char>(line[end]) & 0xC0) != 0x80;
-    if (begins && ++begun == most) {
-      break;
-    }
-  }
-  return line.substr(0, end) + "\u2026";
+  return width_of(line) <= most ? line : first_characters(line, most - 1) + "\u2026";
 }
 
 bool is_number(const std::string& text) {

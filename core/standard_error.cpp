@@ -26,18 +26,12 @@ Terminal& terminal() {
   return *one;
 }
 
-int width_of(const std::string& line) {
-  return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 /// Rows of the terminal that the lines take now. A window that was made narrower has wrapped them.
 int rows_of(const std::vector<std::string>& shown) {
   const std::optional<int> columns = terminal_columns(STDERR_FILENO);
   int rows = 0;
   for (const std::string& line : shown) {
-    rows += columns ? std::max(1, (width_of(line) + *columns - 1) / *columns) : 1;
+    rows += columns ? std::max(1, (static_cast<int>(width_of(line)) + *columns - 1) / *columns) : 1;
   }
   return rows;
 }

@@ -2,7 +2,17 @@
 
 #include <sys/ioctl.h>
 
+#include <algorithm>
+
 namespace rondo {
+
+namespace {
+
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
+
+}  // namespace
 
 std::string printable(std::string_view text) {
   std::string safe;
@@ -19,6 +29,20 @@ std::string printable(std::string_view text) {
     }
   }
   return safe;
+}
+
+size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), &begins_character));
+}
+
+std::string first_characters(const std::string& text, size_t count) {
+  size_t end = 0;
+  for (size_t seen = 0; end < text.size(); ++end) {
+    if (begins_character(text[end]) && seen++ == count) {
+      break;
+    }
+  }
+  return text.substr(0, end);
 }
 
 std::optional<int> terminal_columns(int fd) {

@@ -13,6 +13,7 @@
 #include "core/glob.h"
 #include "core/require.h"
 #include "data/data_dir.h"
+#include "data/internal/learnt.h"
 #include "data/internal/read_file.h"
 
 namespace rondo {
@@ -200,23 +201,17 @@ void add_listed(const ClassFolders::Wanted& wanted, ClassFolders& found) {
 
 /// Leaves the files of the wanted part, in their order.
 void keep_part(const ClassFolders::Wanted& wanted, ClassFolders& found) {
-  const std::string name = wanted.split.part.value_or("all");
-  if (name == "all") {
-    return;
-  }
-  const TablePart part = name == "train" ? TablePart::Train
-                         : name == "val" ? TablePart::Val
-                                         : TablePart::Test;
   const std::vector<TablePart> parts = split_rows(wanted.split, found.files.size(), found.labels());
   std::vector<ClassFolders::File> kept;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i] == part) {
+    if (takes(wanted.split, parts[i])) {
       kept.push_back(found.files[i]);
     }
   }
   if (kept.empty()) {
-    throw DataError(
-        fmt::format("{}: no file is left for part \"{}\" of the split", wanted.owner, name));
+    throw DataError(fmt::format("{}: no file is left for part \"{}\" of the split",
+                                wanted.owner,
+                                wanted.split.part.value_or("all")));
   }
   found.files = std::move(kept);
 }
@@ -267,19 +262,12 @@ StateDict ClassFolders::fitted() const {
   if (!labelled) {
     return {};
   }
-  return {{"type", owner}, {"classes", StateList(classes.begin(), classes.end())}};
+  return {{"type", owner}, {"classes", detail::list_of(classes)}};
 }
 
 void ClassFolders::take_fitted(const StateDict& state) {
-  if (state.at("type").as_string() != owner) {
-    throw CheckpointError(fmt::format("what the data set learnt is that of a {}, not of a {}",
-                                      state.at("type").as_string(),
-                                      owner));
-  }
-  std::vector<std::string> learnt;
-  for (const StateValue& name : state.at("classes").as_list()) {
-    learnt.push_back(name.as_string());
-  }
+  detail::require_learnt_by(owner, state);
+  std::vector<std::string> learnt = detail::texts_of(state.at("classes"));
   std::vector<File> numbered = files;
   for (size_t i = 0; labelled && i < numbered.size(); ++i) {
     File& file = numbered[i];

@@ -13,16 +13,14 @@
 #include "core/fingerprint.h"
 #include "core/registry.h"
 #include "core/require.h"
-#include "data/data_dir.h"
 #include "data/internal/rows.h"
 #include "data/optional_reader.h"
 #include "data/register.h"
 #include "data/tables/column_numbers.h"
-#include "data/tables/learnt_format.h"
 #include "data/tables/row_ids.h"
 #include "data/tables/table_cache.h"
+#include "data/tables/table_files.h"
 #include "data/tables/table_fit.h"
-#include "data/tables/table_roles.h"
 
 namespace rondo {
 
@@ -30,142 +28,10 @@ namespace {
 
 using Options = CsvTable::Options;
 
-bool has_target_file(const Options& options) {
-  return !options.target_file.empty();
-}
-
 /// A word for what is done with missing cells, or the number that stands for them.
 bool is_missing_policy(const std::string& text) {
   return text == "error" || text == "mean" || text == "median" || text == "drop" ||
          parse_number(text, {});
-}
-
-TableFormat format_of(const Options& options) {
-  TableFormat format;
-  format.delimiter = options.delimiter;
-  format.decimal = options.decimal;
-  format.thousands = options.thousands;
-  format.header = options.header;
-  format.encoding = options.encoding;
-  format.skip_lines = options.skip_lines;
-  format.comment = options.comment;
-  format.missing_values = options.missing_values;
-  format.max_unpacked_bytes = options.max_unpacked_bytes;
-  format.query = options.query;
-  return format;
-}
-
-/// As the options say; what they leave open as training had it, where that is known.
-TableFormat format_of(const Options& options, const std::optional<TableFormat>& learnt) {
-  const TableFormat asked = format_of(options);
-  return learnt ? with_learnt(asked, *learnt) : asked;
-}
-
-/// By which the line of names is found.
-std::vector<std::string> names_in_header(const Options& options, const TableFit* fit) {
-  std::vector<std::string> names = named_columns(options);
-  if (fit != nullptr && fit->format && fit->format->header == "yes") {
-    for (const FittedFeature& feature : fit->features) {
-      names.push_back(feature.name);
-    }
-  }
-  return names;
-}
-
-/// The files of a table. A relative name is looked for in the current directory when nothing says
-/// where data is.
-std::vector<std::filesystem::path> files_of(const Options& options, const std::string& name) {
-  const bool has_place = options.data_dir || !default_data_dir().empty();
-  return find_data_files(has_place ? options.data_dir : std::filesystem::path("."),
-                         {"CsvTable", {name}, options.folder, ""});
-}
-
-/// The table of the label where it is in a file of its own: one column, or that of its name.
-Table read_targets(const Options& options, const TableFormat& format) {
-  const std::vector<std::string> names = label_names(options);
-  const auto plan = [&](const TableDialect& dialect) {
-    std::vector<ColumnUse> uses(dialect.names.size(), ColumnUse::None);
-    bool has_any = false;
-    for (size_t c = 0; c < dialect.names.size(); ++c) {
-      const bool is_named = std::any_of(names.begin(), names.end(), [&](const auto& name) {
-        return find_column(dialect, name) == c;
-      });
-      uses[c] = is_named ? ColumnUse::Auto : ColumnUse::None;
-      has_any = has_any || is_named;
-    }
-    if (!has_any && dialect.names.size() == 1) {
-      uses[0] = ColumnUse::Auto;
-    } else if (!has_any) {
-      throw DataError(fmt::format("{}: there is no column {}; the columns are {}",
-                                  options.target_file,
-                                  fmt::join(names, ", "),
-                                  dialect.names));
-    }
-    return uses;
-  };
-  return read_table(files_of(options, options.target_file), format, plan, names);
-}
-
-std::vector<size_t> columns_in_use(const Table& table) {
-  std::vector<size_t> columns;
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    if (!table.columns[c].numbers.empty() || !table.columns[c].codes.empty()) {
-      columns.push_back(c);
-    }
-  }
-  return columns;
-}
-
-/// The files of a table as they were read.
-struct ReadFiles {
-  std::string file;  ///< the first one
-  TableFormat format;
-  TableFormat target_format;
-  TableRoles roles;
-  Table table;
-  std::optional<Table> targets;  ///< where the label is in a file of its own
-
-  LabelledTable data() const {
-    return {table, targets ? *targets : table, targets ? columns_in_use(*targets) : roles.labels};
-  }
-};
-
-ReadFiles read_files(const std::vector<std::filesystem::path>& paths,
-                     const Options& options,
-                     const TableFit* given) {
-  ReadFiles read;
-  read.file = paths.front().string();
-  if (given != nullptr) {
-    require_learnt_date_order(options.date_order, *given);
-  }
-  read.format = format_of(options, given != nullptr ? given->format : std::nullopt);
-  read.target_format = format_of(options, given != nullptr ? given->target_format : std::nullopt);
-  const auto plan = [&](const TableDialect& dialect) {
-    read.roles = roles_of(read.file, dialect, options, given);
-    return uses_of(read.roles, dialect, options, given);
-  };
-  read.table = read_table(paths, read.format, plan, names_in_header(options, given));
-  if (has_target_file(options)) {
-    read.targets = read_targets(options, read.target_format);
-    if (read.targets->rows() != read.table.rows()) {
-      throw DataError(fmt::format("{} has {} rows, {} has {}",
-                                  read.file,
-                                  read.table.rows(),
-                                  options.target_file,
-                                  read.targets->rows()));
-    }
-  }
-  return read;
-}
-
-/// Adds to what was learnt how the files are written, where it is not known.
-void add_formats(const ReadFiles& read, TableFit& fit) {
-  if (!fit.format) {
-    fit.format = learnt_format(read.table, read.format);
-  }
-  if (read.targets && !fit.target_format) {
-    fit.target_format = learnt_format(*read.targets, read.target_format);
-  }
 }
 
 /// Rows without a missing cell in any of the columns that are used.
@@ -219,28 +85,18 @@ std::vector<double> split_keys(const LabelledTable& data,
   return {};
 }
 
+/// Those of the rows whose part `takes` holds of.
+template <class Takes>
 std::vector<size_t> rows_of(const std::vector<size_t>& rows,
                             const std::vector<TablePart>& parts,
-                            TablePart part) {
+                            Takes takes) {
   std::vector<size_t> found;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (parts[i] == part) {
+    if (takes(parts[i])) {
       found.push_back(rows[i]);
     }
   }
   return found;
-}
-
-std::vector<size_t> used_rows(const std::vector<size_t>& rows,
-                              const std::vector<TablePart>& parts,
-                              const std::string& part) {
-  if (part == "all") {
-    return rows;
-  }
-  const TablePart wanted = part == "train" ? TablePart::Train
-                           : part == "val" ? TablePart::Val
-                                           : TablePart::Test;
-  return rows_of(rows, parts, wanted);
 }
 
 at::Tensor encode_weights(const Table& table, size_t column, const std::vector<size_t>& rows) {
@@ -417,14 +273,16 @@ void CsvTable::read(const std::vector<std::filesystem::path>& paths, const Table
     require_learnt_split(read.file, drawn, given->splits);
   }
   const std::vector<TablePart> parts = split_rows(options_.split, rows.size(), keys);
-  const std::string part = options_.split.part.value_or("all");
-  const std::vector<size_t> used = used_rows(rows, parts, part);
+  const std::vector<size_t> used =
+      rows_of(rows, parts, [&](TablePart part) { return takes(options_.split, part); });
   if (used.empty()) {
-    throw DataError(
-        fmt::format("{}: no row is left for part \"{}\" of the split", read.file, part));
+    throw DataError(fmt::format("{}: no row is left for part \"{}\" of the split",
+                                read.file,
+                                options_.split.part.value_or("all")));
   }
+  const auto trains = [](TablePart part) { return part == TablePart::Train; };
   const std::vector<size_t> trained =
-      learnt_rows_.empty() ? rows_of(rows, parts, TablePart::Train) : learnt_rows_;
+      learnt_rows_.empty() ? rows_of(rows, parts, trains) : learnt_rows_;
   TableFit fit = given != nullptr ? *given : fit_table(data, read.roles, trained, options_);
   add_formats(read, fit);
   if (fit.splits.empty()) {

@@ -11,6 +11,7 @@
 #include "core/registry.h"
 #include "core/require.h"
 #include "data/data_dir.h"
+#include "data/internal/learnt.h"
 #include "data/internal/read_file.h"
 #include "data/internal/rows.h"
 #include "data/register.h"
@@ -52,11 +53,7 @@ at::Tensor character_bytes(const std::string& characters) {
 }
 
 ByteVocabulary vocabulary_of(const StateDict& fitted) {
-  if (fitted.at("type").as_string() != "TextTokens") {
-    throw CheckpointError(
-        fmt::format("what the data set learnt is that of a {}, not of a TextTokens",
-                    fitted.at("type").as_string()));
-  }
+  detail::require_learnt_by("TextTokens", fitted);
   const at::Tensor bytes = fitted.at("characters").as_tensor().contiguous();
   if (bytes.scalar_type() != at::kByte || bytes.dim() != 1) {
     throw CheckpointError("what was learnt of the characters is damaged");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/terminal.h"
 #include "record/run_charts.h"
 
 namespace rondo {
@@ -79,18 +80,6 @@ std::string speed_line(const ProgressFacts& facts) {
   return fmt::format("{:{}}{}", "", kName, fmt::join(parts, "  "));
 }
 
-/// The first `columns` characters of UTF-8 text.
-std::string cut(const std::string& text, int columns) {
-  size_t end = 0;
-  for (int seen = 0; end < text.size(); ++end) {
-    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
-    if (begins && seen++ == columns) {
-      break;
-    }
-  }
-  return text.substr(0, end);
-}
-
 }  // namespace
 
 std::vector<std::string> progress_lines(const ProgressFacts& facts, int columns) {
@@ -100,7 +89,7 @@ std::vector<std::string> progress_lines(const ProgressFacts& facts, int columns)
   }
   lines.push_back(speed_line(facts));
   for (std::string& line : lines) {
-    line = cut(line, columns);
+    line = first_characters(line, static_cast<size_t>(columns));
   }
   return lines;
 }

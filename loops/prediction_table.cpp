@@ -101,8 +101,7 @@ std::string why_no_table(const Outputs& outputs, int64_t rows) {
   }
   return fmt::format(
       "it needs floating numbers in \"prediction\" [samples] or [samples, values], or in "
-      "\"logits\" "
-      "[samples, classes]; a batch of {} samples gives {}",
+      "\"logits\" [samples, classes]; a batch of {} samples gives {}",
       rows,
       shapes.empty() ? "no output" : fmt::format("{}", fmt::join(shapes, ", ")));
 }

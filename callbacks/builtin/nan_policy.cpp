@@ -52,8 +52,7 @@ void NanPolicy::post_setup(Trainer& trainer) {
   if (ranks_of(trainer) != nullptr) {
     throw UsageError(
         "NanPolicy.spike compares the loss of whole updates, of which each virtual rank has a "
-        "part: "
-        "leave it out, or train without [trainer.init.distributed]");
+        "part: leave it out, or train without [trainer.init.distributed]");
   }
   const auto zero =
       at::TensorOptions().dtype(at::kDouble).device(trainer.state().backend->device());

@@ -56,8 +56,7 @@ void NormalizeInputs::post_setup(Trainer& trainer) {
   if (ranks_of(trainer) != nullptr) {
     throw UsageError(
         "NormalizeInputs: each virtual rank would have statistics of its own part of the data; "
-        "scale "
-        "the data set (scale = \"standard\" of a table), or train with one process and "
+        "scale the data set (scale = \"standard\" of a table), or train with one process and "
         "distributed.virtual_ranks = 1");
   }
   const auto numbers =

@@ -131,8 +131,11 @@ void LoggingCallback::on_enter_validate(Trainer& trainer,
                                         Cleanup& cleanup,
                                         const DataLoader&,
                                         Loop&) {
-  const bool is_in_fit = trainer.state().plan != nullptr;
-  is_in_fit ? flush_at_end(trainer, cleanup) : finish_writing_at_end(trainer, cleanup);
+  if (trainer.state().plan != nullptr) {  // within a fit
+    flush_at_end(trainer, cleanup);
+  } else {
+    finish_writing_at_end(trainer, cleanup);
+  }
 }
 
 void LoggingCallback::on_save_checkpoint(Trainer& trainer, StateDict& state) {

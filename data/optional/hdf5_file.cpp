@@ -259,12 +259,9 @@ void require_whole_chunks(const std::filesystem::path& path,
   } while (advance(place, packing.sizes, shape));
 }
 
-/// The numbers of an attribute of a variable; undefined when it has none of this name.
-at::Tensor attribute(const std::filesystem::path& path,
-                     hid_t data,
-                     const char* name,
-                     c10::ScalarType dtype,
-                     hid_t in_memory) {
+/// The numbers of an attribute of a variable, int64 or float64; undefined when it has none of this
+/// name.
+at::Tensor attribute(const std::filesystem::path& path, hid_t data, const char* name) {
   constexpr hssize_t kMost = 16;
   if (H5Aexists(data, name) <= 0) {
     return {};
@@ -278,11 +275,27 @@ at::Tensor attribute(const std::filesystem::path& path,
     fail(path,
          fmt::format("the attribute {} of its variable is not from 1 to {} numbers", name, kMost));
   }
-  at::Tensor numbers = at::empty({count}, dtype);
-  if (H5Aread(found.id(), in_memory, numbers.data_ptr()) < 0) {
+  const bool is_whole = kind == H5T_INTEGER;
+  at::Tensor numbers = at::empty({count}, is_whole ? at::kLong : at::kDouble);
+  if (H5Aread(found.id(), is_whole ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, numbers.data_ptr()) <
+      0) {
     fail(path, fmt::format("the attribute {} of its variable cannot be read: {}", name, reason()));
   }
   return numbers;
+}
+
+/// Those of the numbers that a variable of the type can have. HDF5 itself would take the nearest
+/// one that it can, which stands for itself.
+at::Tensor possible_in(c10::ScalarType dtype, const at::Tensor& numbers) {
+  if (at::isFloatingType(dtype)) {
+    return numbers.to(dtype);
+  }
+  constexpr double kMostExact = 9007199254740992.0;  // 2^53
+  const at::Tensor is_exact = numbers.eq(numbers.floor()).logical_and(numbers.abs().le(kMostExact));
+  const at::Tensor whole =
+      numbers.is_floating_point() ? numbers.masked_select(is_exact).to(at::kLong) : numbers;
+  const at::Tensor held = whole.to(dtype);
+  return held.masked_select(held.to(at::kLong).eq(whole));
 }
 
 /// What the attributes of a variable say of its numbers.
@@ -293,20 +306,17 @@ struct Convention {
   bool is_packed = false;
 };
 
-Convention convention_of(const std::filesystem::path& path,
-                         hid_t data,
-                         c10::ScalarType dtype,
-                         hid_t in_memory) {
+Convention convention_of(const std::filesystem::path& path, hid_t data, c10::ScalarType dtype) {
   Convention found;
   std::vector<at::Tensor> fills;
   for (const char* name : {"_FillValue", "missing_value"}) {
-    if (at::Tensor numbers = attribute(path, data, name, dtype, in_memory); numbers.defined()) {
-      fills.push_back(std::move(numbers));
+    if (const at::Tensor numbers = attribute(path, data, name); numbers.defined()) {
+      fills.push_back(possible_in(dtype, numbers));
     }
   }
   found.fills = fills.empty() ? at::empty({0}, dtype) : at::cat(fills);
   const auto read = [&](const char* name, double& to) {
-    const at::Tensor number = attribute(path, data, name, at::kDouble, H5T_NATIVE_DOUBLE);
+    const at::Tensor number = attribute(path, data, name);
     if (number.defined()) {
       to = number[0].item<double>();
       found.is_packed = true;
@@ -386,7 +396,7 @@ at::Tensor read_hdf5(const std::filesystem::path& path, const std::string& name,
       H5Dread(data.id(), in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.data_ptr()) < 0) {
     fail(path, fmt::format("its variable \"{}\" cannot be read: {}", wanted, reason()));
   }
-  return unpack ? unpacked(tensor, convention_of(path, data.id(), dtype, in_memory)) : tensor;
+  return unpack ? unpacked(tensor, convention_of(path, data.id(), dtype)) : tensor;
 }
 
 }  // namespace rondo

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/error.h"
+#include "data/internal/learnt.h"
 #include "data/tables/table_fit.h"
-#include "data/tables/text_lists.h"
 
 namespace rondo {
 

@@ -14,9 +14,9 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/version.h"
+#include "data/internal/learnt.h"
 #include "data/npy_file.h"
 #include "data/tables/table_fit.h"
-#include "data/tables/text_lists.h"
 
 namespace rondo {
 

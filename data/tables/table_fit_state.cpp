@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/internal/learnt.h"
 #include "data/tables/learnt_format.h"
 #include "data/tables/table_fit.h"
-#include "data/tables/text_lists.h"
 
 namespace rondo {
 
@@ -123,10 +123,7 @@ StateDict TableFit::state() const {
 }
 
 TableFit TableFit::from(const StateDict& state) {
-  if (state.at("type").as_string() != "CsvTable") {
-    throw CheckpointError(fmt::format("what the data set learnt is that of a {}, not of a CsvTable",
-                                      state.at("type").as_string()));
-  }
+  detail::require_learnt_by("CsvTable", state);
   TableFit fit;
   fit.fills_missing = state.at("fills_missing").as_bool();
   for (const StateValue& feature : state.at("features").as_list()) {

@@ -180,4 +180,12 @@ std::vector<TablePart> split_rows(const TableSplit& split,
   return parts;
 }
 
+bool takes(const TableSplit& split, TablePart part) {
+  const std::string wanted = split.part.value_or("all");
+  const char* const name = part == TablePart::Train ? "train"
+                           : part == TablePart::Val ? "val"
+                                                    : "test";
+  return wanted == "all" || wanted == name;
+}
+
 }  // namespace rondo

@@ -39,4 +39,7 @@ std::vector<TablePart> split_rows(const TableSplit& split,
                                   size_t rows,
                                   const std::vector<double>& keys);
 
+/// Whether `split.part` takes rows of a part.
+bool takes(const TableSplit& split, TablePart part);
+
 }  // namespace rondo

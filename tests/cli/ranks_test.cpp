@@ -25,8 +25,17 @@ using namespace rondo::test;
 namespace {
 
 /// `rondo launch` of two ranks, the second of which keeps its log in `dir`.
-std::vector<std::string> launch(const TempDir& dir, const std::vector<std::string>& command) {
-  return after({RONDO_LAUNCHER, "launch", "--log-dir", dir.path().string(), "-n", "2"}, command);
+std::vector<std::string> launch(const TempDir& dir,
+                                const std::vector<std::string>& command,
+                                const std::vector<std::string>& options = {}) {
+  return after({RONDO_LAUNCHER, "launch", "--log-dir", dir.path().string(), "-n", "2"},
+               after(options, command));
+}
+
+/// A command of rondo as `"$@"` of a script.
+std::vector<std::string> in_script(const std::string& script,
+                                   const std::vector<std::string>& command) {
+  return after({"sh", "-c", script, "sh", RONDO_LAUNCHER}, command);
 }
 
 int64_t entries_of(const fs::path& directory) {
@@ -62,21 +71,9 @@ TEST_CASE("two processes give the bytes of one with two virtual ranks, and rank 
   const fs::path broken = dir / "broken";
   const std::string script =
       fmt::format("echo $$ > {0}/pid$RANK; exec \"$@\"", dir.path().string());
-  Process restarted(after({RONDO_LAUNCHER,
-                           "launch",
-                           "--log-dir",
-                           dir.path().string(),
-                           "-n",
-                           "2",
-                           "--max-restarts",
-                           "1",
-                           "sh",
-                           "-c",
-                           script,
-                           "sh",
-                           RONDO_LAUNCHER},
-                          fit(run, broken.string())),
-                    dir / "restarted");
+  Process restarted(
+      launch(dir, in_script(script, fit(run, broken.string())), {"--max-restarts", "1"}),
+      dir / "restarted");
   REQUIRE(restarted.wait_for_output("saved"));
   ::kill(std::stoi(content(dir / "pid1")), SIGKILL);
   CHECK(restarted.wait() == 0);
@@ -94,23 +91,10 @@ TEST_CASE("a restart with fewer ranks before the first save is still the same ru
       dir / "out");
   REQUIRE(alone.wait() == 0);
   const std::string script = R"([ $WORLD_SIZE = 1 ] || exit 1; exec "$@")";
+  const auto command =
+      after(fit(run, (dir / "restarted").string()), {"trainer.init.loop.max_steps=10"});
   Process restarted(
-      after({RONDO_LAUNCHER,
-             "launch",
-             "--log-dir",
-             dir.path().string(),
-             "-n",
-             "2",
-             "--max-restarts",
-             "2",
-             "--min-ranks",
-             "1",
-             "sh",
-             "-c",
-             script,
-             "sh",
-             RONDO_LAUNCHER},
-            after(fit(run, (dir / "restarted").string()), {"trainer.init.loop.max_steps=10"})),
+      launch(dir, in_script(script, command), {"--max-restarts", "2", "--min-ranks", "1"}),
       dir / "ranks");
   const int code = restarted.wait();
   INFO(content(dir / "ranks"));
@@ -123,9 +107,7 @@ TEST_CASE(
     "C66: ranks of different configurations end before the first step, and say what differs") {
   const TempDir dir;
   const std::string script = "exec \"$@\" trainer.init.optimizer.AdamW.lr=0.00$((RANK+1))";
-  Process ranks(launch(dir,
-                       after({"sh", "-c", script, "sh", RONDO_LAUNCHER},
-                             fit(ranks_config(dir), (dir / "run").string()))),
+  Process ranks(launch(dir, in_script(script, fit(ranks_config(dir), (dir / "run").string()))),
                 dir / "ranks");
   CHECK(ranks.wait() == 1);
   for (const char* log : {"ranks", "rank1.log"}) {

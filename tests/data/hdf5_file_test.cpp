@@ -147,6 +147,22 @@ TEST_CASE("fill values are NaN and packed numbers what they stand for, unless un
   CHECK(equal_bytes(ArrayFiles(options).get(1)["t"], torch::tensor({-32767, -250}, torch::kShort)));
 }
 
+TEST_CASE("a fill value that a variable cannot have stands for none of its numbers") {
+  const TempDir dir;
+  const uint8_t bytes[] = {0, 7, 255};
+  const int16_t shorts[] = {32767, 3};
+  const int8_t minus = -1;
+  const float far = 1e20F;
+  const hid_t file = H5Fcreate((dir / "a.nc").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  write(file, "bytes", H5T_STD_U8LE, H5T_NATIVE_UINT8, {3}, bytes);
+  mark(file, "bytes", "_FillValue", H5T_NATIVE_INT8, &minus);
+  write(file, "shorts", H5T_STD_I16LE, H5T_NATIVE_INT16, {2}, shorts);
+  mark(file, "shorts", "missing_value", H5T_NATIVE_FLOAT, &far);
+  H5Fclose(file);
+  CHECK(equal_bytes(read_hdf5(dir / "a.nc", "bytes"), torch::tensor({0, 7, 255}, torch::kByte)));
+  CHECK(equal_bytes(read_hdf5(dir / "a.nc", "shorts"), torch::tensor({32767, 3}, torch::kShort)));
+}
+
 TEST_CASE("an attribute that says nothing of numbers is refused") {
   const TempDir dir;
   make_packed(dir / "a.nc");

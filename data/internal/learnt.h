@@ -1,11 +1,24 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/state_dict.h"
 
+// What data sets learn, as checkpoints hold it: `fitted` and `take_fitted`.
+
 namespace rondo::detail {
+
+/// \throws CheckpointError  when `state` is what a data set of another class learnt
+inline void require_learnt_by(const std::string& owner, const StateDict& state) {
+  if (const std::string& type = state.at("type").as_string(); type != owner) {
+    throw CheckpointError(
+        fmt::format("what the data set learnt is that of a {}, not of a {}", type, owner));
+  }
+}
 
 inline StateList list_of(const std::vector<std::string>& texts) {
   return {texts.begin(), texts.end()};
