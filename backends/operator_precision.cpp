@@ -196,10 +196,9 @@ void check_operator_names(const std::vector<std::string>& globs) {
     if (std::none_of(known.begin(), known.end(), [&](const std::string& name) {
           return glob_match(glob, name);
         })) {
-      const std::string near = nearest(glob, {known.begin(), known.end()});
       throw UsageError(fmt::format("precision.float32_operators: there is no operator \"{}\"{}",
                                    glob,
-                                   near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+                                   did_you_mean(glob, {known.begin(), known.end()})));
     }
   }
 }

@@ -78,10 +78,14 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
+
 std::string suggestion(std::string_view word, std::vector<std::string> candidates) {
   std::sort(candidates.begin(), candidates.end());
-  const std::string near = nearest(word, candidates);
-  const std::string meant = near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+  const std::string meant = did_you_mean(word, candidates);
   return fmt::format(
       "{}{}known: {}", meant, meant.empty() ? "; " : " ", fmt::join(candidates, ", "));
 }

@@ -33,8 +33,9 @@ class TextLog {
   void set_level(LogLevel least) const;
 
   /// Adds a file, which receives every message, Debug included; replaces one with the same path.
-  /// The first file also gets the messages before it, of which 256 are kept. \throws IoError  when
-  /// the file cannot be opened
+  /// The first file also gets the messages before it, of which 256 are kept.
+  ///
+  /// \throws IoError  when the file cannot be opened
   void add_file(const std::filesystem::path& path) const;
 
   /// Stops writing to the file and closes it; does nothing when there is none.

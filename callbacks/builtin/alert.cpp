@@ -70,11 +70,9 @@ void Alert::warn_if_missing(const Trainer& trainer) {
     }
     logged.push_back(item.first);
   }
-  const std::string near = nearest(options_.metric, logged);
-  trainer.log().warning(
-      fmt::format("Alert: nothing logs \"{}\", so it never alerts{}",
-                  options_.metric,
-                  near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  trainer.log().warning(fmt::format("Alert: nothing logs \"{}\", so it never alerts{}",
+                                    options_.metric,
+                                    did_you_mean(options_.metric, logged)));
 }
 
 void Alert::on_metrics(Trainer& trainer, const Metrics& values, int64_t) {

@@ -70,13 +70,12 @@ void TensorListener::on_train_batch_end(
   has_checked_ = true;
   for (const Glob& glob : globs_) {
     if (!glob.has_fit) {
-      const std::string near = nearest(glob.text, {seen_.begin(), seen_.end()});
       trainer.log().warning(fmt::format(
           "{}: \"{}\" of tensor_names fits no tensor of the first update{}; names begin with "
           "input/, output/, param/ or grad/, and the callback DumpAvailableTensorNames writes all",
           callback_,
           glob.text,
-          near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+          did_you_mean(glob.text, {seen_.begin(), seen_.end()})));
     }
   }
   seen_.clear();
