@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -70,16 +69,14 @@ TEST_CASE("C87: ranks find their place in the environment; rank 0 has the termin
 
 TEST_CASE("C86: the code of the rank that failed first is returned, and the others are ended") {
   const TempDir dir;
-  const auto began = std::chrono::steady_clock::now();
   const Launched result =
-      launch(dir, "-n 3", "if [ $RANK = 2 ]; then echo the cause; exit 7; fi; exec sleep 100");
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
+      launch(dir, "-n 3", "if [ $RANK = 2 ]; then echo the cause; exit 7; fi; exec sleep 100000");
   CHECK(result.code == 7);
   CHECK(result.text.find("rank 2 ended with code 7") != std::string::npos);
   CHECK(result.text.find("rank2.log") != std::string::npos);
   CHECK(result.text.find("the cause") != std::string::npos);
 
-  const Launched killed = launch(dir, "-n 2", "[ $RANK = 1 ] || exec sleep 100; kill -9 $$");
+  const Launched killed = launch(dir, "-n 2", "[ $RANK = 1 ] || exec sleep 100000; kill -9 $$");
   CHECK(killed.code == 128 + SIGKILL);
   CHECK(killed.text.find("rank 1 died of signal 9") != std::string::npos);
 }
