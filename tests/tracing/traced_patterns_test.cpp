@@ -5,6 +5,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -246,6 +248,20 @@ std::vector<Pattern> random_patterns() {
                     .square()
                     .mean() +
                 torch::empty({3}).uniform_(-1, 1).mul(b).sum();
+       }},
+      {"fresh memory that the host filled and the step changes",
+       [](const auto& x, const auto&, const auto& w, const auto& b) {
+         at::Tensor filled = torch::empty({3});
+         std::copy_n(std::array{0.25F, 3.0F, 0.5F}.data(), 3, filled.data_ptr<float>());
+         filled.add_(b.detach());
+         return (logits(x, w, b) * filled).square().mean();
+       }},
+      {"fresh memory that an operator fills by and by",
+       [](const auto& x, const auto&, const auto& w, const auto& b) {
+         const at::Tensor order = torch::randperm(x.size(0));
+         const at::Tensor inverse =
+             torch::empty_like(order).scatter_(0, order, torch::arange(x.size(0)));
+         return (logits(x, w, b).index_select(0, inverse) * torch::rand({3})).square().mean();
        }},
       {"random numbers that nothing uses still shift the stream",
        [](const auto& x, const auto&, const auto& w, const auto& b) {

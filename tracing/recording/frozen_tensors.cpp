@@ -2,10 +2,39 @@
 
 #include <ATen/ops/empty.h>
 
+#include <atomic>
+
 #include "tracing/recording/tensor_rules.h"
 #include "tracing/recording/unrecorded.h"
 
 namespace rondo {
+
+namespace {
+
+at::Tensor all_bytes(const c10::Storage& storage) {
+  return at::empty({0}, at::TensorOptions(at::kByte).device(storage.device())).set_(storage);
+}
+
+uint8_t next_fresh_byte() {
+  static std::atomic<uint8_t> recordings{0};
+  constexpr uint8_t kSteps[] = {0xA5, 0x5A};
+  return kSteps[recordings++ % 2];
+}
+
+}  // namespace
+
+FrozenTensors::FrozenTensors(StepProgram& program, SlotTable& table)
+    : program_(program), table_(table), fresh_byte_(next_fresh_byte()) {}
+
+void FrozenTensors::mark_fresh(const at::Tensor& tensor) const {
+  const Unrecorded scope;
+  all_bytes(tensor.storage()).fill_(fresh_byte_);
+}
+
+bool FrozenTensors::is_fresh(const KnownStorage& known) const {
+  const Unrecorded scope;
+  return all_bytes(known.unwritten).eq(fresh_byte_).all().item<bool>();
+}
 
 SlotId FrozenTensors::freeze(const at::Tensor& tensor) {
   const Unrecorded scope;
@@ -13,7 +42,7 @@ SlotId FrozenTensors::freeze(const at::Tensor& tensor) {
   const SlotId slot = table_.add(SlotKind::Constant, tensor);
   at::Tensor& frozen = table_.storage_of(slot).frozen;
   if (!frozen.defined()) {
-    frozen = at::empty({0}, tensor.options().dtype(at::kByte)).set_(tensor.storage()).clone();
+    frozen = all_bytes(tensor.storage()).clone();
   }
   at::Tensor value =
       at::empty({0}, tensor.options())

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "tracing/program/step_program.h"
@@ -14,7 +15,15 @@ namespace rondo {
 /// outside of the step, and memory that host code filled through a pointer.
 class FrozenTensors {
  public:
-  FrozenTensors(StepProgram& program, SlotTable& table) : program_(program), table_(table) {}
+  FrozenTensors(StepProgram& program, SlotTable& table);
+
+  /// Fills memory that has just been allocated with a pattern, of another byte in the next
+  /// recording: what host code writes is no such pattern in both.
+  void mark_fresh(const at::Tensor& tensor) const;
+
+  /// \param known  with unwritten memory
+  /// \return whether host code has written nothing either, so that its bytes mean nothing
+  bool is_fresh(const KnownStorage& known) const;
 
   /// Makes a tensor a constant. All of its storage is copied, once: another constant, or a view,
   /// may lie elsewhere in it.
@@ -31,6 +40,7 @@ class FrozenTensors {
  private:
   StepProgram& program_;
   SlotTable& table_;
+  uint8_t fresh_byte_;
   std::vector<OutsideNumber> numbers_;
 };
 

@@ -277,7 +277,7 @@ SlotId Recorder::read_tensor(RecordedCall& call, size_t index, const at::Tensor&
   }
   if (!is_written) {
     call.unwritten_reads.push_back(slot);
-  } else if (call.effects.reads_what_it_writes) {
+  } else if (call.effects.reads_what_it_writes && !frozen_.is_fresh(storage)) {
     frozen_.freeze_allocation(storage);  // now: the operator is about to change the bytes
   }
   return slot;
@@ -319,6 +319,7 @@ SlotId Recorder::add_result(const RecordedCall& call, const at::Tensor& tensor) 
   if (call.effects.allocates && storage.slots.size() == 1) {
     storage.unwritten = tensor.storage();
     storage.allocation = program_.instructions.size();
+    frozen_.mark_fresh(tensor);
   }
   return slot;
 }
