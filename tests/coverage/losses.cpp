@@ -139,15 +139,27 @@ void add_distance_losses(Rows& rows) {
 }
 
 void add_other_losses(Rows& rows) {
-  const auto of_sequences = [](auto& m, const Inputs& in) {
-    const at::Tensor targets = (in.index.slice(0, 0, 3).slice(2, 0, 2) % 4 + 1).select(2, 0);
-    return m->forward(in.x.log_softmax(2),
-                      targets.t().contiguous(),
-                      at::full({3}, 8, at::kLong),
-                      at::full({3}, 3, at::kLong));
+  const auto targets = [](const Inputs& in) {
+    return (in.index.slice(0, 0, 3).slice(2, 0, 2) % 4 + 1).select(2, 0).t().contiguous();
   };
   rows.module(
-      "nn::CTCLoss", {8, 3, 5}, [] { return nn::CTCLoss(); }, of_sequences);
+      "nn::CTCLoss",
+      {8, 3, 5},
+      [] { return nn::CTCLoss(); },
+      [targets](auto& m, const Inputs& in) {
+        return m->forward(in.x.log_softmax(2),
+                          targets(in),
+                          at::full({3}, 8, at::kLong),
+                          at::full({3}, 3, at::kLong));
+      });
+  rows.module(
+      "nn::CTCLoss, lengths of the data",
+      {8, 3, 5},
+      [] { return nn::CTCLoss(); },
+      [targets](auto& m, const Inputs& in) {
+        const at::Tensor length = in.label.slice(0, 0, 3);
+        return m->forward(in.x.log_softmax(2), targets(in), length + 6, length + 1);
+      });
   rows.module(
       "nn::AdaptiveLogSoftmaxWithLoss",
       kMatrix,

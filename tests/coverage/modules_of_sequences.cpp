@@ -9,6 +9,7 @@ namespace rondo::test {
 namespace {
 
 namespace nn = torch::nn;
+namespace rnn = torch::nn::utils::rnn;
 
 // A module with the parts that a container holds, and a forward of its own.
 template <class Container>
@@ -136,6 +137,18 @@ void add_recurrent(Rows& rows) {
       sequence,
       [] { return nn::GRU(nn::GRUOptions(4, 6).num_layers(2).bidirectional(true)); },
       first);
+  const auto packed = [](auto& m, const Inputs& in) {
+    const at::Tensor lengths = in.label.slice(0, 0, 3) + 3;
+    const auto sequences = rnn::pack_padded_sequence(in.x, lengths, false, false);
+    const auto result = std::get<0>(m->forward_with_packed_input(sequences));
+    return std::get<0>(rnn::pad_packed_sequence(result, false, 0.0, 5));
+  };
+  rows.module(
+      "nn::RNN, packed", sequence, [] { return nn::RNN(4, 6); }, packed);
+  rows.module(
+      "nn::LSTM, packed", sequence, [] { return nn::LSTM(4, 6); }, packed);
+  rows.module(
+      "nn::GRU, packed", sequence, [] { return nn::GRU(4, 6); }, packed);
   rows.module("nn::RNNCell", matrix, [] { return nn::RNNCell(6, 4); });
   rows.module(
       "nn::LSTMCell", matrix, [] { return nn::LSTMCell(6, 4); }, first);

@@ -40,11 +40,17 @@ void add_shapes(Rows& rows) {
   rows.function("torch::tensor_split", kMatrix, [](const Tensor& x) {
     return at::tensor_split(x, at::IntArrayRef({2, 5}), 0)[1];
   });
+  rows.function("torch::tensor_split, by a tensor", kMatrix, [](const Inputs& in) {
+    return at::tensor_split(in.x, in.label.slice(0, 0, 1) + 1, 0)[0];
+  });
   rows.function("torch::flip", kMatrix, [](const Tensor& x) { return at::flip(x, {0, 1}) * x; });
   rows.function("torch::roll", kMatrix, [](const Tensor& x) { return at::roll(x, 2, 1) * x; });
   rows.function("torch::rot90", kMatrix, [](const Tensor& x) { return at::rot90(x); });
   rows.function("torch::repeat_interleave", kMatrix, [](const Tensor& x) {
     return at::repeat_interleave(x, 2, 0);
+  });
+  rows.function("torch::repeat_interleave, by a tensor", kMatrix, [](const Inputs& in) {
+    return at::repeat_interleave(in.x, in.label, 0);
   });
   rows.function("torch::tile", kMatrix, [](const Tensor& x) { return at::tile(x, {2, 2}); });
   rows.function("Tensor::repeat", kMatrix, [](const Tensor& x) { return x.repeat({2, 1, 2}); });

@@ -24,16 +24,21 @@ namespace rondo::test {
 namespace {
 
 constexpr int kUpdates = 6;
+constexpr int kUpdatesBeforeOthers = 4;  // captured, verified and replayed
 constexpr unsigned kMostSeconds = 60;
 
+// Integers stay as they are until the step is replayed: what LibTorch reads of them below every
+// operator would go unnoticed if captures differed, and be stale after they change.
 Batch batch_of(const Row& row, int step) {
   const auto numbers = at::detail::createCPUGenerator(static_cast<uint64_t>(1000 + step));
+  const auto choice =
+      at::detail::createCPUGenerator(static_cast<uint64_t>(step / kUpdatesBeforeOthers));
   const auto integers = at::TensorOptions().dtype(at::kLong);
   const int64_t last = row.sizes.empty() ? 1 : row.sizes.back();
   return {{"x", at::randn(row.sizes, numbers, at::TensorOptions())},
           {"y", at::randn(row.sizes, numbers, at::TensorOptions())},
-          {"label", at::randint(3, {row.sizes.empty() ? 1 : row.sizes[0]}, numbers, integers)},
-          {"index", at::randint(last, row.sizes, numbers, integers)}};
+          {"label", at::randint(3, {row.sizes.empty() ? 1 : row.sizes[0]}, choice, integers)},
+          {"index", at::randint(last, row.sizes, choice, integers)}};
 }
 
 // A number that depends on every element of the result, and on `x` where the result has no
