@@ -13,7 +13,7 @@
 #include "core/registry.h"
 #include "core/require.h"
 #include "data/images/decode.h"
-#include "data/images/image_folder.h"
+#include "data/images/image_box.h"
 #include "data/images/resample.h"
 #include "data/npy_file.h"
 

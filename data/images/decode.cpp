@@ -90,4 +90,11 @@ Image decode_image(const std::string& name,
                           detail::exif_orientation(bytes));
 }
 
+Image decode_mask(const std::string& name, std::string_view bytes) {
+  if (!begins_with(bytes, kPng)) {
+    detail::fail_image(name, 0, "this is not a PNG file, as masks are");
+  }
+  return detail::decode_png_numbers(name, bytes);
+}
+
 }  // namespace rondo

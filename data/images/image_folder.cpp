@@ -6,30 +6,33 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
-#include "core/registry.h"
 #include "core/require.h"
+#include "data/data_dir.h"
 #include "data/images/decode.h"
+#include "data/images/image_box.h"
 #include "data/images/resample.h"
 #include "data/internal/read_file.h"
 #include "data/internal/rows.h"
 #include "data/internal/samples.h"
-#include "data/optional_reader.h"
-#include "data/register.h"
 
 namespace rondo {
 
 namespace {
 
 void check(const ImageFolder::Options& options) {
+  const bool has_masks = options.labelled && options.masks.are_there();
   const auto fits_channels = [&](const std::vector<double>& numbers) {
     return numbers.empty() || static_cast<int64_t>(numbers.size()) == options.channels;
   };
   detail::require(!options.root.empty(), "ImageFolder: root", "given", "\"\"");
+  detail::require(!has_masks || (options.classes.empty() && options.labels_file.empty()),
+                  "ImageFolder: classes and labels_file",
+                  "none where there are masks, whose classes are masks.classes",
+                  fmt::format("{} classes, \"{}\"", options.classes.size(), options.labels_file));
   detail::require(options.height >= 1, "ImageFolder: height", ">= 1", options.height);
   detail::require(options.width >= 1, "ImageFolder: width", ">= 1", options.width);
   detail::require(
@@ -61,64 +64,11 @@ void check(const ImageFolder::Options& options) {
                   fmt::format("{}", fmt::join(options.std, ", ")));
 }
 
-/// A part of random size, shape and place; the middle one when ten tries do not fit, as torchvision
-/// does it.
-ImageBox random_box(const ImageSize& size, double min_area, KeyedRandom& random) {
-  constexpr double kMostStretched = 4.0 / 3.0;
-  constexpr int kTries = 10;
-  const double whole = static_cast<double>(size.height) * static_cast<double>(size.width);
-  for (int i = 0; i < kTries; ++i) {
-    const double area = random.uniform(min_area, 1.0) * whole;
-    const double ratio =
-        std::exp(random.uniform(-std::log(kMostStretched), std::log(kMostStretched)));
-    const double height = std::sqrt(area / ratio) / static_cast<double>(size.height);
-    const double width = std::sqrt(area * ratio) / static_cast<double>(size.width);
-    if (height <= 1.0 && width <= 1.0) {
-      return {random.uniform(0.0, 1.0 - height), random.uniform(0.0, 1.0 - width), height, width};
-    }
-  }
-  return center_box(size.height, size.width, 1, 1);
-}
-
-/// How much smaller a JPEG may be decoded: what is taken of it still has the pixels of the result.
-int64_t shrink_for(const ImageSize& size, const ImageBox& box, int64_t height, int64_t width) {
-  const double high = box.height * static_cast<double>(size.height) / static_cast<double>(height);
-  const double wide = box.width * static_cast<double>(size.width) / static_cast<double>(width);
-  int64_t shrink = 1;
-  while (shrink < 8 && std::min(high, wide) >= static_cast<double>(shrink * 2)) {
-    shrink *= 2;
-  }
-  return shrink;
-}
-
 void mirror(float* pixels, int64_t rows, int64_t width) {
   for (int64_t y = 0; y < rows; ++y) {
     std::reverse(pixels + y * width, pixels + (y + 1) * width);
   }
 }
-
-/// A number for each channel, or those of ImageNet's training pictures, with which most models were
-/// trained. Source: torchvision's reference training.
-struct ChannelNumbersOption {
-  std::vector<double> imagenet;
-
-  static std::string name() { return "a list of numbers, or \"imagenet\""; }
-
-  std::optional<std::vector<double>> read(const ConfigValue& value, FaultSink& faults) const {
-    const auto* word = value.get_if<std::string>();
-    if (word == nullptr) {
-      return OptionType<std::vector<double>>::read(value, faults);
-    }
-    if (*word != "imagenet") {
-      return detail::mismatch(value, name(), faults);
-    }
-    return imagenet;
-  }
-
-  static ConfigValue write(const std::vector<double>& numbers) {
-    return OptionType<std::vector<double>>::write(numbers);
-  }
-};
 
 void normalise(float* pixels, int64_t count, double mean, double std) {
   const auto offset = static_cast<float>(mean);
@@ -130,17 +80,6 @@ void normalise(float* pixels, int64_t count, double mean, double std) {
 
 }  // namespace
 
-ImageBox center_box(int64_t image_height, int64_t image_width, int64_t height, int64_t width) {
-  const double scale = std::min(static_cast<double>(image_height) / static_cast<double>(height),
-                                static_cast<double>(image_width) / static_cast<double>(width));
-  ImageBox box;
-  box.height = scale * static_cast<double>(height) / static_cast<double>(image_height);
-  box.width = scale * static_cast<double>(width) / static_cast<double>(image_width);
-  box.top = (1.0 - box.height) / 2;
-  box.left = (1.0 - box.width) / 2;
-  return box;
-}
-
 ImageFolder::ImageFolder(const Options& options) : options_(options) {
   check(options_);
   files_ = ClassFolders::list({"ImageFolder",
@@ -148,19 +87,43 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
                                options_.classes,
                                {".jpg", ".jpeg", ".png", ".webp"},
                                options_.data_dir,
-                               options_.labelled,
+                               has_labels(),
                                options_.labels_file,
                                options_.split});
+  if (has_masks()) {
+    masks_.emplace("ImageFolder", options_.masks, options_.data_dir.value_or(default_data_dir()));
+    require_masks();
+  }
+}
+
+void ImageFolder::require_masks() const {
+  std::vector<std::string> missing;
+  for (int64_t i = 0; i < size(); ++i) {
+    const std::filesystem::path path = masks_->path_of(files_.name(i));
+    if (!std::filesystem::is_regular_file(path)) {
+      missing.push_back(path.string());
+    }
+  }
+  if (!missing.empty()) {
+    throw DataError(fmt::format("ImageFolder: {} of {} pictures have no mask; first of these: {}",
+                                missing.size(),
+                                size(),
+                                missing.front()));
+  }
 }
 
 /// Classes without decoding a picture.
 std::vector<double> ImageFolder::numbers(const std::string& name) const {
-  return name == "label" && options_.labelled ? files_.labels() : Dataset::numbers(name);
+  return name == "label" && has_labels() ? files_.labels() : Dataset::numbers(name);
 }
 
 DatasetFacts ImageFolder::facts() const {
   DatasetFacts facts = files_.facts();
   facts.image_shape = {options_.channels, options_.height, options_.width};
+  if (masks_ && masks_->count_of_classes() > 0) {
+    facts.classes = masks_->count_of_classes();
+    facts.class_names = options_.masks.classes;
+  }
   return facts;
 }
 
@@ -212,31 +175,34 @@ Sample ImageFolder::sample(int64_t index, int64_t epoch) const {
   }
 }
 
-Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
-  const ClassFolders::File& file = files_[number];
-  const std::string name = file.path.string();
-  const std::string bytes = detail::read_data_file(file.path);
-  const ImageSize size = image_size(name, bytes);
-  KeyedRandom random(
-      options_.augment_seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index));
-  const bool is_mirrored = random.uniform() < options_.flip;
-  ImageBox box;
+PictureView ImageFolder::draw_view(const ImageSize& size, KeyedRandom& random) const {
+  PictureView view;
+  view.is_mirrored = random.uniform() < options_.flip;
   if (options_.crop == "random") {
-    box = random_box(size, options_.min_area, random);
+    view.box = random_box(size, options_.min_area, random);
   } else if (options_.crop == "center") {
-    box = center_box(size.height, size.width, options_.height, options_.width);
+    view.box = center_box(size.height, size.width, options_.height, options_.width);
   }
-  const Image image = decode_image(
-      name, bytes, options_.channels, shrink_for(size, box, options_.height, options_.width));
-  const at::Tensor pixels =
-      at::empty({options_.channels, options_.height, options_.width}, at::kFloat);
+  view.move = draw_move(options_.changes, random);
+  return view;
+}
+
+at::Tensor ImageFolder::pixels_of(const std::string& name,
+                                  const std::string& bytes,
+                                  const ImageSize& size,
+                                  const PictureView& view,
+                                  KeyedRandom& random) const {
+  const int64_t shrink = shrink_for(size, view.box, options_.height, options_.width);
+  const Image image = decode_image(name, bytes, options_.channels, shrink);
+  at::Tensor pixels = at::empty({options_.channels, options_.height, options_.width}, at::kFloat);
   float* const values = pixels.data_ptr<float>();
-  resample(image, box, options_.height, options_.width, values);
-  if (is_mirrored) {
+  resample(image, view.box, options_.height, options_.width, values);
+  if (view.is_mirrored) {
     mirror(values, options_.channels * options_.height, options_.width);
   }
-  change_picture(
-      options_.changes, random, {values, options_.channels, options_.height, options_.width});
+  const Pixels changed{values, options_.channels, options_.height, options_.width};
+  move_picture(view.move, changed);
+  change_colours(options_.changes, random, changed);
   const int64_t plane = options_.height * options_.width;
   for (int64_t c = 0; c < options_.channels; ++c) {
     const auto channel = static_cast<size_t>(c);
@@ -245,98 +211,25 @@ Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
               options_.mean.empty() ? 0.0 : options_.mean[channel],
               options_.std.empty() ? 1.0 : options_.std[channel]);
   }
-  Sample sample{{"image", pixels}};
-  if (options_.labelled) {
+  return pixels;
+}
+
+Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
+  const ClassFolders::File& file = files_[number];
+  const std::string name = file.path.string();
+  const std::string bytes = detail::read_data_file(file.path);
+  const ImageSize size = image_size(name, bytes);
+  KeyedRandom random(
+      options_.augment_seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index));
+  const PictureView view = draw_view(size, random);
+  Sample sample{{"image", pixels_of(name, bytes, size, view, random)}};
+  if (masks_) {
+    const std::filesystem::path mask = masks_->path_of(files_.name(number));
+    sample.set("mask", masks_->read(mask, size, view, options_.height, options_.width));
+  } else if (options_.labelled) {
     sample.set("label", at::full({}, file.label, at::kLong));
   }
   return sample;
-}
-
-KeyTable<TableSplit> picture_split_keys() {
-  KeyTable<TableSplit> keys;
-  keys.key("part",
-           &TableSplit::part,
-           one_of({"train", "val", "test", "all"}),
-           "the pictures that are used")
-      .key("val", &TableSplit::val, below_one(), "share of the pictures that validate")
-      .key("test", &TableSplit::test, below_one(), "share of the pictures that test")
-      .key("by", &TableSplit::by, R"("random", "stratified" (by class) or "fold:<k>/<n>")")
-      .key("seed", &TableSplit::seed, "another seed chooses other pictures");
-  return keys;
-}
-
-KeyTable<PictureChanges> change_keys() {
-  using Changes = PictureChanges;
-  KeyTable<Changes> keys;
-  keys.key("rotation",
-           &Changes::rotation,
-           between(0, 180),
-           "degrees that the picture is turned by at most; black comes in at the edges")
-      .key("padding",
-           &Changes::padding,
-           at_least(0),
-           "pixels that it is moved by at most along each side; black comes in")
-      .key("brightness",
-           &Changes::brightness,
-           between(0, 1),
-           "values are multiplied by 1 minus this to 1 plus this")
-      .key("contrast",
-           &Changes::contrast,
-           between(0, 1),
-           "likewise the differences from the picture's mean grey")
-      .key("saturation",
-           &Changes::saturation,
-           between(0, 1),
-           "likewise the differences from the grey of each pixel")
-      .key("hue",
-           &Changes::hue,
-           between(0, 0.5),
-           "share of the circle of colours that hues are turned by at most");
-  return keys;
-}
-
-void register_image_folder(Registry<DataSource>& registry) {
-  using Options = ImageFolder::Options;
-  registry
-      .add<ImageFolder>(
-          "ImageFolder",
-          "JPEG, PNG and WebP files in folders named after their class." + not_built_note("WEBP"))
-      .key("root", &Options::root, "folder of the classes' folders, in data_dir where not absolute")
-      .required()
-      .key("classes",
-           &Options::classes,
-           "folders, in the order of their numbers; none: all, sorted by name")
-      .key("labelled",
-           &Options::labelled,
-           "false: files without a class, in root and its folders, for predictions")
-      .key("labels_file",
-           &Options::labels_file,
-           "CSV file in root with the columns file and label, instead of folders")
-      .table("split", &Options::split, picture_split_keys(), "which pictures are used")
-      .key("height", &Options::height, at_least(1), "rows of pixels of a sample")
-      .key("width", &Options::width, at_least(1), "pixels of a row")
-      .key("channels", &Options::channels, "1: grey; 3: red, green and blue")
-      .key("crop",
-           &Options::crop,
-           one_of({"center", "random", "none"}),
-           "the part of a picture that is taken: the largest from its middle, a random one, or all")
-      .key("min_area", &Options::min_area, between(0, 1), "least share of a random part")
-      .key("flip", &Options::flip, between(0, 1), "chance that left and right are exchanged")
-      .table("changes", &Options::changes, change_keys(), "what chance changes of that part")
-      .key_of("mean",
-              &Options::mean,
-              ChannelNumbersOption{{0.485, 0.456, 0.406}},
-              "what is subtracted from each channel, which is in [0, 1]; or \"imagenet\"")
-      .key_of("std",
-              &Options::std,
-              ChannelNumbersOption{{0.229, 0.224, 0.225}},
-              "what the results are divided by, > 0; or \"imagenet\"")
-      .key("augment_seed", &Options::augment_seed, "seed of random parts and exchanges")
-      .key("max_damaged",
-           &Options::max_damaged,
-           at_least(0),
-           "damaged files that are left out, each for the next whole picture; more are an error")
-      .key("data_dir", &Options::data_dir, "directory that holds root; else RONDO_DATA");
 }
 
 }  // namespace rondo

@@ -11,16 +11,17 @@
 
 #include "data/class_folders.h"
 #include "data/dataset.h"
-#include "data/images/image.h"
+#include "data/images/masks.h"
 #include "data/images/picture_changes.h"
 #include "data/sample_content.h"
 
 namespace rondo {
 
-/// Pictures in folders named after their class: JPEG and PNG files, decoded when they are asked
-/// for. A sample has "image", float32 [channels, height, width], (value in [0, 1] - mean) / std,
-/// and "label", int64 [], the number of the class. What chance decides follows from seed, epoch and
-/// number of the sample.
+/// Pictures in folders named after their class, or with masks: JPEG and PNG files, decoded when
+/// they are asked for. A sample has "image", float32 [channels, height, width],
+/// (value in [0, 1] - mean) / std, and "label", int64 [], the number of the class; or "mask", int64
+/// [height, width], that of each pixel. What chance decides follows from seed, epoch and number of
+/// the sample.
 class ImageFolder final : public Dataset, public SampleContent {
  public:
   struct Options {
@@ -31,7 +32,8 @@ class ImageFolder final : public Dataset, public SampleContent {
     /// A CSV file in `root` with the columns "file", from `root` on, and "label": instead of
     /// folders.
     std::string labels_file = {};
-    TableSplit split = {};  ///< which pictures are used; by is "random", "stratified" or a fold
+    MaskOptions masks = {};  ///< of files in any folders, instead of labels
+    TableSplit split = {};   ///< which pictures are used; by is "random", "stratified" or a fold
     int64_t height = 224;
     int64_t width = 224;
     int64_t channels = 3;  ///< 1: grey, 3: red, green, blue
@@ -52,7 +54,7 @@ class ImageFolder final : public Dataset, public SampleContent {
   };
 
   /// Lists the files; none is opened.
-  /// \throws DataError  when the folder, a class or a picture is missing
+  /// \throws DataError  when the folder, a class, a picture or a mask is missing
   explicit ImageFolder(const Options& options);
 
   int64_t size() const override { return files_.size(); }
@@ -82,17 +84,26 @@ class ImageFolder final : public Dataset, public SampleContent {
   const std::vector<std::string>& classes() const { return files_.classes; }
 
  private:
+  bool has_masks() const { return options_.labelled && options_.masks.are_there(); }
+
+  bool has_labels() const { return options_.labelled && !options_.masks.are_there(); }
+
+  void require_masks() const;
+  PictureView draw_view(const ImageSize& size, KeyedRandom& random) const;
+  at::Tensor pixels_of(const std::string& name,
+                       const std::string& bytes,
+                       const ImageSize& size,
+                       const PictureView& view,
+                       KeyedRandom& random) const;
   Sample sample(int64_t index, int64_t epoch) const;
   Sample read(int64_t file, int64_t index, int64_t epoch) const;
   void leave_out(int64_t file) const;
 
   Options options_;
   ClassFolders files_;
+  std::optional<Masks> masks_;
   mutable std::mutex mutex_;            // guards what follows
   mutable std::set<int64_t> left_out_;  // damaged files that were met
 };
-
-/// The largest part of a picture of this size that has the shape of the result, from its middle.
-ImageBox center_box(int64_t image_height, int64_t image_width, int64_t height, int64_t width);
 
 }  // namespace rondo

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "core/require.h"
+#include "data/internal/turn.h"
 
 namespace rondo {
 
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 /// The value at a place between pixels; black outside.
 float between_pixels(const float* plane, int64_t height, int64_t width, double y, double x) {
@@ -36,25 +35,19 @@ float between_pixels(const float* plane, int64_t height, int64_t width, double y
 void rotate(const Pixels& pixels, double degrees) {
   const int64_t plane = pixels.height * pixels.width;
   const std::vector<float> before(pixels.values, pixels.values + pixels.channels * plane);
-  const double sine = std::sin(degrees * kPi / 180.0);
-  const double cosine = std::cos(degrees * kPi / 180.0);
-  const double middle_y = static_cast<double>(pixels.height - 1) / 2;
-  const double middle_x = static_cast<double>(pixels.width - 1) / 2;
+  const detail::Turn turn(degrees, pixels.height, pixels.width);
   for (int64_t y = 0; y < pixels.height; ++y) {
     for (int64_t x = 0; x < pixels.width; ++x) {
-      const double down = static_cast<double>(y) - middle_y;
-      const double right = static_cast<double>(x) - middle_x;
-      const double from_y = middle_y + cosine * down + sine * right;
-      const double from_x = middle_x - sine * down + cosine * right;
+      const detail::Place from = turn.source_of(y, x);
       for (int64_t c = 0; c < pixels.channels; ++c) {
         pixels.values[c * plane + y * pixels.width + x] =
-            between_pixels(before.data() + c * plane, pixels.height, pixels.width, from_y, from_x);
+            between_pixels(before.data() + c * plane, pixels.height, pixels.width, from.y, from.x);
       }
     }
   }
 }
 
-void move(const Pixels& pixels, int64_t down, int64_t right) {
+void push(const Pixels& pixels, int64_t down, int64_t right) {
   const int64_t plane = pixels.height * pixels.width;
   const std::vector<float> before(pixels.values, pixels.values + pixels.channels * plane);
   std::fill(pixels.values, pixels.values + pixels.channels * plane, 0.0F);
@@ -138,24 +131,6 @@ int64_t offset_of(int64_t most, KeyedRandom& random) {
   return static_cast<int64_t>(random.below(static_cast<uint64_t>(2 * most + 1))) - most;
 }
 
-void change_colours(const PictureChanges& changes, KeyedRandom& random, const Pixels& pixels) {
-  if (changes.brightness > 0) {
-    stretch(pixels, factor_of(changes.brightness, random), [](int64_t) { return 0.0F; });
-  }
-  if (changes.contrast > 0) {
-    const float middle = mean_grey(pixels);
-    stretch(pixels, factor_of(changes.contrast, random), [middle](int64_t) { return middle; });
-  }
-  if (changes.saturation > 0) {
-    stretch(pixels, factor_of(changes.saturation, random), [&pixels](int64_t i) {
-      return grey_of(pixels, i);
-    });
-  }
-  if (changes.hue > 0) {
-    turn_hues(pixels, random.uniform(-changes.hue, changes.hue));
-  }
-}
-
 }  // namespace
 
 void check_changes(const std::string& owner, const PictureChanges& changes, int64_t channels) {
@@ -179,15 +154,43 @@ void check_changes(const std::string& owner, const PictureChanges& changes, int6
                   std::max(changes.saturation, changes.hue));
 }
 
-void change_picture(const PictureChanges& changes, KeyedRandom& random, const Pixels& pixels) {
+PictureMove draw_move(const PictureChanges& changes, KeyedRandom& random) {
+  PictureMove move;
   if (changes.rotation > 0) {
-    rotate(pixels, random.uniform(-changes.rotation, changes.rotation));
+    move.degrees = random.uniform(-changes.rotation, changes.rotation);
   }
   if (changes.padding > 0) {
-    const int64_t down = offset_of(changes.padding, random);
-    move(pixels, down, offset_of(changes.padding, random));
+    move.down = offset_of(changes.padding, random);
+    move.right = offset_of(changes.padding, random);
   }
-  change_colours(changes, random, pixels);
+  return move;
+}
+
+void move_picture(const PictureMove& move, const Pixels& pixels) {
+  if (move.degrees != 0.0) {
+    rotate(pixels, move.degrees);
+  }
+  if (move.down != 0 || move.right != 0) {
+    push(pixels, move.down, move.right);
+  }
+}
+
+void change_colours(const PictureChanges& changes, KeyedRandom& random, const Pixels& pixels) {
+  if (changes.brightness > 0) {
+    stretch(pixels, factor_of(changes.brightness, random), [](int64_t) { return 0.0F; });
+  }
+  if (changes.contrast > 0) {
+    const float middle = mean_grey(pixels);
+    stretch(pixels, factor_of(changes.contrast, random), [middle](int64_t) { return middle; });
+  }
+  if (changes.saturation > 0) {
+    stretch(pixels, factor_of(changes.saturation, random), [&pixels](int64_t i) {
+      return grey_of(pixels, i);
+    });
+  }
+  if (changes.hue > 0) {
+    turn_hues(pixels, random.uniform(-changes.hue, changes.hue));
+  }
 }
 
 }  // namespace rondo

@@ -31,7 +31,22 @@ struct Pixels {
   int64_t width = 0;
 };
 
-/// Draws only for changes that are not 0. Black comes in at the edges; values stay in [0, 1].
-void change_picture(const PictureChanges& changes, KeyedRandom& random, const Pixels& pixels);
+/// Where a picture is moved to: it is turned about its middle, then pushed.
+struct PictureMove {
+  double degrees = 0.0;
+  int64_t down = 0;   ///< pixels
+  int64_t right = 0;  ///< pixels
+
+  bool is_none() const { return degrees == 0.0 && down == 0 && right == 0; }
+};
+
+/// Draws only for changes that are not 0.
+PictureMove draw_move(const PictureChanges& changes, KeyedRandom& random);
+
+/// Black comes in at the edges.
+void move_picture(const PictureMove& move, const Pixels& pixels);
+
+/// Draws only for changes that are not 0. Values stay in [0, 1].
+void change_colours(const PictureChanges& changes, KeyedRandom& random, const Pixels& pixels);
 
 }  // namespace rondo

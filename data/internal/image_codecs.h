@@ -30,6 +30,7 @@ Image decode_jpeg(const std::string& name,
                   int64_t shrink);
 ImageSize png_size(const std::string& name, std::string_view bytes);
 Image decode_png(const std::string& name, std::string_view bytes, int64_t channels);
+Image decode_png_numbers(const std::string& name, std::string_view bytes);
 ImageSize webp_size(const std::string& name, std::string_view bytes);
 Image decode_webp(const std::string& name, std::string_view bytes, int64_t channels);
 /// @}

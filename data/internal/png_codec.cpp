@@ -39,24 +39,20 @@ class Png {
   }
 
   Image decode(int64_t channels) {
-    const bool is_wide = png_get_bit_depth(state_.png, state_.info) == 16;
-    guarded([this, channels, is_wide] { ask_for(channels, is_wide); });
-    Image image{size().height, size().width, channels, is_wide, {}};
-    const auto row = static_cast<size_t>(image.width * channels * (is_wide ? 2 : 1));
-    if (png_get_rowbytes(state_.png, state_.info) != row) {
-      fail_image(name_, at_, "libpng gives another number of channels");
+    guarded([this, channels] { ask_for(channels); });
+    return pixels(channels);
+  }
+
+  /// The numbers that are stored: of a palette's colours, or greys.
+  Image decode_numbers() {
+    if ((kind() & PNG_COLOR_MASK_COLOR) != 0 && kind() != PNG_COLOR_TYPE_PALETTE) {
+      fail_image(name_, 0, "this file has colours; a mask has greys or a palette");
     }
-    image.bytes.resize(static_cast<size_t>(image.height) * row);
-    std::vector<png_bytep> rows(static_cast<size_t>(image.height));
-    for (size_t i = 0; i < rows.size(); ++i) {
-      rows[i] = image.bytes.data() + i * row;
-    }
-    png_bytep* const lines = rows.data();
-    guarded([this, lines] {
-      png_read_image(state_.png, lines);
-      png_read_end(state_.png, nullptr);
+    guarded([this] {
+      png_set_packing(state_.png);  // a byte for each number of fewer bits
+      ask_for_plain_bytes();
     });
-    return image;
+    return pixels(1);
   }
 
  private:
@@ -103,23 +99,49 @@ class Png {
     call();
   }
 
+  int kind() const { return png_get_color_type(state_.png, state_.info); }
+
+  bool is_wide() const { return png_get_bit_depth(state_.png, state_.info) == 16; }
+
   /// The transformations that give plain grey or coloured pixels.
-  void ask_for(int64_t channels, bool is_wide) {
+  void ask_for(int64_t channels) {
     png_set_expand(state_.png);  // palettes and small greys
-    png_set_strip_alpha(state_.png);
-    if (is_wide) {
-      png_set_swap(state_.png);  // files are big-endian
-    }
-    const bool is_coloured =
-        (png_get_color_type(state_.png, state_.info) & PNG_COLOR_MASK_COLOR) != 0;
+    const bool is_coloured = (kind() & PNG_COLOR_MASK_COLOR) != 0;
     if (channels == 3 && !is_coloured) {
       png_set_gray_to_rgb(state_.png);
     } else if (channels == 1 && is_coloured) {
       constexpr double kDefault = -1.0;  // the weights of ITU-R BT.709
       png_set_rgb_to_gray(state_.png, PNG_ERROR_ACTION_NONE, kDefault, kDefault);
     }
+    ask_for_plain_bytes();
+  }
+
+  void ask_for_plain_bytes() {
+    png_set_strip_alpha(state_.png);
+    if (is_wide()) {
+      png_set_swap(state_.png);  // files are big-endian
+    }
     png_set_interlace_handling(state_.png);
     png_read_update_info(state_.png, state_.info);
+  }
+
+  Image pixels(int64_t channels) {
+    Image image{size().height, size().width, channels, is_wide(), {}};
+    const auto row = static_cast<size_t>(image.width * channels * (image.is_wide ? 2 : 1));
+    if (png_get_rowbytes(state_.png, state_.info) != row) {
+      fail_image(name_, at_, "libpng gives another number of channels");
+    }
+    image.bytes.resize(static_cast<size_t>(image.height) * row);
+    std::vector<png_bytep> rows(static_cast<size_t>(image.height));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i] = image.bytes.data() + i * row;
+    }
+    png_bytep* const lines = rows.data();
+    guarded([this, lines] {
+      png_read_image(state_.png, lines);
+      png_read_end(state_.png, nullptr);
+    });
+    return image;
   }
 
   const std::string& name_;
@@ -138,6 +160,10 @@ ImageSize png_size(const std::string& name, std::string_view bytes) {
 
 Image decode_png(const std::string& name, std::string_view bytes, int64_t channels) {
   return Png(name, bytes).decode(channels);
+}
+
+Image decode_png_numbers(const std::string& name, std::string_view bytes) {
+  return Png(name, bytes).decode_numbers();
 }
 
 }  // namespace rondo::detail

@@ -111,4 +111,45 @@ TEST_CASE("a class that training lacks ends the run before its first update") {
   CHECK_FALSE(fs::exists(animals.dir / "run/checkpoint_40.pt"));
 }
 
+TEST_CASE("pictures with masks train a segmentation, and predictions need none") {
+  const TempDir dir;
+  fs::create_directories(dir / "photos");
+  fs::create_directories(dir / "masks");
+  for (int i = 0; i < 12; ++i) {  // a bright part on the left, of one colour for each class
+    Picture picture{8, 8, 3, std::vector<uint8_t>(192, 20)};
+    Picture mask{8, 8, 1, std::vector<uint8_t>(64, 0)};
+    for (size_t pixel = 0; pixel < 64; ++pixel) {
+      if (pixel % 8 < static_cast<size_t>(2 + i % 4)) {
+        picture.pixels[3 * pixel + static_cast<size_t>(i % 2)] = 230;
+        mask.pixels[pixel] = static_cast<uint8_t>(i % 2 == 0 ? 100 : 200);
+      }
+    }
+    const std::string name = fmt::format("{}.png", i);
+    std::ofstream(dir / "photos" / name, std::ios::binary) << png_of(picture);
+    std::ofstream(dir / "masks" / name, std::ios::binary) << png_of(mask);
+  }
+  const std::string file = (dir / "run.toml").string();
+  std::ofstream(file) << fmt::format(
+      "[trainer.init]\n"
+      "model_dir = \"{0}/run\"\n"
+      "seed = 1\n"
+      "model = {{ name = \"UNet\", channels = 3, classes = 3, width = 8, depth = 1 }}\n"
+      "loop = {{ max_steps = 60, eval_frequency = 60 }}\n"
+      "loggers = [{{ ProgressLogger = false }}]\n"
+      "optimizer = {{ AdamW = {{ lr = 1e-2 }} }}\n"
+      "[trainer.fit]\n"
+      "train_dataloader = {{ dataset = \"ImageFolder\", root = \"{0}/photos\", height = 8, "
+      "width = 8, flip = 0.5, masks = {{ files = \"{0}/masks\", values = [0, 100, 200] }}, "
+      "batch_size = 4, shuffle = true }}\n"
+      "val_dataloader = {{ label = \"val\", dataset = \"ImageFolder\", root = \"{0}/photos\", "
+      "height = 8, width = 8, masks = {{ files = \"{0}/masks\", values = [0, 100, 200] }}, "
+      "batch_size = 4 }}\n"
+      "[trainer.predict]\n"
+      "dataloader = {{ dataset = \"ImageFolder\", root = \"{0}/photos\", height = 8, width = 8, "
+      "labelled = false, batch_size = 4 }}\n",
+      dir.path().string());
+  CHECK(metric_of(run_here({"fit", file, "--json"}), "val/iou") > 0.95);
+  CHECK(run_here({"predict", file}).code == 0);
+}
+
 TEST_SUITE_END();

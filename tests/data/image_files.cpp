@@ -1,5 +1,6 @@
 #include "data/image_files.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +59,53 @@ std::string written_jpeg(const Image& image,
   return file;
 }
 
+struct PngKind {
+  int colour_type = PNG_COLOR_TYPE_GRAY;
+  int bits = 8;
+};
+
+std::string written_png(const Image& image, PngKind kind) {
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  std::string file;
+  png_set_write_fn(
+      png,
+      &file,
+      [](png_structp to, png_bytep bytes, size_t size) {
+        static_cast<std::string*>(png_get_io_ptr(to))
+            ->append(reinterpret_cast<const char*>(bytes), size);
+      },
+      nullptr);
+  png_set_IHDR(png,
+               info,
+               static_cast<png_uint_32>(image.width),
+               static_cast<png_uint_32>(image.height),
+               kind.bits,
+               kind.colour_type,
+               PNG_INTERLACE_NONE,
+               PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
+  std::vector<png_color> palette(size_t{1} << std::min(kind.bits, 8));
+  if (kind.colour_type == PNG_COLOR_TYPE_PALETTE) {
+    for (size_t i = 0; i < palette.size(); ++i) {
+      palette[i] = {255, static_cast<png_byte>(255 - i), static_cast<png_byte>(i)};
+    }
+    png_set_PLTE(png, info, palette.data(), static_cast<int>(palette.size()));
+  }
+  png_write_info(png, info);
+  png_set_packing(png);
+  if (image.is_wide) {
+    png_set_swap(png);
+  }
+  const size_t row = static_cast<size_t>(image.width * image.channels) * (image.is_wide ? 2 : 1);
+  for (int64_t y = 0; y < image.height; ++y) {
+    png_write_row(png, image.bytes.data() + static_cast<size_t>(y) * row);
+  }
+  png_write_end(png, info);
+  png_destroy_write_struct(&png, &info);
+  return file;
+}
+
 }  // namespace
 
 std::string jpeg_bytes(const Image& image, int orientation) {
@@ -81,40 +129,14 @@ std::string jpeg_bytes_of_inks(const Image& image, Inks kind) {
 }
 
 std::string png_bytes(const Image& image, bool has_alpha) {
-  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
-  png_infop info = png_create_info_struct(png);
-  std::string file;
-  png_set_write_fn(
-      png,
-      &file,
-      [](png_structp to, png_bytep bytes, size_t size) {
-        static_cast<std::string*>(png_get_io_ptr(to))
-            ->append(reinterpret_cast<const char*>(bytes), size);
-      },
-      nullptr);
   const int64_t colours = image.channels - (has_alpha ? 1 : 0);
   const int type =
       (colours == 3 ? PNG_COLOR_MASK_COLOR : 0) | (has_alpha ? PNG_COLOR_MASK_ALPHA : 0);
-  png_set_IHDR(png,
-               info,
-               static_cast<png_uint_32>(image.width),
-               static_cast<png_uint_32>(image.height),
-               image.is_wide ? 16 : 8,
-               type,
-               PNG_INTERLACE_NONE,
-               PNG_COMPRESSION_TYPE_DEFAULT,
-               PNG_FILTER_TYPE_DEFAULT);
-  png_write_info(png, info);
-  if (image.is_wide) {
-    png_set_swap(png);
-  }
-  const size_t row = static_cast<size_t>(image.width * image.channels) * (image.is_wide ? 2 : 1);
-  for (int64_t y = 0; y < image.height; ++y) {
-    png_write_row(png, image.bytes.data() + static_cast<size_t>(y) * row);
-  }
-  png_write_end(png, info);
-  png_destroy_write_struct(&png, &info);
-  return file;
+  return written_png(image, {type, image.is_wide ? 16 : 8});
+}
+
+std::string png_bytes_of_palette(const Image& numbers, int bits) {
+  return written_png(numbers, {PNG_COLOR_TYPE_PALETTE, bits});
 }
 
 Image ramp(int64_t height, int64_t width, int64_t channels) {

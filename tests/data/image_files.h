@@ -20,6 +20,10 @@ std::string jpeg_bytes_of_inks(const Image& image, Inks kind);
 /// \param has_alpha  the picture has 2 or 4 channels, the last of them its opacity
 std::string png_bytes(const Image& image, bool has_alpha = false);
 
+/// The bytes of a PNG file with a palette of bright colours; `numbers` are those of its pixels.
+/// \param bits  of a number: 1, 2, 4 or 8
+std::string png_bytes_of_palette(const Image& numbers, int bits);
+
 /// A picture whose values rise from the top left to the bottom right, other ones in each channel.
 Image ramp(int64_t height, int64_t width, int64_t channels);
 

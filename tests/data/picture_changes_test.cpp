@@ -29,7 +29,9 @@ struct Small {
   Small changed(const PictureChanges& changes, uint64_t epoch = 0) const {
     Small other = *this;
     KeyedRandom random(1, epoch);
-    change_picture(changes, random, {other.values.data(), channels, kSide, kSide});
+    const Pixels pixels{other.values.data(), channels, kSide, kSide};
+    move_picture(draw_move(changes, random), pixels);
+    change_colours(changes, random, pixels);
     return other;
   }
 
@@ -72,7 +74,10 @@ TEST_CASE("changes follow from the random numbers, and values stay in [0, 1]") {
 TEST_CASE("no change leaves the picture and the random numbers alone") {
   Small picture = colourful();
   KeyedRandom random(1);
-  change_picture({}, random, {picture.values.data(), 3, Small::kSide, Small::kSide});
+  const Pixels pixels{picture.values.data(), 3, Small::kSide, Small::kSide};
+  CHECK(draw_move({}, random).is_none());
+  move_picture({}, pixels);
+  change_colours({}, random, pixels);
   CHECK(picture.values == colourful().values);
   CHECK(random.next() == KeyedRandom(1).next());
 }

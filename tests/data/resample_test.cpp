@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "data/image_files.h"
-#include "data/images/image_folder.h"
+#include "data/images/image_box.h"
 
 using namespace rondo;
 using namespace rondo::test;

@@ -74,6 +74,7 @@ bool image(std::string_view bytes) {
   return takes([&] {
     const ImageSize size = image_size("file", bytes);
     if (size.height * size.width <= kMostPixels) {
+      takes([&] { decode_mask("file", bytes); });
       decode_image("file", bytes, 3);
     }
   });
