@@ -26,6 +26,9 @@ class CnnNetwork final : public ModuleModel {
   explicit CnnNetwork(const Cnn::Options& options);
 
   Outputs forward(const Batch& batch) override;
+
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override;
 
  private:

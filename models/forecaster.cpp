@@ -70,6 +70,8 @@ class ForecasterNetwork final : public ModuleModel {
 
   Outputs forward(const Batch& batch) override;
 
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override { return judge_.metrics(); }
 
  private:

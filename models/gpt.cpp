@@ -206,6 +206,9 @@ class GptNetwork final : public ModuleModel {
   explicit GptNetwork(const Gpt::Options& options);
 
   Outputs forward(const Batch& batch) override;
+
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override;
 
   /// \param seen  one for each block, of the tokens before; empty: there are none

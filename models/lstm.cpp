@@ -50,6 +50,8 @@ class RecurrentNetwork final : public ModuleModel {
     return judge_(head_(layers_.forward(embedding_(tokens), is_training())), batch);
   }
 
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override { return judge_.token_metrics(); }
 
  private:

@@ -25,6 +25,9 @@ class MlpNetwork final : public ModuleModel {
   explicit MlpNetwork(const Mlp::Options& options);
 
   Outputs forward(const Batch& batch) override;
+
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override;
 
  private:

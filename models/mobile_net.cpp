@@ -111,6 +111,8 @@ class MobileNetNetwork final : public ModuleModel {
     return judge_(classifier_->forward(features_->forward(batch["image"]).mean({2, 3})), batch);
   }
 
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override { return judge_.metrics(); }
 
  private:

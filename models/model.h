@@ -11,6 +11,7 @@ class Module;
 
 namespace rondo {
 
+class Criterion;
 class Metric;
 
 /// A trainable model: a torch module and how it reads a batch. See `ModuleModel` for a model that
@@ -38,6 +39,9 @@ class Model {
 
   /// True when its weights come from a file, so that it can be evaluated untrained.
   virtual bool is_from_file() const { return false; }
+
+  /// The loss function that its "loss" is the mean of; null when it is another one.
+  virtual const Criterion* criterion() const { return nullptr; }
 
   /// Metrics of a validation, logged as `<scope>/<name>`.
   virtual std::vector<Factory<Metric>> metrics() const { return {}; }

@@ -82,6 +82,9 @@ class ResNetNetwork final : public ModuleModel {
   explicit ResNetNetwork(const ResNet::Options& options);
 
   Outputs forward(const Batch& batch) override;
+
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override;
 
  private:

@@ -106,6 +106,9 @@ class TableMlpNetwork final : public ModuleModel {
   explicit TableMlpNetwork(const TableMlp::Options& options);
 
   Outputs forward(const Batch& batch) override;
+
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override;
 
  private:

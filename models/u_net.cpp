@@ -41,6 +41,8 @@ class UNetNetwork final : public ModuleModel {
     return judge_(options_.classes == 1 && !is_of_classes ? output.squeeze(-1) : output, batch);
   }
 
+  const Criterion* criterion() const override { return &judge_.loss(); }
+
   std::vector<Factory<Metric>> metrics() const override {
     std::vector<Factory<Metric>> metrics = judge_.metrics();
     if (judge_.loss().targets() == Criterion::Targets::Classes && options_.classes > 1) {

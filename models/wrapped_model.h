@@ -16,6 +16,8 @@ class WrappedModel : public Model {
 
   Outputs forward(const Batch& batch) final { return inner_->forward(batch); }
 
+  const Criterion* criterion() const final { return inner_->criterion(); }
+
   std::vector<Factory<Metric>> metrics() const final { return inner_->metrics(); }
 
  protected:

@@ -8,6 +8,7 @@
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
 #include "models/loss_parts.h"
+#include "models/losses/criterion.h"
 #include "trainer/micro_batch_size.h"
 #include "trainer/trainer.h"
 
@@ -16,6 +17,29 @@ namespace rondo {
 namespace {
 
 constexpr const char* kMicroBatch = "micro_batch";
+constexpr int64_t kIgnoredToken = -100;  // see `tokens_of`
+
+/// Why the tokens of a batch are not what its loss is the mean of; "" when they are.
+std::string problem_with_tokens(const Criterion& loss) {
+  if (loss.ignore_index().value_or(kIgnoredToken) != kIgnoredToken) {
+    return fmt::format("leaves out label {}: mark such labels with {} in the data",
+                       *loss.ignore_index(),
+                       kIgnoredToken);
+  }
+  return loss.weighs_labels() ? "weighs classes: remove its class_weights" : "";
+}
+
+void require_tokens(const Trainer& trainer) {
+  const Criterion* const loss = trainer.state().model->criterion();
+  const std::string problem = loss != nullptr ? problem_with_tokens(*loss) : "";
+  if (!problem.empty()) {
+    throw UsageError(fmt::format(
+        "loop.accumulate_on_tokens weights batches by their labels other than {}, but the model's "
+        "loss {}, or set loop.accumulate_on_tokens = false",
+        kIgnoredToken,
+        problem));
+  }
+}
 
 }  // namespace
 
@@ -89,6 +113,9 @@ int64_t GradAccumCallback::shrink(const Trainer& trainer, int64_t samples) {
 void GradAccumCallback::on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) {
   const bool has_ranks = ranks_of(trainer) != nullptr;
   make_share(trainer, has_ranks);
+  if (groups_.on_tokens && share_.defined()) {  // a group can have several batches
+    require_tokens(trainer);
+  }
   for (const auto& optimizer : trainer.state().optimizers) {
     if (has_ranks && optimizer->needs_evaluate()) {
       throw UsageError(

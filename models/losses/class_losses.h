@@ -29,6 +29,8 @@ class CrossEntropyLoss final : public Criterion {
 
   Targets targets() const override { return Targets::Classes; }
 
+  bool weighs_labels() const override { return !options_.class_weights.empty(); }
+
   std::optional<int64_t> ignore_index() const override { return options_.ignore_index; }
 
   bool is_negative_log_likelihood() const override;

@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "core/random.h"
 #include "data/tensor_dataset.h"
 #include "loops/message_of_setup.h"
+#include "models/losses/class_losses.h"
+#include "models/mlp.h"
 #include "models/model_state.h"
 #include "optim/adam.h"
 #include "optim/sgd.h"
@@ -170,6 +173,34 @@ TEST_CASE("accumulate_on_tokens weights by the labels that count") {
   CHECK(difference(whole, weight_after({2, 4, 0, true}, masked(2), 3)) < 1e-6);
   CHECK(difference(whole, weight_after({8, 1, 3, true, "traced"}, masked(8), 3)) < 1e-6);
   CHECK(difference(whole, weight_after({2, 4, 0, false}, masked(2), 3)) > 1e-3);
+}
+
+TEST_CASE("accumulate_on_tokens refuses a loss whose mean is over other labels") {
+  const auto message_of = [](const CrossEntropyLoss::Options& loss, bool on_tokens) {
+    const TempDir dir;
+    TrainerOptions options = options_of(dir / "run", {2, 2, 0, on_tokens});
+    options.loop.max_steps = 1;
+    Mlp::Options mlp;
+    mlp.sizes = {4, 3};
+    mlp.input = "x";
+    mlp.loss = use<CrossEntropyLoss>(loss);
+    options.model = use<Mlp>(mlp);
+    Trainer trainer(options, quiet_log());
+    try {
+      trainer.fit(tiny_loader("train"));
+    } catch (const Error&) {
+      return describe(std::current_exception());
+    }
+    return std::string();
+  };
+  CrossEntropyLoss::Options ignoring;
+  ignoring.ignore_index = 1;
+  CHECK(message_of(ignoring, true).find("leaves out label 1") != std::string::npos);
+  CHECK(message_of(ignoring, false) == "");
+  CrossEntropyLoss::Options weighing;
+  weighing.class_weights = {1.0, 2.0, 3.0};
+  CHECK(message_of(weighing, true).find("class_weights") != std::string::npos);
+  CHECK(message_of({}, true) == "");
 }
 
 TEST_CASE("train_subset_num_batches ends a pass early") {
