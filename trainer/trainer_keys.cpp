@@ -45,6 +45,8 @@ void add_training_keys(KeyTable<TrainerOptions>& keys, const Registries& registr
               NamedComponentOption<Model>(registries.models),
               "the model to train")
       .required();
+  keys.key(
+      "freeze", &TrainerOptions::freeze, "globs of the model's parameters that keep their values");
   keys.key_of("optimizer",
               &TrainerOptions::optimizer,
               ComponentOption<Optimizer>(registries.optimizers),

@@ -51,6 +51,7 @@ struct TrainerOptions {
   /// model_dir. A checkpoint stores it; resuming under another name logs a warning.
   std::string run_name = {};
   Factory<Model> model = {};
+  std::vector<std::string> freeze = {};         ///< globs of parameters that are not trained
   Factory<Optimizer> optimizer = {};            ///< the only one, whose name is "default"
   std::vector<NamedOptimizer> optimizers = {};  ///< or several, each over its own parameters
   Factory<TrainStep> step = {};  ///< the body of a training step; absent: StandardStep

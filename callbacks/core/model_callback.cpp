@@ -8,10 +8,13 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "callbacks/core/precision_callback.h"
+#include "core/error.h"
+#include "core/glob.h"
 #include "models/model_state.h"
 #include "models/module_dtype.h"
 #include "trainer/trainer.h"
@@ -56,6 +59,26 @@ void take_from_first(Communicator& communicator, torch::nn::Module& module) {
   }
 }
 
+/// \throws UsageError  for a glob that matches nothing
+void freeze(const torch::nn::Module& module, const std::vector<std::string>& globs) {
+  const NamedTensors parameters = named_parameters(module);
+  for (const std::string& glob : globs) {
+    bool is_used = false;
+    std::vector<std::string> names;
+    for (const NamedTensor& parameter : parameters) {
+      names.push_back(parameter.first);
+      if (glob_match(glob, parameter.first)) {
+        is_used = true;
+        parameter.second.set_requires_grad(false);
+      }
+    }
+    if (!is_used) {
+      throw UsageError(
+          fmt::format("freeze: \"{}\" matches no parameter{}", glob, suggestion(glob, names)));
+    }
+  }
+}
+
 }  // namespace
 
 void ModelCallback::setup(Trainer& trainer) {
@@ -71,6 +94,7 @@ void ModelCallback::setup(Trainer& trainer) {
   }
   state.model->module().to(state.backend->device());
   take_from_first(*state.communicator, state.model->module());
+  freeze(state.model->module(), trainer.options().freeze);
 }
 
 void ModelCallback::on_train_start(Trainer&, Model& model, const DataLoader&, Loop&, int64_t) {
