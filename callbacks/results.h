@@ -24,6 +24,7 @@ struct SaveStats {
 struct FitResult {
   int64_t steps = 0;                    ///< updates of the run so far, including earlier processes
   int64_t steps_now = 0;                ///< updates of this fit
+  int64_t skipped_now = 0;              ///< those of this fit that loss scaling skipped
   double seconds = 0.0;                 ///< wall time of this fit, including validations and saves
   double steps_per_s = 0.0;             ///< updates of this fit per second of training
   bool was_already_done = false;        ///< the run had reached its total before this fit

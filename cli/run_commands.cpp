@@ -63,6 +63,9 @@ void print_summary(const FitResult& result, const std::vector<std::string>& vali
                                        result.steps_now,
                                        result.seconds,
                                        result.steps_per_s);
+  if (result.skipped_now > 0) {
+    text += fmt::format(", {} of {} updates skipped", result.skipped_now, result.steps_now);
+  }
   const std::string metrics = headline(result.metrics, validations);
   text += metrics.empty() ? "" : ", " + metrics;
   if (result.saves.written > 0) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "callbacks/core/precision_callback.h"
 #include "callbacks/core/reproducibility_callback.h"
 #include "callbacks/core/run_schedule_callback.h"
 #include "callbacks/core/validation_callback.h"
@@ -42,6 +43,12 @@ DataLoader of_all_ranks(const Trainer& trainer, const DataLoader& train) {
   const VirtualRanks* const ranks = ranks_of(trainer);
   const bool is_per_rank = distributed && distributed->batch_size == "per_rank";
   return is_per_rank && ranks != nullptr ? train.in_larger_batches(ranks->count()) : train;
+}
+
+/// Updates of the run that loss scaling skipped.
+int64_t skipped_updates(const Trainer& trainer) {
+  const GradScaler* const scaler = trainer.step_slots().precision->scaler();
+  return scaler != nullptr ? scaler->skipped_steps().item<int64_t>() : 0;
 }
 
 }  // namespace
@@ -100,6 +107,7 @@ void FitRun::enter(const LoadFrom& from) {
   note_ended_epoch(loaded);
   const State& state = trainer_.state();
   first_update_ = state.timestamp.update;
+  skipped_before_ = skipped_updates(trainer_);
   saves_before_ = state.saves;
   seconds_before_ = state.timestamp.total_seconds;
   was_already_done_ = state.plan->is_over(state.timestamp);
@@ -274,6 +282,7 @@ FitResult FitRun::result() const {
   FitResult result;
   result.steps = state.timestamp.update;
   result.steps_now = state.timestamp.update - first_update_;
+  result.skipped_now = skipped_updates(trainer_) - skipped_before_;
   result.seconds = seconds_;
   const double training = state.timestamp.total_seconds - seconds_before_;
   result.steps_per_s = training > 0.0 ? static_cast<double>(result.steps_now) / training : 0.0;

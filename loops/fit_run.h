@@ -94,6 +94,7 @@ class FitRun {
   bool was_already_done_ = false;
   std::string stop_reason_;  // why it ended early
   int64_t first_update_ = 0;
+  int64_t skipped_before_ = 0;  // updates, by loss scaling
   SaveStats saves_before_;
   double seconds_before_ = 0.0;  // training seconds of earlier processes
   Stopwatch watch_;
