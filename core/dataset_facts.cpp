@@ -45,6 +45,20 @@ std::optional<int64_t> known_in(const StateDict& state, const char* name) {
 
 }  // namespace
 
+std::optional<int64_t> size_named(std::string_view option, const DatasetFacts& facts) {
+  const std::vector<int64_t>& image = facts.image_shape;  // channels, height, width
+  if (option == "channels" && image.size() == 3) {
+    return image[0];
+  }
+  if (option == "image_size" && image.size() == 3 && image[1] == image[2]) {
+    return image[1];
+  }
+  return option == "features"     ? facts.features
+         : option == "classes"    ? facts.classes
+         : option == "vocabulary" ? facts.vocabulary
+                                  : std::nullopt;
+}
+
 StateDict to_state(const DatasetFacts& facts) {
   StateList targets;
   for (const DatasetFacts::Target& target : facts.targets) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -36,6 +37,10 @@ struct DatasetFacts {
   std::vector<int64_t> image_shape = {};      ///< channels, height, width
   std::optional<int64_t> vocabulary = {};     ///< number of tokens
 };
+
+/// What an option of this name stands for: "features", "classes", "vocabulary", "channels", or
+/// "image_size" of square pictures; nothing when the data does not know it.
+std::optional<int64_t> size_named(std::string_view option, const DatasetFacts& facts);
 
 /// As a checkpoint holds it, and back. \throws CheckpointError  for another state
 StateDict to_state(const DatasetFacts& facts);

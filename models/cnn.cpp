@@ -9,9 +9,12 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "core/require.h"
 #include "metrics/metric.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
@@ -20,6 +23,11 @@
 namespace rondo {
 
 namespace {
+
+constexpr std::array<detail::AutoSize<Cnn::Options>, 3> kSizesOfCnn{
+    {{"channels", &Cnn::Options::channels},
+     {"image_size", &Cnn::Options::image_size},
+     {"classes", &Cnn::Options::classes}}};
 
 class CnnNetwork final : public ModuleModel {
  public:
@@ -46,7 +54,7 @@ class CnnNetwork final : public ModuleModel {
 CnnNetwork::CnnNetwork(const Cnn::Options& options)
     : dropout_(options.dropout), judge_(options.loss, "label") {
   Cnn::check(options);
-  int64_t channels = options.channels;
+  int64_t channels = *options.channels;
   for (const int64_t width : options.widths) {
     const std::string index = std::to_string(stages_.size());
     // The norm that follows takes a bias away again.
@@ -56,8 +64,8 @@ CnnNetwork::CnnNetwork(const Cnn::Options& options)
                        register_module("norm" + index, torch::nn::BatchNorm2d(width))});
     channels = width;
   }
-  const int64_t side = options.image_size >> options.widths.size();
-  head_ = register_module("head", torch::nn::Linear(channels * side * side, options.classes));
+  const int64_t side = *options.image_size >> options.widths.size();
+  head_ = register_module("head", torch::nn::Linear(channels * side * side, *options.classes));
 }
 
 Outputs CnnNetwork::forward(const Batch& batch) {
@@ -77,25 +85,30 @@ std::vector<Factory<Metric>> CnnNetwork::metrics() const {
 }  // namespace
 
 void Cnn::check(const Options& options) {
+  detail::check_sizes("Cnn", kSizesOfCnn, options);
   const std::vector<int64_t>& widths = options.widths;
-  detail::require(options.channels >= 1, "Cnn: channels", ">= 1", options.channels);
-  detail::require(options.classes >= 1, "Cnn: classes", ">= 1", options.classes);
   detail::require(!widths.empty() &&
                       std::all_of(widths.begin(), widths.end(), [](int64_t n) { return n >= 1; }),
                   "Cnn: widths",
                   "at least 1 number, each >= 1",
                   fmt::format("{}", widths));
+  const std::optional<int64_t> image_size = options.image_size.given;
   constexpr size_t kMostStages = 16;  // far beyond any image: keeps the shift below in range
   detail::require(
-      widths.size() <= kMostStages && options.image_size >> widths.size() >= 1,
+      widths.size() <= kMostStages && (image_size.value_or(1 << kMostStages) >> widths.size()) >= 1,
       "Cnn: image_size",
       fmt::format("large enough to be halved {} times, once for each width", widths.size()),
-      options.image_size);
+      image_size.value_or(0));
   detail::require(
       options.dropout >= 0 && options.dropout < 1, "Cnn: dropout", "in [0, 1)", options.dropout);
 }
 
-Cnn::Cnn(const Options& options) : WrappedModel(std::make_unique<CnnNetwork>(options)) {}
+Cnn::Cnn(const Options& options)
+    : WrappedModel(std::make_unique<CnnNetwork>(detail::resolved("Cnn", kSizesOfCnn, options))) {}
+
+void Cnn::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("Cnn", kSizesOfCnn, options, facts);
+}
 
 void register_cnn(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Cnn::Options;

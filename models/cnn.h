@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -16,9 +18,9 @@ namespace rondo {
 class Cnn final : public WrappedModel {
  public:
   struct Options {
-    int64_t channels = 1;                    ///< of the images, >= 1
-    int64_t image_size = 28;                 ///< pixels a side, >= 2 to the number of stages
-    int64_t classes = 10;                    ///< >= 1
+    Auto<int64_t> channels = 1;              ///< of the images, >= 1
+    Auto<int64_t> image_size = 28;           ///< pixels a side, >= 2 to the number of stages
+    Auto<int64_t> classes = 10;              ///< >= 1
     std::vector<int64_t> widths = {16, 32};  ///< channels of each stage, each >= 1
     double dropout = 0.0;                    ///< share of the linear layer's inputs, in [0, 1)
     Factory<Criterion> loss = {};            ///< none: cross entropy
@@ -29,6 +31,10 @@ class Cnn final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit Cnn(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 }  // namespace rondo

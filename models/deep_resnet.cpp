@@ -15,6 +15,7 @@
 
 #include "core/require.h"
 #include "metrics/metric.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
@@ -24,6 +25,9 @@
 namespace rondo {
 
 namespace {
+
+constexpr std::array<detail::AutoSize<DeepResNet::Options>, 2> kSizesOfDeepResNet{
+    {{"channels", &DeepResNet::Options::channels}, {"classes", &DeepResNet::Options::classes}}};
 
 constexpr int64_t kStages = 4;
 
@@ -134,7 +138,7 @@ DeepResNetNetwork::DeepResNetNetwork(const DeepResNet::Options& options)
   const Depth& depth = *depth_of(options.depth);
   const int64_t kernel = is_for_small_images_ ? 3 : 7;
   conv1_ = register_module(
-      "conv1", convolution(options.channels, options.width, kernel, is_for_small_images_ ? 1 : 2));
+      "conv1", convolution(*options.channels, options.width, kernel, is_for_small_images_ ? 1 : 2));
   bn1_ = register_module("bn1", torch::nn::BatchNorm2d(options.width));
   int64_t inputs = options.width;
   for (int64_t stage = 0; stage < kStages; ++stage) {
@@ -149,7 +153,7 @@ DeepResNetNetwork::DeepResNetNetwork(const DeepResNet::Options& options)
       inputs = depth.is_bottleneck ? 4 * width : width;
     }
   }
-  fc_ = register_module("fc", torch::nn::Linear(inputs, options.classes));
+  fc_ = register_module("fc", torch::nn::Linear(inputs, *options.classes));
 }
 
 Outputs DeepResNetNetwork::forward(const Batch& batch) {
@@ -169,12 +173,11 @@ Outputs DeepResNetNetwork::forward(const Batch& batch) {
 }  // namespace
 
 void DeepResNet::check(const Options& options) {
+  detail::check_sizes("DeepResNet", kSizesOfDeepResNet, options);
   detail::require(depth_of(options.depth) != nullptr,
                   "DeepResNet: depth",
                   "18, 34, 50, 101 or 152",
                   options.depth);
-  detail::require(options.classes >= 1, "DeepResNet: classes", ">= 1", options.classes);
-  detail::require(options.channels >= 1, "DeepResNet: channels", ">= 1", options.channels);
   detail::require(options.width >= 1, "DeepResNet: width", ">= 1", options.width);
   detail::require(options.stem == "imagenet" || options.stem == "cifar",
                   "DeepResNet: stem",
@@ -183,7 +186,12 @@ void DeepResNet::check(const Options& options) {
 }
 
 DeepResNet::DeepResNet(const Options& options)
-    : WrappedModel(std::make_unique<DeepResNetNetwork>(options)) {}
+    : WrappedModel(std::make_unique<DeepResNetNetwork>(
+          detail::resolved("DeepResNet", kSizesOfDeepResNet, options))) {}
+
+void DeepResNet::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("DeepResNet", kSizesOfDeepResNet, options, facts);
+}
 
 void register_deep_resnet(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = DeepResNet::Options;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -19,8 +21,8 @@ class DeepResNet final : public WrappedModel {
  public:
   struct Options {
     int64_t depth = 18;             ///< 18, 34, 50, 101 or 152
-    int64_t classes = 10;           ///< >= 1
-    int64_t channels = 3;           ///< of the images, >= 1
+    Auto<int64_t> classes = 10;     ///< >= 1
+    Auto<int64_t> channels = 3;     ///< of the images, >= 1
     int64_t width = 64;             ///< channels of the first stage, >= 1
     std::string stem = "imagenet";  ///< "imagenet": images of 224 pixels, 7×7 with stride 2 and
                                     ///< pooling; "cifar": of 32, 3×3
@@ -34,6 +36,10 @@ class DeepResNet final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit DeepResNet(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 }  // namespace rondo

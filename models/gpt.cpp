@@ -20,6 +20,7 @@
 #include "core/require.h"
 #include "metrics/metric.h"
 #include "models/internal/attention.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/internal/next_token.h"
 #include "models/losses/loss_option.h"
@@ -30,6 +31,9 @@
 namespace rondo {
 
 namespace {
+
+constexpr std::array<detail::AutoSize<Gpt::Options>, 1> kSizesOfGpt{
+    {{"vocabulary", &Gpt::Options::vocabulary}}};
 
 Gpt::Options checked(const Gpt::Options& options) {
   Gpt::check(options);
@@ -235,7 +239,7 @@ class GptNetwork final : public ModuleModel {
 
 GptNetwork::GptNetwork(const Gpt::Options& options)
     : options_(checked(options)),
-      token_embedding_(options.vocabulary, options.width),
+      token_embedding_(*options.vocabulary, options.width),
       final_norm_(options),
       judge_(options.loss, "targets") {
   register_module("token_embedding", token_embedding_);
@@ -249,7 +253,7 @@ GptNetwork::GptNetwork(const Gpt::Options& options)
   }
   final_norm_.add_to(*this, "final_norm");
   if (!options.tied) {
-    const auto head = torch::nn::LinearOptions(options.width, options.vocabulary).bias(false);
+    const auto head = torch::nn::LinearOptions(options.width, *options.vocabulary).bias(false);
     head_ = register_module("head", torch::nn::Linear(head));
   }
   initialise();
@@ -358,13 +362,18 @@ void Gpt::check(const Options& options) {
                   options.width);
   detail::require(options.rotary_base > 1, "Gpt: rotary_base", "> 1", options.rotary_base);
   detail::require(options.context >= 1, "Gpt: context", ">= 1", options.context);
-  detail::require(options.vocabulary >= 1, "Gpt: vocabulary", ">= 1", options.vocabulary);
+  detail::check_sizes("Gpt", kSizesOfGpt, options);
   detail::require(
       options.dropout >= 0 && options.dropout < 1, "Gpt: dropout", "in [0, 1)", options.dropout);
 }
 
 Gpt::Gpt(const Options& options)
-    : WrappedModel(std::make_unique<GptNetwork>(options)), vocabulary_(options.vocabulary) {}
+    : WrappedModel(std::make_unique<GptNetwork>(detail::resolved("Gpt", kSizesOfGpt, options))),
+      vocabulary_(*options.vocabulary) {}
+
+void Gpt::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("Gpt", kSizesOfGpt, options, facts);
+}
 
 std::vector<int64_t> Gpt::generate(std::vector<int64_t> prompt,
                                    const GenerateOptions& options,

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -35,13 +37,13 @@ struct GenerateOptions {
 class Gpt final : public WrappedModel {
  public:
   struct Options {
-    int64_t layers = 4;       ///< >= 1
-    int64_t heads = 4;        ///< >= 1, a divisor of width
-    int64_t width = 128;      ///< of the residual stream, >= 1
-    int64_t context = 64;     ///< tokens, >= 1
-    int64_t vocabulary = 65;  ///< tokens are 0 … vocabulary-1, >= 1
-    double dropout = 0.0;     ///< of embeddings, attention and both parts' outputs, in [0, 1)
-    bool tied = false;        ///< the head is the token embedding, as one parameter
+    int64_t layers = 4;             ///< >= 1
+    int64_t heads = 4;              ///< >= 1, a divisor of width
+    int64_t width = 128;            ///< of the residual stream, >= 1
+    int64_t context = 64;           ///< tokens, >= 1
+    Auto<int64_t> vocabulary = 65;  ///< tokens are 0 … vocabulary-1, >= 1
+    double dropout = 0.0;           ///< of embeddings, attention and both parts' outputs, in [0, 1)
+    bool tied = false;              ///< the head is the token embedding, as one parameter
     std::string positions = "learned";  ///< "learned", "rotary" or "alibi"
     std::string norm = "layer";         ///< "layer" or "rms"
     std::string activation = "gelu";    ///< "gelu" (exact) or "swiglu"
@@ -59,6 +61,10 @@ class Gpt final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit Gpt(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 
   int64_t vocabulary() const { return vocabulary_; }
 

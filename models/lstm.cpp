@@ -3,12 +3,15 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
 
+#include <array>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/require.h"
 #include "metrics/metric.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/internal/next_token.h"
 #include "models/internal/recurrence.h"
@@ -20,10 +23,13 @@ namespace rondo {
 
 namespace {
 
+constexpr std::array<detail::AutoSize<RecurrentOptions>, 1> kSizesOfRecurrent{
+    {{"vocabulary", &RecurrentOptions::vocabulary}}};
+
 RecurrentOptions validated(const std::string& name, const RecurrentOptions& options) {
   detail::require(options.layers >= 1, name + ": layers", ">= 1", options.layers);
   detail::require(options.width >= 1, name + ": width", ">= 1", options.width);
-  detail::require(options.vocabulary >= 1, name + ": vocabulary", ">= 1", options.vocabulary);
+  detail::check_sizes(name.c_str(), kSizesOfRecurrent, options);
   detail::require(options.dropout >= 0 && options.dropout < 1,
                   name + ": dropout",
                   "in [0, 1)",
@@ -35,8 +41,8 @@ class RecurrentNetwork final : public ModuleModel {
  public:
   RecurrentNetwork(std::string name, const std::string& cell, const RecurrentOptions& options)
       : name_(std::move(name)),
-        embedding_(validated(name_, options).vocabulary, options.width),
-        head_(options.width, options.vocabulary),
+        embedding_(*validated(name_, options).vocabulary, options.width),
+        head_(options.width, *options.vocabulary),
         layers_({cell, options.layers, options.width, options.width, options.dropout}),
         judge_(options.loss, "targets") {
     register_module("embedding", embedding_);
@@ -62,6 +68,13 @@ class RecurrentNetwork final : public ModuleModel {
   detail::Judge judge_;
 };
 
+std::unique_ptr<Model> recurrent_network(const char* name,
+                                         const char* cell,
+                                         const RecurrentOptions& options) {
+  return std::make_unique<RecurrentNetwork>(
+      name, cell, detail::resolved(name, kSizesOfRecurrent, options));
+}
+
 template <class T>
 void add_to(Registry<Model>& registry,
             const Registry<Criterion>& losses,
@@ -78,11 +91,17 @@ void add_to(Registry<Model>& registry,
 
 }  // namespace
 
-Lstm::Lstm(const Options& options)
-    : WrappedModel(std::make_unique<RecurrentNetwork>("Lstm", "lstm", options)) {}
+Lstm::Lstm(const Options& options) : WrappedModel(recurrent_network("Lstm", "lstm", options)) {}
 
-Gru::Gru(const Options& options)
-    : WrappedModel(std::make_unique<RecurrentNetwork>("Gru", "gru", options)) {}
+Gru::Gru(const Options& options) : WrappedModel(recurrent_network("Gru", "gru", options)) {}
+
+void Lstm::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("Lstm", kSizesOfRecurrent, options, facts);
+}
+
+void Gru::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("Gru", kSizesOfRecurrent, options, facts);
+}
 
 void register_lstm(Registry<Model>& registry, const Registry<Criterion>& losses) {
   add_to<Lstm>(registry, losses, "Lstm", "LSTM that predicts the next token.");

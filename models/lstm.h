@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -9,11 +11,11 @@ namespace rondo {
 
 /// Options of Lstm and Gru.
 struct RecurrentOptions {
-  int64_t layers = 1;            ///< >= 1
-  int64_t width = 128;           ///< of embedding and state, >= 1
-  int64_t vocabulary = 65;       ///< tokens are 0 … vocabulary-1, >= 1
-  double dropout = 0.0;          ///< of what each layer but the last gives on, in [0, 1)
-  Factory<Criterion> loss = {};  ///< none: cross entropy
+  int64_t layers = 1;             ///< >= 1
+  int64_t width = 128;            ///< of embedding and state, >= 1
+  Auto<int64_t> vocabulary = 65;  ///< tokens are 0 … vocabulary-1, >= 1
+  double dropout = 0.0;           ///< of what each layer but the last gives on, in [0, 1)
+  Factory<Criterion> loss = {};   ///< none: cross entropy
 };
 
 /// Recurrent network that predicts the next token. Sees "tokens" and "targets", int64 [B, T]; each
@@ -28,6 +30,10 @@ class Lstm final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit Lstm(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 /// The same with the GRU of PyTorch, whose reset gate comes after the product.
@@ -39,6 +45,10 @@ class Gru final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit Gru(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 }  // namespace rondo

@@ -10,11 +10,13 @@
 #include <torch/nn/modules/linear.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "core/require.h"
 #include "metrics/metric.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
@@ -23,6 +25,9 @@
 namespace rondo {
 
 namespace {
+
+constexpr std::array<detail::AutoSize<MobileNet::Options>, 2> kSizesOfMobileNet{
+    {{"channels", &MobileNet::Options::channels}, {"classes", &MobileNet::Options::classes}}};
 
 /// A row of the paper's table 2: blocks of one width, the first of which has the stride.
 struct Row {
@@ -127,7 +132,7 @@ MobileNetNetwork::MobileNetNetwork(const MobileNet::Options& options)
   const bool is_small = options.stem == "cifar";
   int64_t channels = rounded(32 * options.width);
   features_->push_back(
-      std::make_shared<Activated>(Shape{options.channels, channels, 3, is_small ? 1 : 2}));
+      std::make_shared<Activated>(Shape{*options.channels, channels, 3, is_small ? 1 : 2}));
   for (const Row& row : kRows) {
     const int64_t outputs = rounded(static_cast<double>(row.channels) * options.width);
     // For small images the first row with a stride has none.
@@ -141,7 +146,7 @@ MobileNetNetwork::MobileNetNetwork(const MobileNet::Options& options)
   const int64_t last = rounded(1280 * std::max(1.0, options.width));
   features_->push_back(std::make_shared<Activated>(Shape{channels, last, 1}));
   register_module("features", features_);
-  torch::nn::Linear head(last, options.classes);
+  torch::nn::Linear head(last, *options.classes);
   torch::nn::init::normal_(head->weight, 0.0, 0.01);
   torch::nn::init::zeros_(head->bias);
   classifier_->push_back(torch::nn::Dropout(options.dropout));
@@ -152,8 +157,7 @@ MobileNetNetwork::MobileNetNetwork(const MobileNet::Options& options)
 }  // namespace
 
 void MobileNet::check(const Options& options) {
-  detail::require(options.classes >= 1, "MobileNet: classes", ">= 1", options.classes);
-  detail::require(options.channels >= 1, "MobileNet: channels", ">= 1", options.channels);
+  detail::check_sizes("MobileNet", kSizesOfMobileNet, options);
   detail::require(options.width > 0, "MobileNet: width", "> 0", options.width);
   detail::require(options.dropout >= 0 && options.dropout < 1,
                   "MobileNet: dropout",
@@ -166,7 +170,12 @@ void MobileNet::check(const Options& options) {
 }
 
 MobileNet::MobileNet(const Options& options)
-    : WrappedModel(std::make_unique<MobileNetNetwork>(options)) {}
+    : WrappedModel(std::make_unique<MobileNetNetwork>(
+          detail::resolved("MobileNet", kSizesOfMobileNet, options))) {}
+
+void MobileNet::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("MobileNet", kSizesOfMobileNet, options, facts);
+}
 
 void register_mobile_net(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = MobileNet::Options;

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -17,8 +19,8 @@ namespace rondo {
 class MobileNet final : public WrappedModel {
  public:
   struct Options {
-    int64_t classes = 10;           ///< >= 1
-    int64_t channels = 3;           ///< of the images, >= 1
+    Auto<int64_t> classes = 10;     ///< >= 1
+    Auto<int64_t> channels = 3;     ///< of the images, >= 1
     double width = 1.0;             ///< factor of all channels, > 0
     std::string stem = "imagenet";  ///< "imagenet": images of 224 pixels are halved 5 times;
                                     ///< "cifar": of 32, 3 times
@@ -31,6 +33,10 @@ class MobileNet final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit MobileNet(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 }  // namespace rondo

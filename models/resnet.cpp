@@ -7,10 +7,12 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
+#include <array>
 #include <vector>
 
 #include "core/require.h"
 #include "metrics/metric.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
@@ -20,13 +22,15 @@ namespace rondo {
 
 namespace {
 
+constexpr std::array<detail::AutoSize<ResNet::Options>, 2> kSizesOfResNet{
+    {{"channels", &ResNet::Options::channels}, {"classes", &ResNet::Options::classes}}};
+
 constexpr int64_t kResNetStages = 3;
 
 ResNet::Options validated(const ResNet::Options& options) {
+  detail::check_sizes("ResNet", kSizesOfResNet, options);
   detail::require(options.blocks >= 1, "ResNet: blocks", ">= 1", options.blocks);
   detail::require(options.width >= 1, "ResNet: width", ">= 1", options.width);
-  detail::require(options.classes >= 1, "ResNet: classes", ">= 1", options.classes);
-  detail::require(options.channels >= 1, "ResNet: channels", ">= 1", options.channels);
   return options;
 }
 
@@ -96,9 +100,9 @@ class ResNetNetwork final : public ModuleModel {
 };
 
 ResNetNetwork::ResNetNetwork(const ResNet::Options& options)
-    : conv_(convolution(validated(options).channels, options.width, 1)),
+    : conv_(convolution(*validated(options).channels, options.width, 1)),
       norm_(options.width),
-      head_(options.width << (kResNetStages - 1), options.classes),
+      head_(options.width << (kResNetStages - 1), *options.classes),
       judge_(options.loss, "label") {
   register_module("conv", conv_);
   register_module("norm", norm_);
@@ -128,7 +132,13 @@ std::vector<Factory<Metric>> ResNetNetwork::metrics() const {
 
 }  // namespace
 
-ResNet::ResNet(const Options& options) : WrappedModel(std::make_unique<ResNetNetwork>(options)) {}
+ResNet::ResNet(const Options& options)
+    : WrappedModel(
+          std::make_unique<ResNetNetwork>(detail::resolved("ResNet", kSizesOfResNet, options))) {}
+
+void ResNet::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("ResNet", kSizesOfResNet, options, facts);
+}
 
 void register_resnet(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = ResNet::Options;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -19,13 +21,17 @@ class ResNet final : public WrappedModel {
   struct Options {
     int64_t blocks = 3;            ///< in each stage, >= 1; 3: ResNet-20
     int64_t width = 16;            ///< channels of the first stage, >= 1
-    int64_t classes = 10;          ///< >= 1
-    int64_t channels = 3;          ///< of the images, >= 1
+    Auto<int64_t> classes = 10;    ///< >= 1
+    Auto<int64_t> channels = 3;    ///< of the images, >= 1
     Factory<Criterion> loss = {};  ///< none: cross entropy
   };
 
   /// \throws UsageError  for options out of range
   explicit ResNet(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 }  // namespace rondo

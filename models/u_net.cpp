@@ -1,10 +1,12 @@
 #include "models/u_net.h"
 
+#include <array>
 #include <memory>
 #include <vector>
 
 #include "core/require.h"
 #include "metrics/class_scores.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/internal/u_net_body.h"
 #include "models/losses/loss_option.h"
@@ -15,11 +17,14 @@ namespace rondo {
 
 namespace {
 
+constexpr std::array<detail::AutoSize<UNet::Options>, 2> kSizesOfUNet{
+    {{"channels", &UNet::Options::channels}, {"classes", &UNet::Options::classes}}};
+
 detail::UNetBody::Options u_net_body(const UNet::Options& options) {
   UNet::check(options);
   return {options.dims,
-          options.channels,
-          options.classes,
+          *options.channels,
+          *options.classes,
           options.width,
           options.depth,
           options.norm,
@@ -38,17 +43,17 @@ class UNetNetwork final : public ModuleModel {
     detail::require_halvable("UNet", image, u_net_body(options_));
     const at::Tensor output = body_->forward(image, {}).movedim(1, -1);
     const bool is_of_classes = judge_.loss().targets() == Criterion::Targets::Classes;
-    return judge_(options_.classes == 1 && !is_of_classes ? output.squeeze(-1) : output, batch);
+    return judge_(*options_.classes == 1 && !is_of_classes ? output.squeeze(-1) : output, batch);
   }
 
   const Criterion* criterion() const override { return &judge_.loss(); }
 
   std::vector<Factory<Metric>> metrics() const override {
     std::vector<Factory<Metric>> metrics = judge_.metrics();
-    if (judge_.loss().targets() == Criterion::Targets::Classes && options_.classes > 1) {
+    if (judge_.loss().targets() == Criterion::Targets::Classes && *options_.classes > 1) {
       IoU::Options iou;
       iou.label = options_.label;
-      iou.classes = options_.classes;
+      iou.classes = *options_.classes;
       iou.ignore_index = judge_.loss().ignore_index().value_or(iou.ignore_index);
       metrics.push_back(use<IoU>(iou));
     }
@@ -64,9 +69,8 @@ class UNetNetwork final : public ModuleModel {
 }  // namespace
 
 void UNet::check(const Options& options) {
+  detail::check_sizes("UNet", kSizesOfUNet, options);
   detail::require(options.dims >= 1 && options.dims <= 3, "UNet: dims", "1, 2 or 3", options.dims);
-  detail::require(options.channels >= 1, "UNet: channels", ">= 1", options.channels);
-  detail::require(options.classes >= 1, "UNet: classes", ">= 1", options.classes);
   detail::require(
       options.depth >= 1 && options.depth <= 8, "UNet: depth", "in [1, 8]", options.depth);
   detail::require(options.norm == "batch" || options.norm == "group" || options.norm == "none",
@@ -79,7 +83,13 @@ void UNet::check(const Options& options) {
                   options.width);
 }
 
-UNet::UNet(const Options& options) : WrappedModel(std::make_unique<UNetNetwork>(options)) {}
+UNet::UNet(const Options& options)
+    : WrappedModel(std::make_unique<UNetNetwork>(detail::resolved("UNet", kSizesOfUNet, options))) {
+}
+
+void UNet::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("UNet", kSizesOfUNet, options, facts);
+}
 
 void register_u_net(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = UNet::Options;

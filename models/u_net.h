@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -20,8 +22,8 @@ class UNet final : public WrappedModel {
  public:
   struct Options {
     int64_t dims = 2;            ///< of an image: 1, 2 or 3
-    int64_t channels = 1;        ///< of the input, >= 1
-    int64_t classes = 2;         ///< or values, of each place, >= 1
+    Auto<int64_t> channels = 1;  ///< of the input, >= 1
+    Auto<int64_t> classes = 2;   ///< or values, of each place, >= 1
     int64_t width = 16;          ///< channels of the first level, >= 1; a multiple of 8 for "group"
     int64_t depth = 3;           ///< times that the size is halved, in [1, 8]
     std::string norm = "batch";  ///< "batch", "group" (of 8 channels) or "none"
@@ -34,6 +36,10 @@ class UNet final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit UNet(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 }  // namespace rondo

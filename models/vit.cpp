@@ -16,6 +16,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "core/require.h"
 #include "metrics/metric.h"
 #include "models/internal/attention.h"
+#include "models/internal/auto_sizes.h"
 #include "models/internal/judge.h"
 #include "models/losses/loss_option.h"
 #include "models/module_model.h"
@@ -32,6 +34,11 @@
 namespace rondo {
 
 namespace {
+
+constexpr std::array<detail::AutoSize<Vit::Options>, 3> kSizesOfVit{
+    {{"image_size", &Vit::Options::image_size},
+     {"channels", &Vit::Options::channels},
+     {"classes", &Vit::Options::classes}}};
 
 constexpr double kStd = 0.02;  // of matrices that have no rule of their own
 
@@ -131,12 +138,12 @@ VitNetwork::VitNetwork(const Vit::Options& options)
     : options_(options), judge_(options.loss, "label") {
   Vit::check(options);
   const int64_t width = options.width;
-  const int64_t side = options.image_size / options.patch;
+  const int64_t side = *options.image_size / options.patch;
   class_token_ = register_parameter("class_token", at::zeros({1, 1, width}));
   const auto patches =
-      torch::nn::Conv2dOptions(options.channels, width, options.patch).stride(options.patch);
+      torch::nn::Conv2dOptions(*options.channels, width, options.patch).stride(options.patch);
   conv_proj_ = register_module("conv_proj", torch::nn::Conv2d(patches));
-  const int64_t pixels = options.channels * options.patch * options.patch;
+  const int64_t pixels = *options.channels * options.patch * options.patch;
   torch::nn::init::normal_(conv_proj_->weight, 0.0, 1.0 / std::sqrt(static_cast<double>(pixels)));
   torch::nn::init::zeros_(conv_proj_->bias);
 
@@ -151,7 +158,7 @@ VitNetwork::VitNetwork(const Vit::Options& options)
   norm_ = encoder->register_module("ln", norm(width));
 
   const auto heads = register_module("heads", std::make_shared<torch::nn::Module>());
-  head_ = heads->register_module("head", torch::nn::Linear(width, options.classes));
+  head_ = heads->register_module("head", torch::nn::Linear(width, *options.classes));
   torch::nn::init::normal_(head_->weight, 0.0, kStd);
   torch::nn::init::zeros_(head_->bias);
 }
@@ -173,13 +180,12 @@ Outputs VitNetwork::forward(const Batch& batch) {
 }  // namespace
 
 void Vit::check(const Options& options) {
+  detail::check_sizes("Vit", kSizesOfVit, options);
   detail::require(options.patch >= 1, "Vit: patch", ">= 1", options.patch);
-  detail::require(options.image_size >= 1 && options.image_size % options.patch == 0,
+  detail::require(options.image_size.given.value_or(options.patch) % options.patch == 0,
                   "Vit: image_size",
                   fmt::format("a positive multiple of patch, {}", options.patch),
-                  options.image_size);
-  detail::require(options.channels >= 1, "Vit: channels", ">= 1", options.channels);
-  detail::require(options.classes >= 1, "Vit: classes", ">= 1", options.classes);
+                  options.image_size.given.value_or(0));
   detail::require(options.layers >= 1, "Vit: layers", ">= 1", options.layers);
   detail::require(options.heads >= 1, "Vit: heads", ">= 1", options.heads);
   detail::require(options.width >= 1 && options.width % options.heads == 0,
@@ -191,7 +197,12 @@ void Vit::check(const Options& options) {
       options.dropout >= 0 && options.dropout < 1, "Vit: dropout", "in [0, 1)", options.dropout);
 }
 
-Vit::Vit(const Options& options) : WrappedModel(std::make_unique<VitNetwork>(options)) {}
+Vit::Vit(const Options& options)
+    : WrappedModel(std::make_unique<VitNetwork>(detail::resolved("Vit", kSizesOfVit, options))) {}
+
+void Vit::resolve(Options& options, const DatasetFacts& facts) {
+  detail::resolve_sizes("Vit", kSizesOfVit, options, facts);
+}
 
 void register_vit(Registry<Model>& registry, const Registry<Criterion>& losses) {
   using Options = Vit::Options;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "core/auto_option.h"
+#include "core/dataset_facts.h"
 #include "models/losses/criterion.h"
 #include "models/wrapped_model.h"
 
@@ -18,15 +20,15 @@ namespace rondo {
 class Vit final : public WrappedModel {
  public:
   struct Options {
-    int64_t image_size = 32;  ///< pixels a side, a multiple of patch
-    int64_t patch = 4;        ///< pixels a side, >= 1
-    int64_t channels = 3;     ///< of the images, >= 1
-    int64_t classes = 10;     ///< >= 1
-    int64_t layers = 6;       ///< >= 1
-    int64_t heads = 4;        ///< a divisor of width, >= 1
-    int64_t width = 128;      ///< of a token, >= 1
-    int64_t hidden = 0;       ///< width of a perceptron; 0: 4 · width
-    double dropout = 0.0;     ///< of embeddings, attention and perceptrons, in [0, 1)
+    Auto<int64_t> image_size = 32;  ///< pixels a side, a multiple of patch
+    int64_t patch = 4;              ///< pixels a side, >= 1
+    Auto<int64_t> channels = 3;     ///< of the images, >= 1
+    Auto<int64_t> classes = 10;     ///< >= 1
+    int64_t layers = 6;             ///< >= 1
+    int64_t heads = 4;              ///< a divisor of width, >= 1
+    int64_t width = 128;            ///< of a token, >= 1
+    int64_t hidden = 0;             ///< width of a perceptron; 0: 4 · width
+    double dropout = 0.0;           ///< of embeddings, attention and perceptrons, in [0, 1)
     /// Whether the backward pass computes each block again (models/recompute.h).
     bool recompute = false;
     Factory<Criterion> loss = {};  ///< none: cross entropy
@@ -37,6 +39,10 @@ class Vit final : public WrappedModel {
 
   /// \throws UsageError  for options out of range
   explicit Vit(const Options& options);
+
+  /// Fills in what is "auto".
+  /// \throws UsageError  naming the option that the data does not know
+  static void resolve(Options& options, const DatasetFacts& facts);
 };
 
 }  // namespace rondo

@@ -25,16 +25,9 @@ ConfigValue list_of(const std::vector<T>& values) {
   return OptionType<std::vector<T>>::write(values);
 }
 
-std::optional<ConfigValue> number_of(const std::optional<int64_t>& number) {
-  return number ? std::optional<ConfigValue>(*number) : std::nullopt;
-}
-
 /// The fact that an option of this name stands for; nothing when the data does not know it.
 std::optional<ConfigValue> fact_for(const std::string& option, const DatasetFacts& facts) {
   const bool knows_label = facts.classes || !facts.targets.empty();
-  if (option == "features") {
-    return number_of(facts.features);
-  }
   if (option == "categories" && facts.features) {
     return list_of(facts.categories);
   }
@@ -50,7 +43,8 @@ std::optional<ConfigValue> fact_for(const std::string& option, const DatasetFact
   if (option == "image_shape" && !facts.image_shape.empty()) {
     return list_of(facts.image_shape);
   }
-  return option == "vocabulary" ? number_of(facts.vocabulary) : std::nullopt;
+  const auto size = size_named(option, facts);
+  return size ? std::optional<ConfigValue>(*size) : std::nullopt;
 }
 
 /// The section's loader, and what it begins with.

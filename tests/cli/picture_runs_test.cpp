@@ -133,7 +133,7 @@ TEST_CASE("pictures with masks train a segmentation, and predictions need none")
       "[trainer.init]\n"
       "model_dir = \"{0}/run\"\n"
       "seed = 1\n"
-      "model = {{ name = \"UNet\", channels = 3, classes = 3, width = 8, depth = 1 }}\n"
+      "model = {{ name = \"UNet\", channels = \"auto\", classes = \"auto\", width = 8, depth = 1 }}\n"
       "loop = {{ max_steps = 60, eval_frequency = 60 }}\n"
       "loggers = [{{ ProgressLogger = false }}]\n"
       "optimizer = {{ AdamW = {{ lr = 1e-2 }} }}\n"
