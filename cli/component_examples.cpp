@@ -83,6 +83,8 @@ const ExampleFamily kDatasetsExamples = {
       "file = \"shards/*.tar\"\ntensors = { image = \"png\", label = \"cls\" }\n"
       "height = 28\nwidth = 28\nchannels = 1\nshuffle_buffer = 8"},
      {"TextTokens", "file = \"input.txt\"\nfolder = \"shakespeare\"\ncontext = 64"},
+     {"TokenizedText",
+      "file = \"input.txt\"\nfolder = \"shakespeare\"\nvocabulary = \"words\"\ncontext = 64"},
      {"TokenBin", "file = \"tokens.bin\"\ncontext = 64\ndtype = \"uint16\""},
      {"CsvTable",
       "file = \"flowers.csv\"\nlabel_column = \"species\"\nlabel_type = \"category\"\n"

@@ -54,6 +54,7 @@ rondo_optional(HDF5 data/optional libhdf5-dev MODULES hdf5 SOURCES hdf5_file)
 rondo_optional(SQLITE data/optional libsqlite3-dev MODULES sqlite3 SOURCES sqlite_rows)
 rondo_optional(WEBP data/optional libwebp-dev MODULES libwebp SOURCES webp_codec)
 rondo_optional(SNDFILE data/optional libsndfile1-dev MODULES sndfile SOURCES sound_file)
+rondo_optional(PCRE2 data/optional libpcre2-dev MODULES libpcre2-8 SOURCES word_split)
 rondo_optional(CURL remote/optional "libcurl4-openssl-dev and libssl-dev" MODULES libcurl libcrypto
   SOURCES curl_mail curl_transport openssl_digests)
 

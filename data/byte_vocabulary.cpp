@@ -49,4 +49,9 @@ std::string ByteVocabulary::decode(const std::vector<int64_t>& tokens) const {
   return text;
 }
 
+std::optional<int64_t> ByteVocabulary::find(std::string_view token) const {
+  const size_t at = token.size() == 1 ? characters_.find(token[0]) : std::string::npos;
+  return at != std::string::npos ? std::optional(static_cast<int64_t>(at)) : std::nullopt;
+}
+
 }  // namespace rondo

@@ -19,6 +19,7 @@
 #include "data/socket_stream.h"
 #include "data/tar_shards.h"
 #include "data/tensor_dataset.h"
+#include "data/text/tokenized_text.h"
 #include "data/text_tokens.h"
 #include "data/token_bin.h"
 #include "data/waves.h"

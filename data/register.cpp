@@ -10,6 +10,7 @@ void register_builtin_datasets(Registry<DataSource>& registry) {
   register_tar_shards(registry);
   register_text_tokens(registry);
   register_token_bin(registry);
+  register_tokenized_text(registry);
   register_csv_table(registry);
   register_array_files(registry);
   register_audio_folder(registry);

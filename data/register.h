@@ -20,6 +20,7 @@ void register_socket_stream(Registry<DataSource>& registry);
 void register_tar_shards(Registry<DataSource>& registry);
 void register_text_tokens(Registry<DataSource>& registry);
 void register_token_bin(Registry<DataSource>& registry);
+void register_tokenized_text(Registry<DataSource>& registry);
 void register_waves(Registry<DataSource>& registry);
 void register_windows(Registry<DataSource>& registry);
 

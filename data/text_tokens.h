@@ -15,7 +15,7 @@ namespace rondo {
 /// A text file, gzipped or not, as windows of characters. A sample has "tokens" and "targets", both
 /// int64 [context]; the targets are the characters one further on. The vocabulary is that of the
 /// whole file, so the splits share it; validations and resumed runs take that of training.
-class TextTokens final : public Dataset {
+class TextTokens final : public Dataset, public TextSource {
  public:
   struct Options {
     int64_t context = 64;                ///< characters of a window, >= 1
@@ -45,7 +45,7 @@ class TextTokens final : public Dataset {
   void take_fitted(const StateDict& fitted) override;
 
   /// To write prompts as tokens and to read what a model wrote.
-  const ByteVocabulary& vocabulary() const { return vocabulary_; }
+  const ByteVocabulary& vocabulary() const override { return vocabulary_; }
 
  private:
   struct Text {

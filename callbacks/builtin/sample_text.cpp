@@ -10,7 +10,7 @@
 #include "core/report_file.h"
 #include "core/require.h"
 #include "core/standard_error.h"
-#include "data/text_tokens.h"
+#include "data/text/vocabulary.h"
 #include "models/gpt.h"
 #include "trainer/trainer.h"
 
@@ -18,15 +18,15 @@ namespace rondo {
 
 namespace {
 
-const ByteVocabulary& vocabulary_of(const DataLoader& train) {
-  return dynamic_cast<const TextTokens&>(train.source()).vocabulary();
+const Vocabulary& vocabulary_of(const DataLoader& train) {
+  return dynamic_cast<const TextSource&>(train.source()).vocabulary();
 }
 
 std::vector<int64_t> encoded(const std::optional<std::string>& prompt,
-                             const ByteVocabulary& vocabulary) {
+                             const Vocabulary& vocabulary) {
   if (!prompt) {
-    const size_t newline = vocabulary.characters().find('\n');
-    return {newline == std::string::npos ? 0 : static_cast<int64_t>(newline)};
+    const std::optional<int64_t> end = vocabulary.end_of_text();
+    return {end ? *end : vocabulary.find("\n").value_or(0)};
   }
   try {
     return vocabulary.encode(*prompt);
@@ -58,13 +58,13 @@ SampleText::SampleText(const Options& options) : options_(options) {
 
 void SampleText::on_fit_start(Trainer& trainer, const DataLoader& train, const Loaders&, Loop&) {
   const auto* model = dynamic_cast<const Gpt*>(trainer.state().model.get());
-  if (model == nullptr || dynamic_cast<const TextTokens*>(&train.source()) == nullptr) {
-    throw UsageError("SampleText needs a Gpt that is trained on TextTokens");
+  if (model == nullptr || dynamic_cast<const TextSource*>(&train.source()) == nullptr) {
+    throw UsageError("SampleText needs a Gpt that is trained on TextTokens or TokenizedText");
   }
-  const ByteVocabulary& vocabulary = vocabulary_of(train);
+  const Vocabulary& vocabulary = vocabulary_of(train);
   if (vocabulary.size() > model->vocabulary()) {
     throw UsageError(
-        fmt::format("the training text has {0} different characters, and the Gpt a vocabulary of "
+        fmt::format("the training text has {0} different tokens, and the Gpt a vocabulary of "
                     "{1}: set the model's vocabulary to {0} or more",
                     vocabulary.size(),
                     model->vocabulary()));
@@ -91,7 +91,7 @@ void SampleText::on_fit_end(Trainer& trainer, Loop&) {
 
 void SampleText::write(Trainer& trainer) {
   written_ = trainer.state().global_step();
-  const ByteVocabulary& vocabulary = vocabulary_of(*train_);
+  const Vocabulary& vocabulary = vocabulary_of(*train_);
   KeyedRandom random(trainer.state().seed, static_cast<uint64_t>(trainer.state().global_step()));
   auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
   const std::string text = vocabulary.decode(model.generate(
@@ -103,7 +103,7 @@ void SampleText::write(Trainer& trainer) {
 
 void register_sample_text(Registry<Callback>& registry) {
   registry.add<SampleText>("SampleText", "Prints text that a Gpt writes when a fit ends.")
-      .key("length", &SampleText::Options::length, at_least(1), "characters")
+      .key("length", &SampleText::Options::length, at_least(1), "tokens")
       .key("temperature",
            &SampleText::Options::temperature,
            greater_than(0),
@@ -111,10 +111,12 @@ void register_sample_text(Registry<Callback>& registry) {
       .key("top_k",
            &SampleText::Options::top_k,
            at_least(0),
-           "how many of the likeliest characters one is chosen of; 0: all")
+           "how many of the likeliest tokens one is chosen of; 0: all")
       .key("prompt",
            &SampleText::Options::prompt,
-           "what the text begins with; when absent a newline, or the first character there is")
+           "what the text begins with; when absent the token between texts, or a newline, or the "
+           "first "
+           "token there is")
       .key("every",
            &SampleText::Options::every,
            greater_than(0),

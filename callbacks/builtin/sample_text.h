@@ -11,18 +11,18 @@
 namespace rondo {
 
 /// Prints text that a Gpt writes when a fit ends, and keeps it in `<artifact_dir>/sample.txt`. With
-/// `every`, also while it trains. Loggers get each text as `sample`. The training data must be a
-/// TextTokens, whose characters it writes. What does not fit together, data, model and prompt, is a
-/// UsageError before the first step.
+/// `every`, also while it trains. Loggers get each text as `sample`. The training data must be
+/// text (TextTokens, TokenizedText), whose tokens it writes. What does not fit together, data,
+/// model and prompt, is a UsageError before the first step.
 class SampleText final : public Callback {
  public:
   struct Options {
-    int64_t length = 200;      ///< characters, >= 1
+    int64_t length = 200;      ///< tokens, >= 1
     double temperature = 0.8;  ///< > 0; lower is more cautious
-    /// What the text begins with, not empty, of characters of the training text. Absent: a newline,
-    /// or the text's first character in byte order when it has no newline.
+    /// What the text begins with, not empty, of characters of the training text. Absent: the token
+    /// between texts; of a vocabulary without one a newline, or its first token.
     std::optional<std::string> prompt = {};
-    int64_t top_k = 0;               ///< of the likeliest characters one is chosen, >= 0; 0: of all
+    int64_t top_k = 0;               ///< of the likeliest tokens one is chosen, >= 0; 0: of all
     std::optional<Time> every = {};  ///< from text to text while it trains, > 0; absent: at the end
   };
 

@@ -12,6 +12,7 @@
 #include "core/file_system.h"
 #include "data/data_files.h"
 #include "data/tar_files.h"
+#include "data/text_files.h"
 #include "loggers/media_bytes.h"
 
 namespace rondo::test {
@@ -109,6 +110,8 @@ void write_texts(const fs::path& folder) {
     tokens += {c, '\0'};
   }
   write_file(folder / "tokens.bin", tokens);
+  fs::create_directory(folder / "words");
+  write_byte_pairs(folder / "words", {"t h", "th e"});
 }
 
 void write_script(const fs::path& folder) {

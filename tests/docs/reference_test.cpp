@@ -106,6 +106,15 @@ width = 16
 train_dataloader = { label = "train", dataset = "TextTokens", batch_size = 4 }
 val_dataloader = [{ label = "val", dataset = "TextTokens", batch_size = 4, first_samples = 8 }]
 )"},
+                                                          {"words", R"([trainer.init.model]
+name = "Gpt"
+layers = 1
+heads = 2
+width = 16
+vocabulary = "auto"
+[trainer.fit]
+train_dataloader = { label = "train", dataset = "TokenizedText", batch_size = 4 }
+)"},
                                                           {"masks", R"([trainer.init.model]
 name = "UNet"
 classes = 4
@@ -174,6 +183,7 @@ const std::map<std::string, std::string> kOther = {{"ResNet", "images"},
                                                    {"Gru", "text"},
                                                    {"TextTokens", "text"},
                                                    {"TokenBin", "text"},
+                                                   {"TokenizedText", "words"},
                                                    {"SampleText", "text"},
                                                    {"Perplexity", "text"},
                                                    {"BitsPerByte", "text"},

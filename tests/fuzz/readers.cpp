@@ -1,5 +1,6 @@
 #include "fuzz/readers.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -8,13 +9,17 @@
 #include "configs/toml_file.h"
 #include "core/error.h"
 #include "data/audio/sound_file.h"
+#include "data/cifar_binary.h"
 #include "data/csv_table.h"
+#include "data/idx_images.h"
 #include "data/images/decode.h"
 #include "data/lmdb_records.h"
 #include "data/npy_file.h"
 #include "data/optional_reader.h"
 #include "data/tables/json_lines.h"
+#include "data/tables/sqlite_rows.h"
 #include "data/tar_file.h"
+#include "data/text/byte_pairs.h"
 #include "support/temp_dir.h"
 
 namespace rondo::test {
@@ -80,6 +85,45 @@ bool image(std::string_view bytes) {
   });
 }
 
+/// The bytes are those of the pictures; of each of three samples the label is 0.
+bool idx(std::string_view bytes) {
+  const std::string labels("\0\0\x08\x01\0\0\0\x03\0\0\0", 11);
+  return takes([&] {
+    IdxImages::Options options;
+    options.images = file_of(bytes, "images").string();
+    options.labels = file_of(labels, "labels").string();
+    const IdxImages data(options);
+    data.get(data.size() - 1);
+  });
+}
+
+bool cifar(std::string_view bytes) {
+  return takes([&] {
+    CifarBinary::Options options;
+    options.files = {file_of(bytes, "file.bin").string()};
+    const CifarBinary data(options);
+    data.get(data.size() - 1);
+  });
+}
+
+bool sqlite(std::string_view bytes) {
+  constexpr uint64_t kMost = 1 << 20;
+  const bool is_built = not_built_note("SQLITE").empty();
+  return !is_built ||
+         takes([&] { read_sqlite(file_of(bytes, "file.sqlite"), "select * from rows", kMost); });
+}
+
+/// vocab.json, a byte of 0, merges.txt.
+bool byte_pairs(std::string_view bytes) {
+  const size_t end = std::min(bytes.find('\0'), bytes.size());
+  const bool is_built = not_built_note("PCRE2").empty();
+  return !is_built || takes([&] {
+    file_of(bytes.substr(std::min(end + 1, bytes.size())), "merges.txt");
+    const BytePairs pairs(file_of(bytes.substr(0, end), "vocab.json").parent_path());
+    pairs.decode(pairs.encode("the other theatre, twice the size"));
+  });
+}
+
 bool toml(std::string_view bytes) {
   return takes([&] { parse_toml(bytes, "file.toml"); });
 }
@@ -114,8 +158,11 @@ bool tar(std::string_view bytes) {
 }  // namespace
 
 const std::vector<Reader>& every_reader() {
-  static const std::vector<Reader> readers = {{"checkpoint", &checkpoint},
+  static const std::vector<Reader> readers = {{"byte_pairs", &byte_pairs},
+                                              {"checkpoint", &checkpoint},
+                                              {"cifar", &cifar},
                                               {"csv", &csv},
+                                              {"idx", &idx},
                                               {"image", &image},
                                               {"json_lines", &json_lines},
                                               {"lmdb", &lmdb},
@@ -123,6 +170,7 @@ const std::vector<Reader>& every_reader() {
                                               {"npz", &npz},
                                               {"safetensors", &safetensors},
                                               {"sound", &sound},
+                                              {"sqlite", &sqlite},
                                               {"tar", &tar},
                                               {"toml", &toml}};
   return readers;

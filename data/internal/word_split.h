@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace rondo::detail {
+
+/// Cuts a text where byte pairs never merge: into words with the blank before them, numbers, other
+/// signs and blanks. Together the parts are the text. Source: the pattern of GPT-2's published
+/// code. \throws DataError  for text that is no UTF-8, naming the offset, or when rondo was built
+/// without
+///                    the library
+std::vector<std::string_view> split_words(std::string_view text);
+
+}  // namespace rondo::detail

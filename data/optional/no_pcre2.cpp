@@ -1,0 +1,11 @@
+#include "core/error.h"
+#include "data/internal/word_split.h"
+#include "data/optional_reader.h"
+
+namespace rondo::detail {
+
+std::vector<std::string_view> split_words(std::string_view) {
+  throw DataError(without_reader("PCRE2", "byte pairs"));
+}
+
+}  // namespace rondo::detail
