@@ -90,6 +90,9 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
                                has_labels(),
                                options_.labels_file,
                                options_.split});
+  if (options_.cache.is_there()) {
+    cache_ = std::make_shared<PictureCache>(options_.cache, options_.channels);
+  }
   if (has_masks()) {
     masks_.emplace("ImageFolder", options_.masks, options_.data_dir.value_or(default_data_dir()));
     require_masks();
@@ -115,6 +118,16 @@ void ImageFolder::require_masks() const {
 /// Classes without decoding a picture.
 std::vector<double> ImageFolder::numbers(const std::string& name) const {
   return name == "label" && has_labels() ? files_.labels() : Dataset::numbers(name);
+}
+
+void ImageFolder::take_fitted(const StateDict& fitted) {
+  if (masks_) {
+    masks_->require_classes_of(fitted);
+  } else if (fitted.find("mask_values") == nullptr) {
+    files_.take_fitted(fitted);
+  } else if (has_labels()) {
+    throw DataError("ImageFolder: training had masks, and this data has labels");
+  }
 }
 
 DatasetFacts ImageFolder::facts() const {
@@ -187,13 +200,9 @@ PictureView ImageFolder::draw_view(const ImageSize& size, KeyedRandom& random) c
   return view;
 }
 
-at::Tensor ImageFolder::pixels_of(const std::string& name,
-                                  const std::string& bytes,
-                                  const ImageSize& size,
+at::Tensor ImageFolder::pixels_of(const Image& image,
                                   const PictureView& view,
                                   KeyedRandom& random) const {
-  const int64_t shrink = shrink_for(size, view.box, options_.height, options_.width);
-  const Image image = decode_image(name, bytes, options_.channels, shrink);
   at::Tensor pixels = at::empty({options_.channels, options_.height, options_.width}, at::kFloat);
   float* const values = pixels.data_ptr<float>();
   resample(image, view.box, options_.height, options_.width, values);
@@ -216,13 +225,25 @@ at::Tensor ImageFolder::pixels_of(const std::string& name,
 
 Sample ImageFolder::read(int64_t number, int64_t index, int64_t epoch) const {
   const ClassFolders::File& file = files_[number];
-  const std::string name = file.path.string();
-  const std::string bytes = detail::read_data_file(file.path);
-  const ImageSize size = image_size(name, bytes);
   KeyedRandom random(
       options_.augment_seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index));
-  const PictureView view = draw_view(size, random);
-  Sample sample{{"image", pixels_of(name, bytes, size, view, random)}};
+  ImageSize size;
+  PictureView view;
+  Sample sample;
+  if (cache_ != nullptr) {
+    const PictureCache::Kept kept = cache_->picture(file.path);
+    size = kept.size;
+    view = draw_view(size, random);
+    sample.set("image", pixels_of(kept.image, view, random));
+  } else {
+    const std::string name = file.path.string();
+    const std::string bytes = detail::read_data_file(file.path);
+    size = image_size(name, bytes);
+    view = draw_view(size, random);
+    const int64_t shrink = shrink_for(size, view.box, options_.height, options_.width);
+    const Image image = decode_image(name, bytes, options_.channels, shrink);
+    sample.set("image", pixels_of(image, view, random));
+  }
   if (masks_) {
     const std::filesystem::path mask = masks_->path_of(files_.name(number));
     sample.set("mask", masks_->read(mask, size, view, options_.height, options_.width));

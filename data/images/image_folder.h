@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "data/class_folders.h"
 #include "data/dataset.h"
 #include "data/images/masks.h"
+#include "data/images/picture_cache.h"
 #include "data/images/picture_changes.h"
 #include "data/sample_content.h"
 
@@ -41,12 +43,13 @@ class ImageFolder final : public Dataset, public SampleContent {
     /// "random": a part of random size, shape and place, as Szegedy et al. 2014 (arXiv:1409.4842)
     /// take it. "none": the whole picture, whose shape may change.
     std::string crop = "center";
-    double min_area = 0.08;         ///< of a random part, as a share of the picture, in (0, 1]
-    double flip = 0.0;              ///< chance that left and right are exchanged, in [0, 1]
-    PictureChanges changes = {};    ///< of the part that was taken
-    std::vector<double> mean = {};  ///< a number for each channel; 0 when empty
-    std::vector<double> std = {};   ///< a number > 0 for each channel; 1 when empty
-    uint64_t augment_seed = 0;      ///< of what chance decides
+    double min_area = 0.08;          ///< of a random part, as a share of the picture, in (0, 1]
+    double flip = 0.0;               ///< chance that left and right are exchanged, in [0, 1]
+    PictureChanges changes = {};     ///< of the part that was taken
+    std::vector<double> mean = {};   ///< a number for each channel; 0 when empty
+    std::vector<double> std = {};    ///< a number > 0 for each channel; 1 when empty
+    uint64_t augment_seed = 0;       ///< of what chance decides
+    PictureCacheOptions cache = {};  ///< of pictures as they are decoded
     /// Damaged files that are left out: each gives the next picture that is whole, of any class,
     /// instead. One more is an error. The metric `data/damaged` counts them.
     int64_t max_damaged = 0;
@@ -62,10 +65,10 @@ class ImageFolder final : public Dataset, public SampleContent {
   /// Classes with their weights, and the shape of an image.
   DatasetFacts facts() const override;
 
-  /// The names of the classes.
-  StateDict fitted() const override { return files_.fitted(); }
+  /// The names of the classes, and the values that masks have for them.
+  StateDict fitted() const override { return masks_ ? masks_->fitted() : files_.fitted(); }
 
-  void take_fitted(const StateDict& fitted) override { files_.take_fitted(fitted); }
+  void take_fitted(const StateDict& fitted) override;
 
   /// As in epoch 0.
   Sample get(int64_t index) const override;
@@ -90,11 +93,7 @@ class ImageFolder final : public Dataset, public SampleContent {
 
   void require_masks() const;
   PictureView draw_view(const ImageSize& size, KeyedRandom& random) const;
-  at::Tensor pixels_of(const std::string& name,
-                       const std::string& bytes,
-                       const ImageSize& size,
-                       const PictureView& view,
-                       KeyedRandom& random) const;
+  at::Tensor pixels_of(const Image& image, const PictureView& view, KeyedRandom& random) const;
   Sample sample(int64_t index, int64_t epoch) const;
   Sample read(int64_t file, int64_t index, int64_t epoch) const;
   void leave_out(int64_t file) const;
@@ -102,8 +101,9 @@ class ImageFolder final : public Dataset, public SampleContent {
   Options options_;
   ClassFolders files_;
   std::optional<Masks> masks_;
-  mutable std::mutex mutex_;            // guards what follows
-  mutable std::set<int64_t> left_out_;  // damaged files that were met
+  std::shared_ptr<PictureCache> cache_;  // null: there is none
+  mutable std::mutex mutex_;             // guards what follows
+  mutable std::set<int64_t> left_out_;   // damaged files that were met
 };
 
 }  // namespace rondo

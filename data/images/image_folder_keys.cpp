@@ -93,6 +93,17 @@ KeyTable<MaskOptions> mask_keys() {
   return keys;
 }
 
+KeyTable<PictureCacheOptions> picture_cache_keys() {
+  KeyTable<PictureCacheOptions> keys;
+  keys.key("folder", &PictureCacheOptions::folder, "where they are kept; \"\": nowhere")
+      .key("side",
+           &PictureCacheOptions::side,
+           at_least(0),
+           "pixels that the shorter side of larger pictures is scaled to; 0: they are kept as they "
+           "are");
+  return keys;
+}
+
 }  // namespace
 
 void register_image_folder(Registry<DataSource>& registry) {
@@ -134,6 +145,7 @@ void register_image_folder(Registry<DataSource>& registry) {
               ChannelNumbersOption{{0.229, 0.224, 0.225}},
               "what the results are divided by, > 0; or \"imagenet\"")
       .key("augment_seed", &Options::augment_seed, "seed of random parts and exchanges")
+      .table("cache", &Options::cache, picture_cache_keys(), "keeps decoded pictures in files")
       .key("max_damaged",
            &Options::max_damaged,
            at_least(0),

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/require.h"
 #include "data/images/decode.h"
+#include "data/internal/learnt.h"
 #include "data/internal/read_file.h"
 #include "data/internal/turn.h"
 
@@ -124,7 +126,7 @@ class Source {
 }  // namespace
 
 Masks::Masks(std::string owner, const MaskOptions& options, const std::filesystem::path& base)
-    : owner_(std::move(owner)) {
+    : owner_(std::move(owner)), classes_(options.classes), values_(options.values) {
   const size_t star = options.files.find('*');
   before_ = base / options.files.substr(0, star);
   after_ = star == std::string::npos ? ".png" : options.files.substr(star + 1);
@@ -155,6 +157,31 @@ std::filesystem::path Masks::path_of(const std::filesystem::path& inside) const 
   std::filesystem::path stem = inside;
   stem.replace_extension();
   return before_.string() + stem.string() + after_;
+}
+
+StateDict Masks::fitted() const {
+  return {{"type", owner_},
+          {"mask_classes", detail::list_of(classes_)},
+          {"mask_values", StateList(values_.begin(), values_.end())}};
+}
+
+void Masks::require_classes_of(const StateDict& fitted) const {
+  detail::require_learnt_by(owner_, fitted);
+  if (fitted.find("mask_values") == nullptr) {
+    throw DataError(owner_ + ": training had labels, and this data has masks");
+  }
+  std::vector<int64_t> values;
+  for (const StateValue& value : fitted.at("mask_values").as_list()) {
+    values.push_back(value.as_int());
+  }
+  const std::vector<std::string> classes = detail::texts_of(fitted.at("mask_classes"));
+  if (values != values_ || classes != classes_) {
+    throw DataError(fmt::format(
+        "{}: training had masks.values = [{}] and masks.classes = [{}], and this data has others",
+        owner_,
+        fmt::join(values, ", "),
+        fmt::join(classes, ", ")));
+  }
 }
 
 at::Tensor Masks::read(const std::filesystem::path& path,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/state_dict.h"
 #include "data/images/image.h"
 #include "data/images/picture_changes.h"
 
@@ -53,6 +54,12 @@ class Masks {
   /// 0: it is not known.
   int64_t count_of_classes() const { return count_; }
 
+  /// What the classes are: their names and values.
+  StateDict fitted() const;
+
+  /// \throws DataError  when training had other classes, or labels and no masks
+  void require_classes_of(const StateDict& fitted) const;
+
   /// What the view shows of a mask: int64 [height, width], `kIgnored` where a move brings in an
   /// edge. No value is made of two others.
   /// \param picture  the size that the mask must have
@@ -66,6 +73,8 @@ class Masks {
 
  private:
   std::string owner_;
+  std::vector<std::string> classes_;
+  std::vector<int64_t> values_;
   std::filesystem::path before_;  // the picture's path
   std::string after_;
   int64_t count_ = 0;

@@ -178,6 +178,26 @@ TEST_CASE("a mask that does not fit is an error that names the file and the plac
   CHECK(contains(scene.error(options), "masks.classes"));
 }
 
+TEST_CASE("validations need the classes of training, and predictions no masks") {
+  const Scene scene(png_bytes(grey(half)));
+  auto options = scene.options();
+  options.masks.values = {1, 2};
+  const StateDict fitted = ImageFolder(options).fitted();
+  ImageFolder(options).take_fitted(fitted);
+  options.masks.values = {2, 1};
+  const auto error = [&](const StateDict& learnt) {
+    return message_of([&] { ImageFolder(options).take_fitted(learnt); });
+  };
+  CHECK(contains(error(fitted), "training had masks.values = [1, 2]"));
+  options.masks = {};
+  const StateDict of_labels = ImageFolder(options).fitted();
+  CHECK(contains(error(fitted), "training had masks, and this data has labels"));
+  options.labelled = false;
+  CHECK(error(fitted).empty());
+  options = scene.options();
+  CHECK(contains(error(of_labels), "training had labels, and this data has masks"));
+}
+
 TEST_CASE("files that are no masks are refused") {
   const auto error = [](const std::string& file) {
     const Scene scene(file);
