@@ -256,6 +256,19 @@ std::vector<Pattern> random_patterns() {
          filled.add_(b.detach());
          return (logits(x, w, b) * filled).square().mean();
        }},
+      {"fresh memory that the host filled and the step overwrites in part",
+       [](const auto& x, const auto&, const auto& w, const auto& b) {
+         at::Tensor filled = torch::empty({3});
+         std::copy_n(std::array{0.25F, 3.0F, 0.5F}.data(), 3, filled.data_ptr<float>());
+         filled.slice(0, 1, 2).fill_(2.0);
+         return (logits(x, w, b) * filled).square().mean();
+       }},
+      {"fresh memory that the host filled in part",
+       [](const auto& x, const auto&, const auto& w, const auto& b) {
+         const at::Tensor filled = torch::empty({64});
+         std::copy_n(std::array{0.25F, 3.0F, 0.5F, 1.0F}.data(), 4, filled.data_ptr<float>());
+         return (logits(x, w, b) * filled.slice(0, 0, 3)).square().mean();
+       }},
       {"fresh memory that an operator fills by and by",
        [](const auto& x, const auto&, const auto& w, const auto& b) {
          const at::Tensor order = torch::randperm(x.size(0));

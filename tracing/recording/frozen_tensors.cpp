@@ -2,7 +2,9 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "tracing/recording/tensor_rules.h"
 #include "tracing/recording/unrecorded.h"
@@ -15,25 +17,65 @@ at::Tensor all_bytes(const c10::Storage& storage) {
   return at::empty({0}, at::TensorOptions(at::kByte).device(storage.device())).set_(storage);
 }
 
-uint8_t next_fresh_byte() {
-  static std::atomic<uint8_t> recordings{0};
-  constexpr uint8_t kSteps[] = {0xA5, 0x5A};
-  return kSteps[recordings++ % 2];
+/// Source: SplitMix64.
+uint64_t next_pattern() {
+  static std::atomic<uint64_t> recordings{0};
+  uint64_t bits = ++recordings * 0x9E3779B97F4A7C15ULL;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBULL;
+  return (bits ^ (bits >> 31)) | 0x8080808080808080ULL;  // no flags and no small numbers
+}
+
+constexpr int64_t kWord = sizeof(uint64_t);
+
+/// Calls `change(bytes, count)` for pieces of the memory, which begin at whole words. On another
+/// device with copies, which are written back.
+/// \return false as soon as a call does
+template <class Change>
+bool in_pieces(const at::Tensor& bytes, const Change& change) {
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  const bool is_here = bytes.device().is_cpu();
+  for (int64_t at = 0; at < bytes.numel(); at += kPiece) {
+    const at::Tensor piece = bytes.narrow(0, at, std::min(kPiece, bytes.numel() - at));
+    const at::Tensor here = is_here ? piece : piece.to(at::kCPU);
+    if (!change(here.data_ptr<uint8_t>(), here.numel())) {
+      return false;
+    }
+    if (!is_here) {
+      piece.copy_(here);
+    }
+  }
+  return true;
+}
+
+bool is_pattern(const uint8_t* bytes, int64_t count, uint64_t pattern) {
+  return std::memcmp(bytes, &pattern, static_cast<size_t>(std::min(count, kWord))) == 0;
 }
 
 }  // namespace
 
 FrozenTensors::FrozenTensors(StepProgram& program, SlotTable& table)
-    : program_(program), table_(table), fresh_byte_(next_fresh_byte()) {}
+    : program_(program), table_(table), fresh_(next_pattern()) {}
 
 void FrozenTensors::mark_fresh(const at::Tensor& tensor) const {
   const Unrecorded scope;
-  all_bytes(tensor.storage()).fill_(fresh_byte_);
+  in_pieces(all_bytes(tensor.storage()), [&](uint8_t* bytes, int64_t count) {
+    for (int64_t at = 0; at < count; at += kWord) {
+      std::memcpy(bytes + at, &fresh_, static_cast<size_t>(std::min(count - at, kWord)));
+    }
+    return true;
+  });
 }
 
 bool FrozenTensors::is_fresh(const KnownStorage& known) const {
   const Unrecorded scope;
-  return all_bytes(known.unwritten).eq(fresh_byte_).all().item<bool>();
+  return in_pieces(all_bytes(known.unwritten), [&](const uint8_t* bytes, int64_t count) {
+    int64_t at = 0;
+    while (at < count && is_pattern(bytes + at, count - at, fresh_)) {
+      at += kWord;
+    }
+    return at >= count;
+  });
 }
 
 SlotId FrozenTensors::freeze(const at::Tensor& tensor) {
@@ -63,7 +105,16 @@ void FrozenTensors::freeze_allocation(KnownStorage& known) {
   const Slot slot = program_.slots[static_cast<size_t>(root)];
   const at::Tensor bytes = at::empty({0}, at::TensorOptions(slot.dtype).device(slot.device))
                                .set_(known.unwritten, slot.offset, slot.sizes, slot.strides);
-  const SlotId constant = freeze(bytes.clone());
+  const at::Tensor known_bytes = bytes.clone();
+  in_pieces(all_bytes(known_bytes.storage()), [&](uint8_t* at, int64_t count) {
+    for (; count > 0; at += kWord, count -= kWord) {
+      if (is_pattern(at, count, fresh_)) {
+        std::memset(at, 0, static_cast<size_t>(std::min(count, kWord)));
+      }
+    }
+    return true;
+  });
+  const SlotId constant = freeze(known_bytes);
   Instruction& allocation = program_.instructions[known.allocation];
   allocation.op = operator_named("aten::clone");
   allocation.arguments = {Argument::tensor_of(constant), Argument::constant_of(c10::IValue())};

@@ -17,8 +17,8 @@ class FrozenTensors {
  public:
   FrozenTensors(StepProgram& program, SlotTable& table);
 
-  /// Fills memory that has just been allocated with a pattern, of another byte in the next
-  /// recording: what host code writes is no such pattern in both.
+  /// Fills memory that has just been allocated with a pattern of eight bytes, other ones in each
+  /// recording: host code writes no such bytes in two of them.
   void mark_fresh(const at::Tensor& tensor) const;
 
   /// \param known  with unwritten memory
@@ -31,7 +31,7 @@ class FrozenTensors {
   SlotId freeze(const at::Tensor& tensor);
 
   /// Makes an allocation a copy of the bytes that are in it now, copied again in each replay:
-  /// later instructions may write into it.
+  /// later instructions may write into it. What is as fresh memory was becomes zeros.
   /// \param known  with unwritten memory
   void freeze_allocation(KnownStorage& known);
 
@@ -40,7 +40,7 @@ class FrozenTensors {
  private:
   StepProgram& program_;
   SlotTable& table_;
-  uint8_t fresh_byte_;
+  uint64_t fresh_;  // the pattern
   std::vector<OutsideNumber> numbers_;
 };
 

@@ -26,6 +26,10 @@ bool contains(const std::vector<SlotId>& slots, SlotId slot) {
   return std::find(slots.begin(), slots.end(), slot) != slots.end();
 }
 
+bool covers_storage(const at::Tensor& tensor) {
+  return tensor.nbytes() >= tensor.storage().nbytes();
+}
+
 /// Whether there is a tensor without bytes, of which LibTorch asks a shape or a dtype. Lists are
 /// not looked at.
 bool has_meta_tensor(c10::ArrayRef<c10::IValue> values) {
@@ -277,7 +281,9 @@ SlotId Recorder::read_tensor(RecordedCall& call, size_t index, const at::Tensor&
   }
   if (!is_written) {
     call.unwritten_reads.push_back(slot);
-  } else if (call.effects.reads_what_it_writes && !frozen_.is_fresh(storage)) {
+  } else if ((call.effects.reads_what_it_writes || call.effects.is_opaque ||
+              !covers_storage(tensor)) &&
+             !frozen_.is_fresh(storage)) {
     frozen_.freeze_allocation(storage);  // now: the operator is about to change the bytes
   }
   return slot;
