@@ -16,7 +16,7 @@ using Sizes = std::vector<int64_t>;
 /// The sizes of most rows.
 inline const Sizes kMatrix{8, 6};
 
-/// What a row's step computes with. Other numbers in each step, other integers in the last two;
+/// What a row's step computes with. Other numbers in each step, other integers in the last four;
 /// `x` is multiplied by a trained weight, so that gradients flow through whatever is tried.
 struct Inputs {
   at::Tensor x;      ///< float32 of the row's sizes, normal; with gradient

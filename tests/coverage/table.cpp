@@ -142,9 +142,9 @@ std::string coverage_page(const fs::path& folder) {
   const std::vector<VersionTable> versions = read_versions(folder);
   std::string page = R"(# What can be traced
 
-Each row is one training step, run for six updates under both backends. Losses and state of the two runs are equal,
-byte for byte. Numbers differ in each update; integers (labels, lengths, indices) are others in the last two, when the step is replayed
-already. Where LibTorch itself leaves bytes to chance, they are not compared, and the row says so. `rondo_coverage --write`
+Each row is one training step, run for eight updates under both backends. Losses and state of the two runs are equal,
+byte for byte. Numbers differ in each update; integers (labels, lengths, indices) are others in the last four, when the step was replayed
+before. Where LibTorch itself leaves bytes to chance, they are not compared, and the row says so. `rondo_coverage --write`
 writes this page and the table of the LibTorch at hand, `coverage/<version>.tsv`. The test
 `coverage/table` compares that table. "–": this version does not have it.
 

@@ -23,7 +23,7 @@ namespace rondo::test {
 
 namespace {
 
-constexpr int kUpdates = 6;
+constexpr int kUpdates = 8;
 constexpr int kUpdatesBeforeOthers = 4;  // captured, verified and replayed
 constexpr unsigned kMostSeconds = 60;
 

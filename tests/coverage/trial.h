@@ -14,7 +14,7 @@ struct Outcome {
   std::string reason;  ///< why not traced; "" when it is
 };
 
-/// Trains six updates under both backends and compares bytes of losses and state.
+/// Trains eight updates under both backends and compares bytes of losses and state.
 Outcome try_row(const Row& row);
 
 /// The same in a child process, so that a crash is an outcome, "crashed".
