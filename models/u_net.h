@@ -13,8 +13,10 @@ namespace rondo {
 /// U-Net for signals, images and volumes: gives each place a class, or values. Sees "image",
 /// floating [B, channels, ...] with `dims` sizes, each a multiple of 2 to the depth, and "mask",
 /// [B, ...]: integers, numbers of classes. Returns "loss" when the batch has a mask, and "logits",
-/// [B, ..., classes]. With a loss of shares (BCE) or of values, the mask is floating and of the
-/// output's shape, which is [B, ...] for one class, and the output of values is "prediction".
+/// [B, ..., classes]. With a loss of shares (BCE) or of values, the mask has the output's shape,
+/// which is [B, ...] for one class; it is floating, or of 0 and 1 for shares. The output of values
+/// is "prediction".
+///
 /// \capture safe
 /// Source: Ronneberger et al. 2015, arXiv:1505.04597, with padding and batch norm; Çiçek et al.
 /// 2016, arXiv:1606.06650, for three dimensions.

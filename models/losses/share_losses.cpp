@@ -14,6 +14,12 @@
 
 namespace rondo {
 
+namespace {
+
+constexpr int64_t kIgnored = -100;  // as LibTorch's losses of classes have it
+
+}  // namespace
+
 void BinaryCrossEntropyLoss::check(const Options& options) {
   const std::vector<double>& weights = options.pos_weight;
   detail::require(std::all_of(weights.begin(), weights.end(), [](double w) { return w >= 0; }),
@@ -32,8 +38,13 @@ at::Tensor BinaryCrossEntropyLoss::losses(const at::Tensor& output,
   if (!options_.pos_weight.empty()) {
     pos_weight = detail::list_tensor(options_.pos_weight, output.options());
   }
-  return at::binary_cross_entropy_with_logits(
+  const at::Tensor all = at::binary_cross_entropy_with_logits(
       output, target.to(output.scalar_type()), {}, pos_weight, at::Reduction::None);
+  return target.is_floating_point() ? all : all.masked_fill(target.eq(kIgnored), 0);
+}
+
+at::Tensor BinaryCrossEntropyLoss::counts(const at::Tensor& target) const {
+  return target.is_floating_point() ? at::Tensor() : target.ne(kIgnored);
 }
 
 at::Tensor KlLoss::losses(const at::Tensor& output, const at::Tensor& target) const {

@@ -7,7 +7,8 @@
 namespace rondo {
 
 /// Binary cross entropy of the sigmoid of each logit with a target of the same shape, in [0, 1] or
-/// 0 and 1 as integers: for two classes, or several labels at a time.  \capture safe
+/// 0 and 1 as integers: for two classes, or several labels at a time. Integers that are -100, as
+/// masks have them where no class is known, are left out.  \capture safe
 class BinaryCrossEntropyLoss final : public Criterion {
  public:
   struct Options {
@@ -25,6 +26,7 @@ class BinaryCrossEntropyLoss final : public Criterion {
 
  protected:
   at::Tensor losses(const at::Tensor& output, const at::Tensor& target) const override;
+  at::Tensor counts(const at::Tensor& target) const override;
 
  private:
   Options options_;

@@ -153,6 +153,9 @@ TEST_CASE("binary cross entropy and divergence by hand") {
   const auto output = logits_of({0.25, 0.75, 0.8, 0.2}, {2, 2});
   const double first = 0.5 * std::log(0.5 / 0.25) + 0.5 * std::log(0.5 / 0.75);
   CHECK(number(KlLoss().mean(output, shares)) == near((first + std::log(1.0 / 0.8)) / 2));
+  const BinaryCrossEntropyLoss plain({});
+  CHECK(number(plain.mean(torch::tensor({1.0, 9.0, -2.0}), torch::tensor({1, -100, 0}))) ==
+        number(plain.mean(torch::tensor({1.0, -2.0}), torch::tensor({1, 0}))));
 }
 
 TEST_CASE("weights of samples weigh every loss, together with those of classes") {
