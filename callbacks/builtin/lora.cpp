@@ -117,7 +117,7 @@ void Lora::postprocess_checkpoint(Trainer& trainer, StateDict& state) {
     return;
   }
   for (const NamedTensor& parameter : named_parameters(trainer.state().model->module())) {
-    if (!parameter.second.requires_grad()) {
+    if (!parameter.second.requires_grad() && !is_of_adapter(parameter.first)) {
       model->as_dict().erase(parameter.first);
     }
   }

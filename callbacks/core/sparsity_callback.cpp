@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "callbacks/core/run_plan.h"
 #include "core/error.h"
+#include "core/glob.h"
 #include "core/random.h"
 #include "models/model_state.h"
 #include "optim/duration_counter.h"
@@ -33,6 +36,18 @@ const Optimizer* owner_of(const State& state, const at::Tensor& weight) {
   return nullptr;
 }
 
+/// What `freeze` names keeps its values.
+NamedTensors without_frozen(NamedTensors parameters, const std::vector<std::string>& globs) {
+  const auto is_frozen = [&](const NamedTensor& parameter) {
+    return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
+      return glob_match(glob, parameter.first);
+    });
+  };
+  parameters.erase(std::remove_if(parameters.begin(), parameters.end(), is_frozen),
+                   parameters.end());
+  return parameters;
+}
+
 }  // namespace
 
 SparsityCallback::SparsityCallback() = default;
@@ -46,7 +61,7 @@ void SparsityCallback::setup(Trainer& trainer) {
   }
   masks_ = std::move(masks);
   const State& state = trainer.state();
-  masks_->apply(named_parameters(state.model->module()),
+  masks_->apply(without_frozen(named_parameters(state.model->module()), trainer.options().freeze),
                 [&](const at::Tensor& weight) { return owner_of(state, weight); });
   for (const auto& optimizer : state.optimizers) {
     for (const NamedTensor& trained : optimizer->trained()) {

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "models/mlp.h"
 #include "models/model_state.h"
+#include "sparsity/algorithms.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"
@@ -56,6 +57,19 @@ TEST_CASE("frozen parameters keep their values, and the others are trained, trac
     trained.push_back(deep_copy(model_state(module)));
   }
   CHECK(first_difference(trained[0], trained[1]) == "");
+}
+
+TEST_CASE("sparsity leaves frozen parameters alone") {
+  const TempDir dir;
+  TrainerOptions options = options_with(dir, "traced", {"layer0.*"});
+  options.sparsity.sparsity = 0.5;
+  Trainer trainer(options, quiet_log());
+  const torch::nn::Module& module = trainer.state().model->module();
+  const StateDict before = deep_copy(model_state(module));
+  trainer.fit(tiny_loader("train"));
+  const StateDict after = model_state(module);
+  CHECK(at::equal(after.at("layer0.weight").as_tensor(), before.at("layer0.weight").as_tensor()));
+  CHECK(after.at("layer1.weight").as_tensor().eq(0).sum().item<int64_t>() > 0);
 }
 
 TEST_CASE("a glob that freezes nothing is an error with a suggestion") {
