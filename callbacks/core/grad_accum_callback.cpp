@@ -26,7 +26,9 @@ std::string problem_with_tokens(const Criterion& loss) {
                        *loss.ignore_index(),
                        kIgnoredToken);
   }
-  return loss.weighs_labels() ? "weighs classes: remove its class_weights" : "";
+  return loss.is_mean_of_labels()
+             ? ""
+             : "is no mean over labels that count alike, as with class_weights or Dice";
 }
 
 void require_tokens(const Trainer& trainer) {

@@ -29,7 +29,7 @@ class CrossEntropyLoss final : public Criterion {
 
   Targets targets() const override { return Targets::Classes; }
 
-  bool weighs_labels() const override { return !options_.class_weights.empty(); }
+  bool is_mean_of_labels() const override { return options_.class_weights.empty(); }
 
   std::optional<int64_t> ignore_index() const override { return options_.ignore_index; }
 
@@ -95,6 +95,8 @@ class DiceLoss final : public Criterion {
   explicit DiceLoss(const Options& options);
 
   Targets targets() const override { return Targets::Classes; }
+
+  bool is_mean_of_labels() const override { return false; }
 
   std::optional<int64_t> ignore_index() const override { return options_.ignore_index; }
 

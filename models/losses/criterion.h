@@ -41,8 +41,8 @@ class Criterion {
   /// The class that does not count, where there is one.
   virtual std::optional<int64_t> ignore_index() const { return std::nullopt; }
 
-  /// True when labels have different weights in the mean.
-  virtual bool weighs_labels() const { return false; }
+  /// Whether the mean is over labels that count alike.
+  virtual bool is_mean_of_labels() const { return true; }
 
   /// True when the loss is the mean of -log p, so that it gives a perplexity.
   virtual bool is_negative_log_likelihood() const { return false; }
