@@ -5,7 +5,8 @@
 
 namespace rondo {
 
-/// `text` in quotes, with what JSON does not allow escaped. Bytes beyond ASCII are kept: UTF-8.
+/// `text` in quotes, with what JSON does not allow escaped. UTF-8 is kept; any other byte beyond
+/// ASCII becomes U+FFFD.
 std::string json_string(std::string_view text);
 
 /// A number that reads back to the same bits; null when it is not finite.
