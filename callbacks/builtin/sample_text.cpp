@@ -18,14 +18,14 @@ namespace rondo {
 
 namespace {
 
-const Vocabulary& vocabulary_of(const DataLoader& train) {
-  return dynamic_cast<const TextSource&>(train.source()).vocabulary();
+const TextSource& text_of(const DataLoader& train) {
+  return dynamic_cast<const TextSource&>(train.source());
 }
 
-std::vector<int64_t> encoded(const std::optional<std::string>& prompt,
-                             const Vocabulary& vocabulary) {
+std::vector<int64_t> encoded(const std::optional<std::string>& prompt, const TextSource& text) {
+  const Vocabulary& vocabulary = text.vocabulary();
   if (!prompt) {
-    const std::optional<int64_t> end = vocabulary.end_of_text();
+    const std::optional<int64_t> end = text.end_of_text();
     return {end ? *end : vocabulary.find("\n").value_or(0)};
   }
   try {
@@ -61,7 +61,7 @@ void SampleText::on_fit_start(Trainer& trainer, const DataLoader& train, const L
   if (model == nullptr || dynamic_cast<const TextSource*>(&train.source()) == nullptr) {
     throw UsageError("SampleText needs a Gpt that is trained on TextTokens or TokenizedText");
   }
-  const Vocabulary& vocabulary = vocabulary_of(train);
+  const Vocabulary& vocabulary = text_of(train).vocabulary();
   if (vocabulary.size() > model->vocabulary()) {
     throw UsageError(
         fmt::format("the training text has {0} different tokens, and the Gpt a vocabulary of "
@@ -69,7 +69,7 @@ void SampleText::on_fit_start(Trainer& trainer, const DataLoader& train, const L
                     vocabulary.size(),
                     model->vocabulary()));
   }
-  prompt_ = encoded(options_.prompt, vocabulary);
+  prompt_ = encoded(options_.prompt, text_of(train));
   train_ = train;
   written_ = -1;
 }
@@ -91,7 +91,7 @@ void SampleText::on_fit_end(Trainer& trainer, Loop&) {
 
 void SampleText::write(Trainer& trainer) {
   written_ = trainer.state().global_step();
-  const Vocabulary& vocabulary = vocabulary_of(*train_);
+  const Vocabulary& vocabulary = text_of(*train_).vocabulary();
   KeyedRandom random(trainer.state().seed, static_cast<uint64_t>(trainer.state().global_step()));
   auto& model = dynamic_cast<Gpt&>(*trainer.state().model);
   const std::string text = vocabulary.decode(model.generate(

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/home_path.h"
 #include "core/random.h"
 #include "core/require.h"
 #include "data/data_dir.h"
@@ -64,6 +65,17 @@ void check(const ImageFolder::Options& options) {
                   fmt::format("{}", fmt::join(options.std, ", ")));
 }
 
+/// A folder below `root` would be a class.
+void require_apart(const std::string& cache, const std::filesystem::path& root) {
+  std::error_code error;
+  const auto inside = std::filesystem::weakly_canonical(expand_home(cache), error)
+                          .lexically_relative(std::filesystem::weakly_canonical(root, error));
+  detail::require(inside.empty() || *inside.begin() == "..",
+                  "ImageFolder: cache.folder",
+                  "outside of root",
+                  cache);
+}
+
 void mirror(float* pixels, int64_t rows, int64_t width) {
   for (int64_t y = 0; y < rows; ++y) {
     std::reverse(pixels + y * width, pixels + (y + 1) * width);
@@ -91,6 +103,7 @@ ImageFolder::ImageFolder(const Options& options) : options_(options) {
                                options_.labels_file,
                                options_.split});
   if (options_.cache.is_there()) {
+    require_apart(options_.cache.folder, files_.root);
     cache_ = std::make_shared<PictureCache>(options_.cache, options_.channels);
   }
   if (has_masks()) {
@@ -103,15 +116,23 @@ void ImageFolder::require_masks() const {
   std::vector<std::string> missing;
   for (int64_t i = 0; i < size(); ++i) {
     const std::filesystem::path path = masks_->path_of(files_.name(i));
-    if (!std::filesystem::is_regular_file(path)) {
+    std::error_code error;
+    if (std::filesystem::equivalent(path, files_[i].path, error)) {
+      throw DataError(fmt::format(
+          "ImageFolder: {} is listed as a picture and is a mask: root must hold pictures alone",
+          path.string()));
+    }
+    if (!std::filesystem::is_regular_file(path, error)) {
       missing.push_back(path.string());
     }
   }
   if (!missing.empty()) {
-    throw DataError(fmt::format("ImageFolder: {} of {} pictures have no mask; first of these: {}",
-                                missing.size(),
-                                size(),
-                                missing.front()));
+    throw DataError(
+        fmt::format("ImageFolder: {} of {} pictures have no mask, where root must hold "
+                    "pictures alone; first of these masks: {}",
+                    missing.size(),
+                    size(),
+                    missing.front()));
   }
 }
 
@@ -180,7 +201,7 @@ Sample ImageFolder::sample(int64_t index, int64_t epoch) const {
     try {
       return read(file, index, epoch);
     } catch (const DataError&) {
-      if (options_.max_damaged == 0) {
+      if (options_.max_damaged == 0 || (file + 1) % size() == index) {
         throw;
       }
       leave_out(file);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/home_path.h"
 #include "core/require.h"
 #include "data/images/decode.h"
 #include "data/internal/learnt.h"
@@ -127,9 +128,10 @@ class Source {
 
 Masks::Masks(std::string owner, const MaskOptions& options, const std::filesystem::path& base)
     : owner_(std::move(owner)), classes_(options.classes), values_(options.values) {
-  const size_t star = options.files.find('*');
-  before_ = base / options.files.substr(0, star);
-  after_ = star == std::string::npos ? ".png" : options.files.substr(star + 1);
+  const std::string files = expand_home(options.files).string();
+  const size_t star = files.find('*');
+  before_ = base / files.substr(0, star);
+  after_ = star == std::string::npos ? ".png" : files.substr(star + 1);
   if (star == std::string::npos) {
     before_ /= "";
   }
@@ -192,12 +194,14 @@ at::Tensor Masks::read(const std::filesystem::path& path,
   const std::string name = path.string();
   const Image mask = decode_mask(name, detail::read_data_file(path));
   if (mask.height != picture.height || mask.width != picture.width) {
-    throw DataError(fmt::format("{}: the mask has {} x {} pixels, its picture {} x {}",
-                                name,
-                                mask.height,
-                                mask.width,
-                                picture.height,
-                                picture.width));
+    throw DataError(
+        fmt::format("{}: the mask has {} x {} pixels, its picture {} x {} as it is "
+                    "shown, after the turn that EXIF asks for",
+                    name,
+                    mask.height,
+                    mask.width,
+                    picture.height,
+                    picture.width));
   }
   const Source source(mask, view, height, width);
   at::Tensor classes = at::empty({height, width}, at::kLong);
@@ -212,7 +216,7 @@ at::Tensor Masks::read(const std::filesystem::path& path,
       const int64_t value = value_at(mask, pixel.y, pixel.x);
       *to = class_of_[static_cast<size_t>(value)];
       if (*to == kUnknown) {
-        throw DataError(fmt::format(
+        throw UsageError(fmt::format(
             "{}: row {}, pixel {}: no class has the value {}; set masks.values, or masks.ignored",
             name,
             pixel.y,

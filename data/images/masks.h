@@ -64,7 +64,8 @@ class Masks {
   /// edge. No value is made of two others.
   /// \param picture  the size that the mask must have
   ///
-  /// \throws DataError  naming the file, and the place of a value that stands for no class
+  /// \throws DataError   naming the file that is damaged or of another size
+  /// \throws UsageError  naming the place of a value that stands for no class
   at::Tensor read(const std::filesystem::path& path,
                   const ImageSize& picture,
                   const PictureView& view,

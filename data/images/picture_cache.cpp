@@ -9,11 +9,13 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/home_path.h"
 #include "core/require.h"
 #include "data/images/resample.h"
 #include "data/internal/read_file.h"
@@ -37,21 +39,30 @@ struct Header {
   int64_t bytes = 0;
   uint32_t is_wide = 0;
   uint32_t reserved = 0;
-  uint64_t checksum = 0;  // of the pixels
+  uint64_t checksum = 0;  // of the pixels, and of what stands before
 };
 
-uint64_t checksum_of(const std::vector<uint8_t>& bytes) {
-  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+uint64_t checksum_of(Header header, const std::vector<uint8_t>& bytes) {
+  const std::hash<std::string_view> hash;
+  header.checksum = hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return hash({reinterpret_cast<const char*>(&header), sizeof header});
 }
 
-/// Another one when the file's name, size or time of change is another.
+/// Another one when another file has the name, or the file another size or other times.
 uint64_t key_of(const fs::path& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) != 0) {
     throw IoError(path.string() + ": cannot be looked at", errno);
   }
-  return std::hash<std::string>{}(fmt::format(
-      "{} {} {}.{:09}", path.string(), found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec));
+  return std::hash<std::string>{}(fmt::format("{} {}:{} {} {}.{:09} {}.{:09}",
+                                              fs::absolute(path).string(),
+                                              found.st_dev,
+                                              found.st_ino,
+                                              found.st_size,
+                                              found.st_mtim.tv_sec,
+                                              found.st_mtim.tv_nsec,
+                                              found.st_ctim.tv_sec,
+                                              found.st_ctim.tv_nsec));
 }
 
 bool read_whole(int fd, void* to, size_t size, int64_t offset) {
@@ -125,14 +136,16 @@ Image scaled(const Image& image, int64_t height, int64_t width) {
 PictureCache::PictureCache(const PictureCacheOptions& options, int64_t channels)
     : options_(options), channels_(channels) {
   detail::require(options.side >= 0, "ImageFolder: cache.side", ">= 0", options.side);
+  options_.folder = expand_home(options.folder).string();
   std::error_code error;
-  fs::create_directories(options.folder, error);
-  if (!fs::is_directory(options.folder)) {
-    throw IoError(options.folder + ": there can be no such folder", error.value());
+  fs::create_directories(options_.folder, error);
+  const fs::directory_iterator entries(options_.folder, error);
+  if (error) {
+    throw IoError(options_.folder + ": there can be no such folder", error.value());
   }
   const std::string kind = fmt::format("pictures-{}-{}-", channels, options.side);
   std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(options.folder)) {
+  for (const fs::directory_entry& entry : entries) {
     if (entry.path().filename().string().rfind(kind, 0) == 0) {
       files.push_back(entry.path());
     }
@@ -147,8 +160,12 @@ PictureCache::PictureCache(const PictureCacheOptions& options, int64_t channels)
 void PictureCache::read_index(const fs::path& path) {
   const auto file =
       std::make_shared<detail::FileDescriptor>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat found = {};
+  if (file->get() < 0 || ::fstat(file->get(), &found) != 0 || !S_ISREG(found.st_mode)) {
+    return;
+  }
+  const auto size = static_cast<int64_t>(found.st_size);
   Header header;
-  const auto size = static_cast<int64_t>(file->get() >= 0 ? fs::file_size(path) : 0);
   for (int64_t at = 0;
        read_whole(file->get(), &header, sizeof header, at) && is_sound(header, channels_) &&
        header.bytes <= size - at - static_cast<int64_t>(sizeof header);
@@ -186,7 +203,7 @@ std::optional<PictureCache::Kept> PictureCache::find(uint64_t key) const {
   image.bytes.resize(static_cast<size_t>(header.bytes));
   const int64_t pixels = place.offset + static_cast<int64_t>(sizeof header);
   if (!read_whole(place.file->get(), image.bytes.data(), image.bytes.size(), pixels) ||
-      checksum_of(image.bytes) != header.checksum) {
+      checksum_of(header, image.bytes) != header.checksum) {
     return std::nullopt;
   }
   return Kept{{header.file_height, header.file_width}, std::move(image)};
@@ -233,7 +250,7 @@ void PictureCache::add(uint64_t key, const Kept& picture) {
   header.width = picture.image.width;
   header.is_wide = picture.image.is_wide ? 1 : 0;
   header.bytes = static_cast<int64_t>(picture.image.bytes.size());
-  header.checksum = checksum_of(picture.image.bytes);
+  header.checksum = checksum_of(header, picture.image.bytes);
   const int64_t pixels = end_ + static_cast<int64_t>(sizeof header);
   if (!write_whole(own_->get(), picture.image.bytes.data(), picture.image.bytes.size(), pixels) ||
       !write_whole(own_->get(), &header, sizeof header, end_)) {

@@ -23,9 +23,10 @@ struct PictureCacheOptions {
 };
 
 /// Keeps decoded pictures in files, so that later epochs and the next start need not decode them.
-/// Several threads, and several processes with a folder, can use it at the same time: each process
-/// adds to a file of its own. A picture whose file changed, or whose bytes here are damaged, counts
-/// as none. Where nothing more can be written, pictures are decoded as if there were no cache.
+/// Several threads and several processes can use a folder at the same time: each cache adds to a
+/// file of its own, and finds what was in the folder when it was made. A picture whose file
+/// changed, or whose bytes here are damaged, counts as none. Where nothing more can be written,
+/// pictures are decoded as if there were no cache.
 class PictureCache {
  public:
   struct Kept {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
-#include <vector>
 
 namespace rondo::detail {
 
@@ -10,6 +10,6 @@ namespace rondo::detail {
 /// code. \throws DataError  for text that is no UTF-8, naming the offset, or when rondo was built
 /// without
 ///                    the library
-std::vector<std::string_view> split_words(std::string_view text);
+void split_words(std::string_view text, const std::function<void(std::string_view)>& take);
 
 }  // namespace rondo::detail

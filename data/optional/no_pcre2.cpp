@@ -4,7 +4,7 @@
 
 namespace rondo::detail {
 
-std::vector<std::string_view> split_words(std::string_view) {
+void split_words(std::string_view, const std::function<void(std::string_view)>&) {
   throw DataError(without_reader("PCRE2", "byte pairs"));
 }
 

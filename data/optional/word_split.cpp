@@ -25,7 +25,7 @@ std::unique_ptr<pcre2_code, Free> compiled() {
   PCRE2_SIZE offset = 0;
   std::unique_ptr<pcre2_code, Free> code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern),
                                                        PCRE2_ZERO_TERMINATED,
-                                                       PCRE2_UTF | PCRE2_UCP,
+                                                       PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED,
                                                        &error,
                                                        &offset,
                                                        nullptr));
@@ -38,11 +38,10 @@ std::unique_ptr<pcre2_code, Free> compiled() {
 
 }  // namespace
 
-std::vector<std::string_view> split_words(std::string_view text) {
+void split_words(std::string_view text, const std::function<void(std::string_view)>& take) {
   static const std::unique_ptr<pcre2_code, Free> code = compiled();
   const std::unique_ptr<pcre2_match_data, Free> match(
       pcre2_match_data_create_from_pattern(code.get(), nullptr));
-  std::vector<std::string_view> words;
   size_t at = 0;
   while (at < text.size()) {
     // The whole text is checked once; then each match begins where the last one ended.
@@ -51,7 +50,7 @@ std::vector<std::string_view> split_words(std::string_view text) {
                                   reinterpret_cast<PCRE2_SPTR>(text.data()),
                                   text.size(),
                                   at,
-                                  options | PCRE2_ANCHORED,
+                                  options,
                                   match.get(),
                                   nullptr);
     if (found < 0) {
@@ -60,10 +59,9 @@ std::vector<std::string_view> split_words(std::string_view text) {
           fmt::format("offset {}: this is no UTF-8 text (PCRE2 says {})", where, found));
     }
     const size_t end = pcre2_get_ovector_pointer(match.get())[1];
-    words.push_back(text.substr(at, end - at));
+    take(text.substr(at, end - at));
     at = end;
   }
-  return words;
 }
 
 }  // namespace rondo::detail

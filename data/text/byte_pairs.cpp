@@ -35,6 +35,14 @@ class ByteLetters {
 
   const std::string& letter(uint8_t byte) const { return letters_[byte]; }
 
+  std::string letters_of(std::string_view bytes) const {
+    std::string letters;
+    for (const char byte : bytes) {
+      letters += letters_[static_cast<uint8_t>(byte)];
+    }
+    return letters;
+  }
+
   /// The bytes that a token's letters stand for; the token itself when it has others, as special
   /// tokens may.
   std::string bytes_of(const std::string& token) const {
@@ -80,6 +88,22 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
+/// Source: SplitMix64.
+uint64_t mixed(uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBULL;
+  return bits ^ (bits >> 31);
+}
+
+/// Source: FNV-1a.
+void add_to(uint64_t& digest, std::string_view bytes) {
+  constexpr uint64_t kPrime = 0x100000001B3ULL;
+  for (const char byte : bytes) {
+    digest = (digest ^ static_cast<uint8_t>(byte)) * kPrime;
+  }
+  digest = (digest ^ bytes.size()) * kPrime;
+}
+
 /// The tokens of a word that are left, as a list: merging takes one out.
 struct Part {
   int64_t token = 0;
@@ -93,6 +117,12 @@ struct Part {
 BytePairs::BytePairs(const std::filesystem::path& folder) {
   read_tokens(folder / "vocab.json");
   read_merges(folder / "merges.txt");
+  for (const std::string& bytes : bytes_of_) {
+    add_to(digest_, bytes);
+  }
+  for (const auto& [pair, merge] : merges_) {
+    digest_ += mixed(pair ^ mixed(static_cast<uint64_t>(merge.rank)));  // in any order
+  }
 }
 
 void BytePairs::read_tokens(const std::filesystem::path& file) {
@@ -209,7 +239,7 @@ std::vector<int64_t> BytePairs::encode(std::string_view text) const {
   constexpr size_t kMostWords = 1 << 16;  // that are remembered
   std::unordered_map<std::string_view, std::vector<int64_t>> known;
   std::vector<int64_t> tokens;
-  for (const std::string_view word : detail::split_words(text)) {
+  detail::split_words(text, [&](std::string_view word) {
     auto found = known.find(word);
     if (found == known.end()) {
       if (known.size() == kMostWords) {
@@ -218,7 +248,7 @@ std::vector<int64_t> BytePairs::encode(std::string_view text) const {
       found = known.emplace(word, tokens_of_word(word)).first;
     }
     tokens.insert(tokens.end(), found->second.begin(), found->second.end());
-  }
+  });
   return tokens;
 }
 
@@ -234,7 +264,10 @@ std::string BytePairs::decode(const std::vector<int64_t>& tokens) const {
 }
 
 std::optional<int64_t> BytePairs::find(std::string_view token) const {
-  const auto found = numbers_.find(std::string(token));
+  auto found = numbers_.find(letters().letters_of(token));
+  if (found == numbers_.end()) {
+    found = numbers_.find(std::string(token));
+  }
   return found != numbers_.end() ? std::optional<int64_t>(found->second) : std::nullopt;
 }
 

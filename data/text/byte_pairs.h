@@ -29,7 +29,11 @@ class BytePairs final : public Vocabulary {
   std::vector<int64_t> encode(std::string_view text) const override;
 
   std::string decode(const std::vector<int64_t>& tokens) const override;
+  /// By its text, or by its name in vocab.json.
   std::optional<int64_t> find(std::string_view token) const override;
+
+  /// Another number for other tokens or merges.
+  int64_t digest() const { return static_cast<int64_t>(digest_); }
 
   /// "<|endoftext|>", where the vocabulary has it.
   std::optional<int64_t> end_of_text() const override { return find("<|endoftext|>"); }
@@ -53,6 +57,7 @@ class BytePairs final : public Vocabulary {
   std::vector<std::string> bytes_of_;                 // by number
   std::array<int64_t, 256> token_of_byte_{};
   std::unordered_map<uint64_t, Merge> merges_;
+  uint64_t digest_ = 0;
 };
 
 }  // namespace rondo

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <string_view>
@@ -46,6 +45,12 @@ std::filesystem::path folder_of_vocabulary(const TokenizedText::Options& options
       .parent_path();
 }
 
+/// Without the mark that some programs write before UTF-8.
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.substr(0, kMark.size()) == kMark ? text.substr(kMark.size()) : text;
+}
+
 /// The documents of a file, without what stands between them. Empty ones are left out.
 std::vector<std::string_view> documents_of(std::string_view text, const std::string& separator) {
   std::vector<std::string_view> documents;
@@ -77,9 +82,12 @@ std::vector<uint32_t> all_tokens(const TokenizedText::Options& options,
                                  const Vocabulary& vocabulary) {
   const std::optional<int64_t> end = end_token(options, vocabulary);
   std::vector<uint32_t> tokens;
+  bool has_separator = false;  // an empty one stands everywhere
   for (const std::filesystem::path& path :
        find_data_files(options.data_dir, {"TokenizedText", {options.file}, options.folder, ""})) {
-    const std::string text = detail::read_data_file(path);
+    const std::string content = detail::read_data_file(path);
+    const std::string_view text = without_mark(content);
+    has_separator = has_separator || text.find(options.separator) != std::string_view::npos;
     for (const std::string_view document : documents_of(text, options.separator)) {
       try {
         for (const int64_t token : vocabulary.encode(document)) {
@@ -87,12 +95,17 @@ std::vector<uint32_t> all_tokens(const TokenizedText::Options& options,
         }
       } catch (const DataError&) {
         std::throw_with_nested(DataError(fmt::format(
-            "{}: the document at offset {}", path.string(), document.data() - text.data())));
+            "{}: the document at offset {}", path.string(), document.data() - content.data())));
       }
       if (end) {
         tokens.push_back(static_cast<uint32_t>(*end));
       }
     }
+  }
+  if (!has_separator) {
+    throw DataError(fmt::format(
+        "TokenizedText: the separator stands in none of the files {}; its line ends may be others",
+        options.file));
   }
   return tokens;
 }
@@ -105,17 +118,6 @@ std::vector<uint32_t> split_tokens(const TokenizedText::Options& options,
                                                    (1.0 - options.val_fraction));
   return options.split == "train" ? std::vector<uint32_t>(tokens.begin(), border)
                                   : std::vector<uint32_t>(border, tokens.end());
-}
-
-/// Other vocabularies write it in other tokens.
-constexpr std::string_view kProbe =
-    "The quick brown fox jumps over 12,345 lazy dogs; naïve façades cost €7.";
-
-bool writes_as(const Vocabulary& vocabulary, const StateList& tokens) {
-  const std::vector<int64_t> own = vocabulary.encode(kProbe);
-  return std::equal(own.begin(), own.end(), tokens.begin(), tokens.end(), [](int64_t a, auto& b) {
-    return a == b.as_int();
-  });
 }
 
 }  // namespace
@@ -139,16 +141,13 @@ TokenizedText::TokenizedText(const Options& options)
 }
 
 StateDict TokenizedText::fitted() const {
-  const std::vector<int64_t> probe = vocabulary_.encode(kProbe);
-  return {{"type", "TokenizedText"},
-          {"size", vocabulary_.size()},
-          {"probe", StateList(probe.begin(), probe.end())}};
+  return {
+      {"type", "TokenizedText"}, {"size", vocabulary_.size()}, {"digest", vocabulary_.digest()}};
 }
 
 void TokenizedText::take_fitted(const StateDict& fitted) {
   detail::require_learnt_by("TokenizedText", fitted);
-  if (fitted.at("size").as_int() != vocabulary_.size() ||
-      !writes_as(vocabulary_, fitted.at("probe").as_list())) {
+  if (fitted.at("digest").as_int() != vocabulary_.digest()) {
     throw DataError(
         fmt::format("TokenizedText: training had another vocabulary, of {} tokens, than {}, of {}",
                     fitted.at("size").as_int(),
@@ -163,6 +162,10 @@ Sample TokenizedText::get(int64_t index) const {
 
 Batch TokenizedText::get_batch(const std::vector<int64_t>& indices) const {
   return windows_.gather(tokens_.data(), indices);
+}
+
+std::optional<int64_t> TokenizedText::end_of_text() const {
+  return end_token(options_, vocabulary_);
 }
 
 DatasetFacts TokenizedText::facts() const {

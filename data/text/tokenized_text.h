@@ -44,13 +44,15 @@ class TokenizedText final : public Dataset, public TextSource {
   /// The number of tokens of the vocabulary.
   DatasetFacts facts() const override;
 
-  /// What the vocabulary does.
+  /// Which vocabulary it was.
   StateDict fitted() const override;
 
   /// \throws DataError  when training had another vocabulary
   void take_fitted(const StateDict& fitted) override;
 
   const BytePairs& vocabulary() const override { return vocabulary_; }
+
+  std::optional<int64_t> end_of_text() const override;
 
  private:
   Options options_;

@@ -36,6 +36,9 @@ class TextSource {
 
   /// Lives as long as the data set; another one after `take_fitted`.
   virtual const Vocabulary& vocabulary() const = 0;
+
+  /// The token that stands between texts; nothing when there is none.
+  virtual std::optional<int64_t> end_of_text() const { return vocabulary().end_of_text(); }
 };
 
 }  // namespace rondo

@@ -155,7 +155,7 @@ TEST_CASE("masks may have other names, and pictures without a mask have none for
   options.masks.files = "masks/*_classes.png";
   CHECK(ImageFolder(options).get(0)["mask"].equal(halves(1, 2)));
   options.masks.files = "nowhere";
-  CHECK(contains(scene.error(options), "1 of 1 pictures have no mask; first of these: "));
+  CHECK(contains(scene.error(options), "1 of 1 pictures have no mask"));
   CHECK(contains(scene.error(options), "nowhere/day/street.png"));
   options.labelled = false;
   CHECK(ImageFolder(options).get(0).find("mask") == nullptr);
@@ -196,6 +196,19 @@ TEST_CASE("validations need the classes of training, and predictions no masks") 
   CHECK(error(fitted).empty());
   options = scene.options();
   CHECK(contains(error(of_labels), "training had labels, and this data has masks"));
+}
+
+TEST_CASE("a mask next to its picture is no picture, and wrong values are no damage") {
+  const Scene scene(png_bytes(grey(half)));
+  auto options = scene.options();
+  options.root = "masks";
+  CHECK(contains(scene.error(options), "is listed as a picture and is a mask"));
+  options = scene.options();
+  options.max_damaged = 5;
+  options.masks.values = {7};
+  CHECK(contains(scene.error(options), "no class has the value 1"));
+  write_file(scene.dir / "masks/day/street.png", "no mask");
+  CHECK(contains(scene.error(options), "this is not a PNG file"));
 }
 
 TEST_CASE("files that are no masks are refused") {

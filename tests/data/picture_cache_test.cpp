@@ -119,14 +119,38 @@ TEST_CASE("a damaged, truncated or foreign file of the cache costs a decoding an
     std::ifstream stream(file, std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(stream), {});
   }
-  for (const size_t at : {size_t{3}, size_t{20}, size_t{50}, size_t{500}, bytes.size() - 5}) {
+  const auto check_with = [&](const std::string& content) {
+    for (const fs::path& other : photos.files()) {
+      fs::remove(other);
+    }
+    write_file(file, content);
+    CHECK(equal_bytes(images(ImageFolder(photos.cached()), 0), plain));
+  };
+  for (const size_t at :
+       {size_t{3}, size_t{16}, size_t{20}, size_t{50}, size_t{500}, bytes.size() - 5}) {
     CAPTURE(at);
     std::string damaged = bytes;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
-    write_file(file, damaged);
-    CHECK(equal_bytes(images(ImageFolder(photos.cached()), 0), plain));
-    write_file(file, bytes.substr(0, at));
-    CHECK(equal_bytes(images(ImageFolder(photos.cached()), 0), plain));
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x01);
+    check_with(damaged);
+    check_with(bytes.substr(0, at));
+  }
+}
+
+TEST_CASE("pictures of 16 bits are kept as such") {
+  const Photos photos;
+  Image wide{40, 30, 1, true, {}};
+  for (int i = 0; i < 40 * 30; ++i) {
+    wide.bytes.push_back(static_cast<uint8_t>(i * 7));
+    wide.bytes.push_back(static_cast<uint8_t>(i / 5));
+  }
+  write_file(photos.path(3), png_bytes(wide));
+  for (const int64_t side : {0, 20}) {
+    auto options = photos.cached(side);
+    options.channels = 1;
+    const at::Tensor first = images(ImageFolder(options), 0);
+    CHECK(equal_bytes(images(ImageFolder(options), 0), first));
+    options.cache = {};
+    CHECK((images(ImageFolder(options), 0) - first).abs().max().item<double>() < 0.1);
   }
 }
 
@@ -149,9 +173,12 @@ TEST_CASE("threads share a cache") {
 TEST_CASE("a folder that cannot be is an error") {
   const Photos photos;
   auto options = photos.options();
-  options.cache.folder = (photos.path(0) / "cache").string();
+  write_file(photos.dir / "file", "no folder");
+  options.cache.folder = (photos.dir / "file/cache").string();
   CHECK_THROWS_AS(ImageFolder{options}, IoError);
   options.cache = {(photos.dir / "cache").string(), -1};
+  CHECK_THROWS_AS(ImageFolder{options}, UsageError);
+  options.cache = {(photos.dir / "photos/cache").string(), 0};
   CHECK_THROWS_AS(ImageFolder{options}, UsageError);
 }
 

@@ -92,6 +92,9 @@ TEST_CASE("a vocabulary other than that of training is an error") {
   write_byte_pairs(corpus.dir / "words", {"a b", "o x"});
   TokenizedText other(corpus.options());
   CHECK(contains(message_of([&] { other.take_fitted(fitted); }), "another vocabulary"));
+  write_byte_pairs(corpus.dir / "words", {"a b", "ab a"});  // it differs in its last merge alone
+  TokenizedText last(corpus.options());
+  CHECK(contains(message_of([&] { last.take_fitted(fitted); }), "another vocabulary"));
 }
 
 TEST_CASE("what is missing or damaged is an error that names it") {
@@ -105,6 +108,9 @@ TEST_CASE("what is missing or damaged is an error that names it") {
   CHECK(contains(error(), "3*.txt"));
   options.file = "texts/2.txt";
   CHECK(contains(error(), "2 tokens; one window and its target need 3"));
+  options = corpus.options();
+  options.separator = "\r\n";
+  CHECK(contains(error(), "the separator stands in none of the files"));
   write_file(corpus.dir / "texts/1.txt", "abc\n\nab\xFF");
   options = corpus.options();
   options.separator = "\n\n";
