@@ -254,7 +254,7 @@ class HeaderSearch {
       return;
     }
     if (wanted.header == "no") {
-      take(dialect, first_of_usual_width(count), false);
+      take(dialect, first_row(count), false);
       return;
     }
     for (size_t k = 0; k < count; ++k) {
@@ -295,7 +295,13 @@ class HeaderSearch {
     });
   }
 
-  size_t first_of_usual_width(size_t count) const {
+  /// The first line that can be a row; one of the usual width where none can.
+  size_t first_row(size_t count) const {
+    for (size_t k = 0; k < count; ++k) {
+      if (fits_rows(k)) {
+        return k;
+      }
+    }
     for (size_t k = 0; k < count; ++k) {
       if (sample_.records[k].size() == width_) {
         return k;
@@ -336,6 +342,15 @@ class HeaderSearch {
            are_distinct(record);
   }
 
+  /// As many cells as the rows below, and no text where they have numbers.
+  bool fits_rows(size_t k) const {
+    const Record& record = sample_.records[k];
+    const std::set<size_t> numeric = numeric_columns(k + 1);
+    return record.size() == width_ && std::none_of(numeric.begin(), numeric.end(), [&](size_t c) {
+             return is_text(record[c]);
+           });
+  }
+
   Line kind_of(size_t k) const {
     const Record& record = sample_.records[k];
     const std::set<size_t> numeric = numeric_columns(k + 1);
@@ -351,10 +366,7 @@ class HeaderSearch {
       }
       return Line::Names;
     }
-    const bool has_text_above_numbers = std::any_of(numeric.begin(), numeric.end(), [&](size_t c) {
-      return c >= record.size() || is_text(record[c]);
-    });
-    const bool fits = record.size() == width_ && !has_text_above_numbers;
+    const bool fits = fits_rows(k);
     const bool is_before_names =
         k + 2 < sample_.records.size() && sample_.records[k + 1].size() == width_ &&
         are_names(sample_.records[k + 1]) && !numeric_columns(k + 2).empty();

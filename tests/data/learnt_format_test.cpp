@@ -119,6 +119,19 @@ TEST_CASE("a first row of words is a row where the training data has no line of 
   CHECK(equal_bytes(first_feature(options, fitted), torch::tensor({0.0F, 2.0F, 3.0F})));
 }
 
+TEST_CASE("a first line of counts is no row for validations either") {
+  const TempDir dir;
+  auto options = written(dir, "iris.csv", "4,1,red,blue\n1,2,3,0\n4,5,6,1\n7,8,9,0\n2,2,2,1\n");
+  options.label_column = "-1";
+  const CsvTable train(options);
+  REQUIRE(train.size() == 4);
+  REQUIRE(train.fitted().at("format/header").as_string() == "no");
+  CsvTable val(options);
+  val.take_fitted(train.fitted());
+  CHECK(val.size() == 4);
+  CHECK(equal_bytes(val.get(0)["label"], train.get(0)["label"]));
+}
+
 TEST_CASE("a format comes back from its state, and a damaged one is refused") {
   TableFormat format;
   format.delimiter = ";";
