@@ -4,8 +4,8 @@
 
 namespace rondo {
 
-/// Folds numbers and addresses, in order, into one number that differs when one of them does. Not
-/// for files: addresses are those of this process.
+/// Folds numbers and addresses, in order, into one number that differs when one of them does. With
+/// addresses it is not for files: they are those of this process.
 class Fingerprint {
  public:
   void add(uint64_t bits) {

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/glob.h"
 #include "core/require.h"
+#include "core/utf8.h"
 #include "data/data_dir.h"
 #include "data/internal/learnt.h"
 #include "data/internal/read_file.h"
@@ -140,8 +141,7 @@ struct Listed {
 /// \throws DataError  naming the row: without a class, or of a file that is not there
 std::vector<Listed> read_labels(const fs::path& table, const fs::path& root) {
   const std::string text = detail::read_data_file(table);
-  const bool has_mark = text.rfind("\xEF\xBB\xBF", 0) == 0;  // as spreadsheets write UTF-8
-  const auto rows = csv_rows(std::string_view(text).substr(has_mark ? 3 : 0));
+  const auto rows = csv_rows(without_byte_order_mark(text));
   const std::vector<std::string> header = rows.empty() ? std::vector<std::string>() : rows.front();
   const size_t file = column_in(table, header, "file");
   const size_t label = column_in(table, header, "label");

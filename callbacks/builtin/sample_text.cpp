@@ -115,8 +115,7 @@ void register_sample_text(Registry<Callback>& registry) {
       .key("prompt",
            &SampleText::Options::prompt,
            "what the text begins with; when absent the token between texts, or a newline, or the "
-           "first "
-           "token there is")
+           "first token there is")
       .key("every",
            &SampleText::Options::every,
            greater_than(0),

@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/home_path.h"
 #include "core/require.h"
+#include "data/images/image_box.h"
 #include "data/images/resample.h"
 #include "data/internal/read_file.h"
 
@@ -65,10 +66,14 @@ uint64_t key_of(const fs::path& path) {
                                               found.st_ctim.tv_nsec));
 }
 
-bool read_whole(int fd, void* to, size_t size, int64_t offset) {
-  auto* at = static_cast<char*>(to);
+/// \param transfer  pread or pwrite
+template <class Transfer, class Byte>
+bool is_whole(const Transfer& transfer, int fd, Byte* at, size_t size, int64_t offset) {
   while (size > 0) {
-    const ssize_t count = ::pread(fd, at, size, offset);
+    const ssize_t count = transfer(fd, at, size, offset);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
     if (count <= 0) {
       return false;
     }
@@ -79,18 +84,12 @@ bool read_whole(int fd, void* to, size_t size, int64_t offset) {
   return true;
 }
 
+bool read_whole(int fd, void* to, size_t size, int64_t offset) {
+  return is_whole(::pread, fd, static_cast<char*>(to), size, offset);
+}
+
 bool write_whole(int fd, const void* from, size_t size, int64_t offset) {
-  const auto* at = static_cast<const char*>(from);
-  while (size > 0) {
-    const ssize_t count = ::pwrite(fd, at, size, offset);
-    if (count <= 0) {
-      return false;
-    }
-    at += count;
-    size -= static_cast<size_t>(count);
-    offset += count;
-  }
-  return true;
+  return is_whole(::pwrite, fd, static_cast<const char*>(from), size, offset);
 }
 
 int64_t bytes_of(const Header& header, int64_t channels) {
@@ -217,18 +216,16 @@ PictureCache::Kept PictureCache::decoded(const fs::path& path) const {
   if (options_.side == 0 || shorter <= options_.side) {
     return {size, decode_image(name, bytes, channels_)};
   }
-  int64_t shrink = 1;
-  while (shrink < 8 && shorter >= options_.side * shrink * 2) {
-    shrink *= 2;
-  }
   const auto side_of = [&](int64_t side) {
     return std::max<int64_t>(
         1,
         std::llround(static_cast<double>(side) * static_cast<double>(options_.side) /
                      static_cast<double>(shorter)));
   };
-  const Image image = decode_image(name, bytes, channels_, shrink);
-  return {size, scaled(image, side_of(size.height), side_of(size.width))};
+  const int64_t height = side_of(size.height);
+  const int64_t width = side_of(size.width);
+  const int64_t shrink = shrink_for(size, ImageBox(), height, width);
+  return {size, scaled(decode_image(name, bytes, channels_, shrink), height, width)};
 }
 
 void PictureCache::add(uint64_t key, const Kept& picture) {

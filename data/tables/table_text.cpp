@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/tables/json_lines.h"
 #include "data/tables/sqlite_rows.h"
 
@@ -230,11 +231,7 @@ std::string_view TableText::bytes() const {
   if (mapped_) {
     bytes = {static_cast<const char*>(mapped_->data()), mapped_->size()};
   }
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // spreadsheets begin UTF-8 with it
-  if (begins_with(bytes, kByteOrderMark)) {
-    bytes.remove_prefix(kByteOrderMark.size());
-  }
-  return bytes;
+  return without_byte_order_mark(bytes);  // spreadsheets begin UTF-8 with it
 }
 
 }  // namespace rondo

@@ -88,22 +88,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Source: SplitMix64.
-uint64_t mixed(uint64_t bits) {
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBULL;
-  return bits ^ (bits >> 31);
-}
-
-/// Source: FNV-1a.
-void add_to(uint64_t& digest, std::string_view bytes) {
-  constexpr uint64_t kPrime = 0x100000001B3ULL;
-  for (const char byte : bytes) {
-    digest = (digest ^ static_cast<uint8_t>(byte)) * kPrime;
-  }
-  digest = (digest ^ bytes.size()) * kPrime;
-}
-
 /// The tokens of a word that are left, as a list: merging takes one out.
 struct Part {
   int64_t token = 0;
@@ -118,10 +102,10 @@ BytePairs::BytePairs(const std::filesystem::path& folder) {
   read_tokens(folder / "vocab.json");
   read_merges(folder / "merges.txt");
   for (const std::string& bytes : bytes_of_) {
-    add_to(digest_, bytes);
-  }
-  for (const auto& [pair, merge] : merges_) {
-    digest_ += mixed(pair ^ mixed(static_cast<uint64_t>(merge.rank)));  // in any order
+    std::for_each(bytes.begin(), bytes.end(), [this](char byte) {
+      digest_.add(static_cast<uint64_t>(static_cast<uint8_t>(byte)));
+    });
+    digest_.add(bytes.size());
   }
 }
 
@@ -184,6 +168,7 @@ void BytePairs::read_merges(const std::filesystem::path& file) {
                                   i + 1,
                                   line));
     }
+    digest_.add(pair_of(left->second, right->second));
     merges_.emplace(pair_of(left->second, right->second),
                     Merge{static_cast<int64_t>(i), both->second});
   }

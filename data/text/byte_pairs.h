@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/fingerprint.h"
 #include "data/text/vocabulary.h"
 
 namespace rondo {
@@ -33,7 +34,7 @@ class BytePairs final : public Vocabulary {
   std::optional<int64_t> find(std::string_view token) const override;
 
   /// Another number for other tokens or merges.
-  int64_t digest() const { return static_cast<int64_t>(digest_); }
+  int64_t digest() const { return static_cast<int64_t>(digest_.value()); }
 
   /// "<|endoftext|>", where the vocabulary has it.
   std::optional<int64_t> end_of_text() const override { return find("<|endoftext|>"); }
@@ -57,7 +58,7 @@ class BytePairs final : public Vocabulary {
   std::vector<std::string> bytes_of_;                 // by number
   std::array<int64_t, 256> token_of_byte_{};
   std::unordered_map<uint64_t, Merge> merges_;
-  uint64_t digest_ = 0;
+  Fingerprint digest_;
 };
 
 }  // namespace rondo

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/registry.h"
 #include "core/require.h"
+#include "core/utf8.h"
 #include "data/data_dir.h"
 #include "data/internal/learnt.h"
 #include "data/internal/read_file.h"
@@ -43,12 +44,6 @@ std::filesystem::path folder_of_vocabulary(const TokenizedText::Options& options
   return find_data_file(options.data_dir,
                         {"the vocabulary of TokenizedText", {tokens.string()}, options.folder, ""})
       .parent_path();
-}
-
-/// Without the mark that some programs write before UTF-8.
-std::string_view without_mark(std::string_view text) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  return text.substr(0, kMark.size()) == kMark ? text.substr(kMark.size()) : text;
 }
 
 /// The documents of a file, without what stands between them. Empty ones are left out.
@@ -86,7 +81,7 @@ std::vector<uint32_t> all_tokens(const TokenizedText::Options& options,
   for (const std::filesystem::path& path :
        find_data_files(options.data_dir, {"TokenizedText", {options.file}, options.folder, ""})) {
     const std::string content = detail::read_data_file(path);
-    const std::string_view text = without_mark(content);
+    const std::string_view text = without_byte_order_mark(content);
     has_separator = has_separator || text.find(options.separator) != std::string_view::npos;
     for (const std::string_view document : documents_of(text, options.separator)) {
       try {

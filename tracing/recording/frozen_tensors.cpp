@@ -1,11 +1,12 @@
 #include "tracing/recording/frozen_tensors.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "core/random.h"
 #include "tracing/recording/tensor_rules.h"
 #include "tracing/recording/unrecorded.h"
 
@@ -17,40 +18,32 @@ at::Tensor all_bytes(const c10::Storage& storage) {
   return at::empty({0}, at::TensorOptions(at::kByte).device(storage.device())).set_(storage);
 }
 
-/// Source: SplitMix64.
-uint64_t next_pattern() {
+int64_t next_pattern() {
+  constexpr uint64_t kNoSmallNumbers = 0x8080808080808080;  // and no flags
   static std::atomic<uint64_t> recordings{0};
-  uint64_t bits = ++recordings * 0x9E3779B97F4A7C15ULL;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBULL;
-  return (bits ^ (bits >> 31)) | 0x8080808080808080ULL;  // no flags and no small numbers
+  return static_cast<int64_t>(KeyedRandom(++recordings).next() | kNoSmallNumbers);
 }
 
-constexpr int64_t kWord = sizeof(uint64_t);
+/// Memory as whole words, and the bytes after them.
+struct Words {
+  at::Tensor whole;
+  at::Tensor rest;
 
-/// Calls `change(bytes, count)` for pieces of the memory, which begin at whole words. On another
-/// device with copies, which are written back.
-/// \return false as soon as a call does
-template <class Change>
-bool in_pieces(const at::Tensor& bytes, const Change& change) {
-  constexpr int64_t kPiece = int64_t{1} << 20;
-  const bool is_here = bytes.device().is_cpu();
-  for (int64_t at = 0; at < bytes.numel(); at += kPiece) {
-    const at::Tensor piece = bytes.narrow(0, at, std::min(kPiece, bytes.numel() - at));
-    const at::Tensor here = is_here ? piece : piece.to(at::kCPU);
-    if (!change(here.data_ptr<uint8_t>(), here.numel())) {
-      return false;
-    }
-    if (!is_here) {
-      piece.copy_(here);
-    }
+  explicit Words(const c10::Storage& storage) {
+    const auto size = static_cast<int64_t>(storage.nbytes());
+    constexpr int64_t kWord = sizeof(int64_t);
+    whole = at::empty({0}, at::TensorOptions(at::kLong).device(storage.device()))
+                .set_(storage, 0, {size / kWord}, {1});
+    rest = all_bytes(storage).narrow(0, size - size % kWord, size % kWord);
   }
-  return true;
-}
 
-bool is_pattern(const uint8_t* bytes, int64_t count, uint64_t pattern) {
-  return std::memcmp(bytes, &pattern, static_cast<size_t>(std::min(count, kWord))) == 0;
-}
+  /// What `rest` is when it is like the words of this number.
+  at::Tensor rest_of(int64_t word) const {
+    return at::full({1}, word, at::kLong).view(at::kByte).narrow(0, 0, rest.numel());
+  }
+
+  bool rest_is(int64_t word) const { return at::equal(rest.to(at::kCPU), rest_of(word)); }
+};
 
 }  // namespace
 
@@ -59,23 +52,24 @@ FrozenTensors::FrozenTensors(StepProgram& program, SlotTable& table)
 
 void FrozenTensors::mark_fresh(const at::Tensor& tensor) const {
   const Unrecorded scope;
-  in_pieces(all_bytes(tensor.storage()), [&](uint8_t* bytes, int64_t count) {
-    for (int64_t at = 0; at < count; at += kWord) {
-      std::memcpy(bytes + at, &fresh_, static_cast<size_t>(std::min(count - at, kWord)));
-    }
-    return true;
-  });
+  const Words words(tensor.storage());
+  words.whole.fill_(fresh_);
+  words.rest.copy_(words.rest_of(fresh_));
 }
 
 bool FrozenTensors::is_fresh(const KnownStorage& known) const {
   const Unrecorded scope;
-  return in_pieces(all_bytes(known.unwritten), [&](const uint8_t* bytes, int64_t count) {
-    int64_t at = 0;
-    while (at < count && is_pattern(bytes + at, count - at, fresh_)) {
-      at += kWord;
-    }
-    return at >= count;
-  });
+  const Words words(known.unwritten);
+  return words.rest_is(fresh_) && words.whole.eq(fresh_).all().item<bool>();
+}
+
+/// What nobody wrote becomes zeros.
+void FrozenTensors::clear_fresh(const c10::Storage& storage) const {
+  const Words words(storage);
+  words.whole.masked_fill_(words.whole.eq(fresh_), 0);
+  if (words.rest_is(fresh_)) {
+    words.rest.zero_();
+  }
 }
 
 SlotId FrozenTensors::freeze(const at::Tensor& tensor) {
@@ -106,14 +100,7 @@ void FrozenTensors::freeze_allocation(KnownStorage& known) {
   const at::Tensor bytes = at::empty({0}, at::TensorOptions(slot.dtype).device(slot.device))
                                .set_(known.unwritten, slot.offset, slot.sizes, slot.strides);
   const at::Tensor known_bytes = bytes.clone();
-  in_pieces(all_bytes(known_bytes.storage()), [&](uint8_t* at, int64_t count) {
-    for (; count > 0; at += kWord, count -= kWord) {
-      if (is_pattern(at, count, fresh_)) {
-        std::memset(at, 0, static_cast<size_t>(std::min(count, kWord)));
-      }
-    }
-    return true;
-  });
+  clear_fresh(known_bytes.storage());
   const SlotId constant = freeze(known_bytes);
   Instruction& allocation = program_.instructions[known.allocation];
   allocation.op = operator_named("aten::clone");

@@ -38,9 +38,11 @@ class FrozenTensors {
   const std::vector<OutsideNumber>& numbers() const { return numbers_; }
 
  private:
+  void clear_fresh(const c10::Storage& storage) const;
+
   StepProgram& program_;
   SlotTable& table_;
-  uint64_t fresh_;  // the pattern
+  int64_t fresh_;  // the pattern
   std::vector<OutsideNumber> numbers_;
 };
 
