@@ -30,11 +30,6 @@ std::string_view without_namespace(std::string_view name) {
   return colons == std::string_view::npos ? name : name.substr(colons + 2);
 }
 
-bool is_in(const std::vector<std::string>& globs, std::string_view name) {
-  return std::any_of(
-      globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, name); });
-}
-
 bool is_half(const at::Tensor& tensor) {
   return tensor.defined() &&
          (tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf);
@@ -114,7 +109,7 @@ void run(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::St
   }
   // What writes its argument cannot write a wider copy of it.
   const bool is_kept =
-      current != nullptr && !op.schema().is_mutable() && is_in(current->in_float32, name);
+      current != nullptr && !op.schema().is_mutable() && matches_any(current->in_float32, name);
   if (!is_kept && op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
     op.redispatchBoxed(below, stack);  // its parts come here
     return;

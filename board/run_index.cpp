@@ -39,9 +39,7 @@ std::string id_of(const fs::path& directory, const fs::path& root) {
 }
 
 bool fits(const std::string& id, const std::vector<std::string>& globs) {
-  return globs.empty() || std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-           return glob_match(glob, id);
-         });
+  return globs.empty() || matches_any(globs, id);
 }
 
 size_t quarter_of_memory() {

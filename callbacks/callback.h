@@ -17,6 +17,10 @@
 #include "core/tensor_map.h"
 #include "data/data_loader.h"
 
+namespace torch::nn {
+class Module;
+}
+
 namespace rondo {
 
 class Loop;
@@ -267,6 +271,11 @@ class Callback {
   /// `callbacks/<its name in the Trainer>/<tensor>` and loaded in place; a slot saves its tensors
   /// itself, in `on_save_checkpoint`.
   virtual NamedTensors captured_state() { return {}; }
+
+  /// Modules of the callback's own that hooks in the step call, such as a teacher. They exist after
+  /// `post_setup` and for as long as the callback. A step is recorded again when one of them
+  /// changes its mode, its parameters or which of these require a gradient.
+  virtual std::vector<const torch::nn::Module*> captured_modules() const { return {}; }
 
   /// What the state refers to, such as the watched metric; "" when that cannot vary. Saved with the
   /// state. A saved state with another subject is ignored with a warning, and the callback starts

@@ -64,12 +64,8 @@ std::vector<std::string> matching_metrics(const std::vector<RunRecord>& runs,
   std::set<std::string> names;
   for (const RunRecord& run : runs) {
     for (const auto& metric : run.metrics) {
-      const std::string& name = metric.first;
-      const bool is_wanted = std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-        return glob_match(glob, name);
-      });
-      if (is_wanted) {
-        names.insert(name);
+      if (matches_any(globs, metric.first)) {
+        names.insert(metric.first);
       }
     }
   }

@@ -65,6 +65,12 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+bool matches_any(const std::vector<std::string>& patterns, std::string_view text) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return glob_match(pattern, text);
+  });
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::max<size_t>(word.size() / 3, 1) + 1;

@@ -10,6 +10,9 @@ namespace rondo {
 /// `?` one character; everything else, and its case, literally.
 bool glob_match(std::string_view pattern, std::string_view text);
 
+/// True when `text` matches one of the patterns.
+bool matches_any(const std::vector<std::string>& patterns, std::string_view text);
+
 /// The candidate nearest to `word` by edit distance, or "" when none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/fingerprint.h"
+#include "core/glob.h"
 #include "core/registry.h"
 #include "core/require.h"
 #include "data/internal/rows.h"
@@ -349,7 +350,7 @@ std::vector<double> CsvTable::numbers(const std::string& name) const {
     }
     column = *found;
     std::vector<ColumnUse> uses(dialect.names.size(), ColumnUse::None);
-    uses[column] = matches_any(name, options_.date_columns) ? ColumnUse::Text : ColumnUse::Auto;
+    uses[column] = matches_any(options_.date_columns, name) ? ColumnUse::Text : ColumnUse::Auto;
     return uses;
   };
   const Table table = read_table(files_of(options_, options_.file),

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/ignored_label.h"
 #include "data/data_summary.h"
 #include "data/sample_content.h"
 #include "data/sample_visit.h"
@@ -274,7 +275,7 @@ class Checking {
                      const std::string& place,
                      const NamedTensor& tensor,
                      int64_t end) {
-    constexpr double kLeftOut = -100.0;  // by losses and metrics
+    constexpr auto kLeftOut = static_cast<double>(kIgnoredLabel);
     for (const double number : numbers_of(tensor.second)) {
       if ((number < 0.0 || number >= static_cast<double>(end)) && number != kLeftOut) {
         findings_.add(Kind::LabelRange,

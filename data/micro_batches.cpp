@@ -8,12 +8,11 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/ignored_label.h"
 
 namespace rondo {
 
 namespace {
-
-constexpr int64_t kIgnored = -100;  // of labels, in losses of LibTorch and rondo
 
 bool is_whole(const NamedTensor& item, const std::vector<std::string>& not_cut) {
   return item.second.dim() == 0 ||
@@ -86,7 +85,7 @@ int64_t tokens_of(const Batch& batch, const std::vector<std::string>& labels) {
   for (const std::string& name : labels) {
     if (const at::Tensor* const found = batch.find(name)) {
       return found->is_floating_point() ? found->numel()
-                                        : found->ne(kIgnored).sum().item<int64_t>();
+                                        : found->ne(kIgnoredLabel).sum().item<int64_t>();
     }
   }
   if (const at::Tensor* const tokens = batch.find("tokens")) {

@@ -125,9 +125,7 @@ bool LiveProgress::shows(const std::string& metric, bool has_direction) const {
   if (globs_.empty()) {
     return has_direction && facts_.values.size() < kMostMetrics;
   }
-  return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& glob) {
-    return glob_match(glob, metric);
-  });
+  return matches_any(globs_, metric);
 }
 
 void LiveProgress::draw() {

@@ -21,9 +21,7 @@ const LogFilter& Logger::filter() const {
 }
 
 bool LogFilter::takes(std::string_view name) const {
-  return std::none_of(exclude.begin(), exclude.end(), [&](const std::string& glob) {
-    return glob_match(glob, name);
-  });
+  return !matches_any(exclude, name);
 }
 
 }  // namespace rondo

@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "core/factory.h"
+#include "core/ignored_label.h"
 
 namespace rondo {
 
 namespace {
-
-constexpr int64_t kIgnored = -100;  // LibTorch's losses leave such a label out
 
 /// The first element of an integer tensor of the batch for which `is_meant` holds.
 std::optional<RefusedIndex> first_in(const Batch& batch,
@@ -82,7 +81,7 @@ std::optional<RefusedIndex> find_beyond(const Batch& batch, const torch::nn::Mod
   std::optional<RefusedIndex> found;
   for (const int64_t limit : {*most, *least}) {
     found = found ? found : first_in(batch, [&](int64_t value, int64_t) {
-      return value >= limit || (value < 0 && value != kIgnored);
+      return value >= limit || (value < 0 && value != kIgnoredLabel);
     });
   }
   if (found) {

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/ignored_label.h"
 #include "core/require.h"
 #include "metrics/internal/class_rows.h"
 #include "metrics/register.h"
@@ -42,8 +43,11 @@ std::string Accuracy::name() const {
 }
 
 void Accuracy::update(const Outputs& outputs, const Batch& batch) {
-  const auto [rows, labels, counts] = detail::class_rows(
-      "Accuracy", outputs[options_.logits].detach(), batch[options_.label], options_.ignore_index);
+  const auto [rows, labels, counts] =
+      detail::class_rows("Accuracy",
+                         outputs[options_.logits].detach(),
+                         batch[options_.label],
+                         options_.ignore_index.value_or(kIgnoredLabel));
   const at::Tensor is_right = is_among_largest(rows, labels, options_.top_k);
   sum(Correct).add_(is_right.logical_and(counts).sum());
   sum(Labels).add_(counts.sum());
@@ -61,7 +65,9 @@ void register_accuracy(Registry<Metric>& registry) {
                      "Recall with average = \"none\".")
       .key("logits", &Options::logits, "an output: [..., classes]")
       .key("target", &Options::label, "name in the batch: integers [...]")
-      .key("ignore_index", &Options::ignore_index, "a label that does not count")
+      .key("ignore_index",
+           &Options::ignore_index,
+           "a label that does not count; absent: the one that the model's loss leaves out")
       .key("top_k", &Options::top_k, at_least(1), "how many of the largest logits count as right");
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "metrics/sums_metric.h"
@@ -12,10 +13,10 @@ namespace rondo {
 class Accuracy final : public SumsMetric {
  public:
   struct Options {
-    std::string logits = "logits";  ///< an output
-    std::string label = "label";    ///< in the batch
-    int64_t ignore_index = -100;    ///< a label that does not count, as LibTorch's losses have it
-    int64_t top_k = 1;              ///< >= 1
+    std::string logits = "logits";             ///< an output
+    std::string label = "label";               ///< in the batch
+    std::optional<int64_t> ignore_index = {};  ///< does not count; none: what the loss leaves out
+    int64_t top_k = 1;                         ///< >= 1
   };
 
   explicit Accuracy(const Options& options);
@@ -24,6 +25,10 @@ class Accuracy final : public SumsMetric {
   std::string name() const override;
 
   std::optional<Better> better() const override { return Better::Higher; }
+
+  void ignore(int64_t label) override {
+    options_.ignore_index = options_.ignore_index.value_or(label);
+  }
 
   Needs needs() const override { return {{options_.logits}, {options_.label}}; }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/ignored_label.h"
 #include "core/require.h"
 #include "metrics/internal/class_rows.h"
 #include "metrics/register.h"
@@ -34,7 +35,7 @@ KeyTable<typename T::Options>& add_counts(Registry<Metric>& registry,
       .key("classes", detail::key_in<Options>(&Options::classes), at_least(2), "number of classes")
       .key("ignore_index",
            detail::key_in<Options>(&Options::ignore_index),
-           "a label that does not count");
+           "a label that does not count; absent: the one that the model's loss leaves out");
 }
 
 template <class T>
@@ -54,11 +55,12 @@ ClassCounts::ClassCounts(const Options& options)
 }
 
 void ClassCounts::update(const Outputs& outputs, const Batch& batch) {
-  const auto [rows, labels, counts] = detail::class_rows(name(),
-                                                         outputs[options_.logits].detach(),
-                                                         batch[options_.label],
-                                                         options_.ignore_index,
-                                                         options_.classes);
+  const auto [rows, labels, counts] =
+      detail::class_rows(name(),
+                         outputs[options_.logits].detach(),
+                         batch[options_.label],
+                         options_.ignore_index.value_or(kIgnoredLabel),
+                         options_.classes);
   // An ignored label, which may lie outside of the matrix, adds 0 to the first row.
   const at::Tensor row = labels.masked_fill(counts.logical_not(), 0);
   const at::Tensor cell = row.mul(options_.classes).add(guess_of(rows));

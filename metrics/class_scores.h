@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,15 @@ namespace rondo {
 class ClassCounts : public SumsMetric {
  public:
   struct Options {
-    std::string logits = "logits";  ///< an output
-    std::string label = "label";    ///< in the batch
-    int64_t classes = 2;            ///< >= 2
-    int64_t ignore_index = -100;    ///< a label that does not count
+    std::string logits = "logits";             ///< an output
+    std::string label = "label";               ///< in the batch
+    int64_t classes = 2;                       ///< >= 2
+    std::optional<int64_t> ignore_index = {};  ///< does not count; none: what the loss leaves out
   };
+
+  void ignore(int64_t label) final {
+    options_.ignore_index = options_.ignore_index.value_or(label);
+  }
 
   Needs needs() const final { return {{options_.logits}, {options_.label}}; }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,6 +45,10 @@ class Metric {
 
   /// Which values are better, for callbacks that watch the metric; nothing if it depends.
   virtual std::optional<Better> better() const { return std::nullopt; }
+
+  /// The label that the model's loss leaves out, told before the first update. A metric whose
+  /// options name no label to leave out takes this one.
+  virtual void ignore(int64_t /*label*/) {}
 
   /// The tensors that `update` reads; by default the loss. A batch that lacks one of them, such as
   /// the labels, is skipped.

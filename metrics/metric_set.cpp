@@ -62,6 +62,12 @@ void MetricSet::add(const Factory<Metric>& metric, bool is_default) {
   }
 }
 
+void MetricSet::ignore(int64_t label) {
+  for (const Entry& entry : entries_) {
+    entry.metric->ignore(label);
+  }
+}
+
 void MetricSet::to(c10::Device device) {
   for (const Entry& entry : entries_) {
     entry.metric->to(device);

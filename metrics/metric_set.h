@@ -30,6 +30,9 @@ class MetricSet {
 
   const std::vector<Entry>& entries() const { return entries_; }
 
+  /// Tells all which label the model's loss leaves out.
+  void ignore(int64_t label);
+
   /// Moves the state of all to `device`, before the first update.
   void to(c10::Device device);
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/ignored_label.h"
 #include "core/require.h"
 #include "metrics/internal/class_rows.h"
 #include "metrics/register.h"
@@ -53,7 +54,9 @@ void add_ranking_metric(Registry<Metric>& registry, const char* name, const char
            &Options::bins,
            at_least(2),
            "thresholds between 0 and 1 at which predictions are counted")
-      .key("ignore_index", &Options::ignore_index, "a label that does not count");
+      .key("ignore_index",
+           &Options::ignore_index,
+           "a label that does not count; absent: the one that the model's loss leaves out");
 }
 
 }  // namespace
@@ -67,11 +70,12 @@ Ranking::Ranking(const Options& options)
 }
 
 void Ranking::update(const Outputs& outputs, const Batch& batch) {
-  const auto [rows, labels, counts] = detail::class_rows(name(),
-                                                         outputs[options_.logits].detach(),
-                                                         batch[options_.label],
-                                                         options_.ignore_index,
-                                                         options_.classes);
+  const auto [rows, labels, counts] =
+      detail::class_rows(name(),
+                         outputs[options_.logits].detach(),
+                         batch[options_.label],
+                         options_.ignore_index.value_or(kIgnoredLabel),
+                         options_.classes);
   const at::Tensor probability = probabilities_of(rows);
   const at::Tensor bin =
       probability.mul(static_cast<double>(options_.bins)).to(at::kLong).clamp(0, options_.bins - 1);

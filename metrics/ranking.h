@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,18 @@ namespace rondo {
 class Ranking : public SumsMetric {
  public:
   struct Options {
-    std::string logits = "logits";  ///< an output: [..., classes], or one logit a label
-    std::string label = "label";    ///< in the batch
-    int64_t classes = 2;            ///< >= 2
-    int64_t bins = 1000;            ///< >= 2
-    int64_t ignore_index = -100;    ///< a label that does not count
+    std::string logits = "logits";             ///< an output: [..., classes], or one logit a label
+    std::string label = "label";               ///< in the batch
+    int64_t classes = 2;                       ///< >= 2
+    int64_t bins = 1000;                       ///< >= 2
+    std::optional<int64_t> ignore_index = {};  ///< does not count; none: what the loss leaves out
   };
 
   std::optional<Better> better() const final { return Better::Higher; }
+
+  void ignore(int64_t label) final {
+    options_.ignore_index = options_.ignore_index.value_or(label);
+  }
 
   Needs needs() const final { return {{options_.logits}, {options_.label}}; }
 

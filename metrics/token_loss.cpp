@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/ignored_label.h"
 #include "core/require.h"
 #include "metrics/register.h"
 
@@ -22,7 +23,7 @@ KeyTable<Options>& add_token_keys(KeyTable<Options>& keys) {
       .key("targets", detail::key_in<Options>(&Options::targets), "name in the batch: integers")
       .key("ignore_index",
            detail::key_in<Options>(&Options::ignore_index),
-           "a target that does not count");
+           "a target that does not count; absent: the one that the model's loss leaves out");
 }
 
 }  // namespace
@@ -36,7 +37,8 @@ void TokenLoss::update(const Outputs& outputs, const Batch& batch) {
     throw ShapeError(name() + ": output \"" + options_.output + "\" must have no dimensions, got " +
                      std::to_string(loss.dim()));
   }
-  const at::Tensor counts = batch[options_.targets].to(at::kLong).ne(options_.ignore_index);
+  const at::Tensor counts =
+      batch[options_.targets].to(at::kLong).ne(options_.ignore_index.value_or(kIgnoredLabel));
   const at::Tensor tokens = counts.sum().to(at::kDouble);
   // The mean over no token is NaN; such a batch adds nothing.
   sum(TotalLoss).add_(loss.detach().to(at::kDouble).mul(tokens).masked_fill(tokens.eq(0), 0));

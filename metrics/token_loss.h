@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "metrics/sums_metric.h"
@@ -12,14 +13,18 @@ namespace rondo {
 class TokenLoss : public SumsMetric {
  public:
   struct Options {
-    std::string output = "loss";      ///< mean loss over the targets of a batch, 0-dim
-    std::string targets = "targets";  ///< in the batch
-    int64_t ignore_index = -100;  ///< a target that does not count, as LibTorch's losses have it
+    std::string output = "loss";               ///< mean loss over the targets of a batch, 0-dim
+    std::string targets = "targets";           ///< in the batch
+    std::optional<int64_t> ignore_index = {};  ///< does not count; none: what the loss leaves out
   };
 
   explicit TokenLoss(const Options& options);
 
   std::optional<Better> better() const final { return Better::Lower; }
+
+  void ignore(int64_t label) final {
+    options_.ignore_index = options_.ignore_index.value_or(label);
+  }
 
   Needs needs() const final { return {{options_.output}, {options_.targets}}; }
 

@@ -34,7 +34,6 @@ std::vector<Factory<Metric>> Judge::metrics() const {
   if (loss_->targets() == Criterion::Targets::Classes) {
     Accuracy::Options accuracy;
     accuracy.label = target_;
-    accuracy.ignore_index = loss_->ignore_index().value_or(accuracy.ignore_index);
     return {use<Accuracy>(accuracy)};
   }
   if (loss_->targets() == Criterion::Targets::Values && loss_->outputs_per_value() == 1) {
@@ -52,7 +51,6 @@ std::vector<Factory<Metric>> Judge::token_metrics() const {
   }
   Perplexity::Options perplexity;
   perplexity.targets = target_;
-  perplexity.ignore_index = loss_->ignore_index().value_or(perplexity.ignore_index);
   return {use<Perplexity>(perplexity)};
 }
 

@@ -47,11 +47,6 @@ at::Tensor* weight_member(nn::Module& layer) {
   return member != nullptr && member->defined() ? member : nullptr;
 }
 
-bool is_picked(const std::vector<std::string>& globs, const std::string& name) {
-  return std::any_of(
-      globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, name); });
-}
-
 void check(const LowRankOptions& options) {
   detail::require(!options.modules.empty(), "Lora: modules", "at least one glob", "none");
   detail::require(options.rank >= 1, "Lora: rank", ">= 1", options.rank);
@@ -80,7 +75,7 @@ void freeze(nn::Module& module, const std::vector<std::string>& but) {
   std::vector<std::string> names;
   for (const auto& parameter : module.named_parameters()) {
     names.push_back(parameter.key());
-    if (!is_picked(but, parameter.key())) {
+    if (!matches_any(but, parameter.key())) {
       parameter.value().requires_grad_(false);
     }
   }
@@ -104,7 +99,7 @@ void LowRankAdapters::add(nn::Module& root, const LowRankOptions& options) {
       continue;
     }
     names.push_back(item.key());
-    if (!is_picked(options.modules, item.key())) {
+    if (!matches_any(options.modules, item.key())) {
       continue;
     }
     const int64_t rows = member->size(0);

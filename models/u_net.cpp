@@ -54,7 +54,6 @@ class UNetNetwork final : public ModuleModel {
       IoU::Options iou;
       iou.label = options_.label;
       iou.classes = *options_.classes;
-      iou.ignore_index = judge_.loss().ignore_index().value_or(iou.ignore_index);
       metrics.push_back(use<IoU>(iou));
     }
     return metrics;

@@ -59,9 +59,7 @@ Muon::Muon(const Options& options)
       options_(options) {}
 
 bool Muon::is_matrix(const std::string& name, const at::Tensor& value) const {
-  return value.dim() > 1 && std::none_of(options_.adamw.begin(),
-                                         options_.adamw.end(),
-                                         [&](const std::string& g) { return glob_match(g, name); });
+  return value.dim() > 1 && !matches_any(options_.adamw, name);
 }
 
 std::vector<StateShape> Muon::states_of(const NamedTensor& parameter) const {

@@ -128,9 +128,7 @@ bool matches(const ParamGroupOptions& group, const NamedTensor& parameter) {
   if (most && static_cast<double>(parameter.second.dim()) > *most) {
     return false;
   }
-  return std::any_of(group.params.begin(), group.params.end(), [&](const std::string& glob) {
-    return glob_match(glob, parameter.first);
-  });
+  return matches_any(group.params, parameter.first);
 }
 
 void check_dense(const NamedTensor& parameter) {

@@ -18,9 +18,7 @@ bool picks(const SparsityOptions& options, const std::string& name, const at::Te
   if (options.params.empty()) {
     return weight.dim() >= 2;
   }
-  return std::any_of(options.params.begin(), options.params.end(), [&](const std::string& glob) {
-    return glob_match(glob, name);
-  });
+  return matches_any(options.params, name);
 }
 
 /// Whether there is anything to mask. A share that is no number is told by the group.

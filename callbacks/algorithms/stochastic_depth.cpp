@@ -42,9 +42,7 @@ StochasticDepth::StochasticDepth(const Options& options) : options_(options) {
 void StochasticDepth::change(torch::nn::Module& model) {
   std::vector<torch::nn::Module*> ends;
   for (const auto& item : model.named_modules("", /*include_self=*/false)) {
-    if (std::any_of(options_.layers.begin(), options_.layers.end(), [&](const std::string& glob) {
-          return glob_match(glob, item.key());
-        })) {
+    if (matches_any(options_.layers, item.key())) {
       ends.push_back(item.value().get());
     }
   }

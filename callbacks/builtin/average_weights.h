@@ -65,6 +65,8 @@ class AverageWeights final : public Callback {
   StateDict save_state() const override;
   void load_state(const StateDict& state) override;
 
+  std::string state_subject() const override { return options_.kind; }
+
  private:
   void show_average();
   bool is_due(int64_t update) const;

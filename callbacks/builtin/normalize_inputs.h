@@ -32,6 +32,8 @@ class NormalizeInputs final : public Callback {
 
   NamedTensors captured_state() override;
 
+  std::string state_subject() const override { return options_.input; }
+
  private:
   void add(const at::Tensor& values);
 

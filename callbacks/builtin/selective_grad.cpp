@@ -26,9 +26,7 @@ bool picks(const std::vector<std::string>& globs, const NamedTensor& parameter) 
   if (globs.empty()) {
     return parameter.second.dim() >= 2;
   }
-  return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-    return glob_match(glob, parameter.first);
-  });
+  return matches_any(globs, parameter.first);
 }
 
 }  // namespace
@@ -91,6 +89,11 @@ NamedTensors SelectiveGrad::captured_state() {
     tensors.emplace_back(mask.name(), mask.bits());
   }
   return tensors;
+}
+
+std::string SelectiveGrad::state_subject() const {
+  return options_.params.empty() ? "every matrix"
+                                 : fmt::format("{}", fmt::join(options_.params, ", "));
 }
 
 void register_selective_grad(Registry<Callback>& registry) {

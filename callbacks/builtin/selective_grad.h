@@ -32,6 +32,9 @@ class SelectiveGrad final : public Callback {
   /// Bits of an integer of the parameter's width: all where it is trained, none elsewhere.
   NamedTensors captured_state() override;
 
+  /// The globs.
+  std::string state_subject() const override;
+
  private:
   at::Tensor chosen(const at::Tensor& weight) const;
 

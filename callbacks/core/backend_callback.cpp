@@ -29,6 +29,8 @@ namespace rondo {
 
 namespace {
 
+using Modules = std::vector<const torch::nn::Module*>;
+
 void append(CapturedState& all, const std::string& prefix, const NamedTensors& tensors) {
   for (const NamedTensor& tensor : tensors) {
     all.emplace_back(prefix + tensor.first, tensor.second);
@@ -37,9 +39,13 @@ void append(CapturedState& all, const std::string& prefix, const NamedTensors& t
 
 /// What the code of a step depends on besides the memory of its state. A number such as `lr` may be
 /// given another tensor, not only another value.
-uint64_t fingerprint_of(const State& state) {
+/// \param modules  of callbacks
+uint64_t fingerprint_of(const State& state, const Modules& modules) {
   Fingerprint fingerprint;
   add_module(fingerprint, state.model->module());
+  for (const torch::nn::Module* module : modules) {
+    add_module(fingerprint, *module);
+  }
   for (const auto& optimizer : state.optimizers) {
     for (const ParamGroup& group : optimizer->groups()) {
       for (const NamedTensor& number : group.numbers()) {
@@ -48,6 +54,15 @@ uint64_t fingerprint_of(const State& state) {
     }
   }
   return fingerprint.value();
+}
+
+Modules modules_of(const CallbackMap& callbacks) {
+  Modules all;
+  for (const CallbackMap::Entry& entry : callbacks.entries()) {
+    const Modules own = entry.callback->captured_modules();
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
 }
 
 /// Names of passes and operators hold nothing that JSON would have escaped.
@@ -175,8 +190,14 @@ void BackendCallback::pre_setup(Trainer& trainer) {
 void BackendCallback::post_setup(Trainer& trainer) {
   Backend& backend = *trainer.state().backend;
   backend.set_state([this, &trainer] { return state_of_step(trainer); });
+  // Callbacks have their modules when all have been set up.
   backend.set_fingerprint(
-      [&state = std::as_const(trainer).state()] { return fingerprint_of(state); });
+      [&trainer = std::as_const(trainer), modules = std::optional<Modules>()]() mutable {
+        if (!modules) {
+          modules = modules_of(trainer.callbacks());
+        }
+        return fingerprint_of(trainer.state(), *modules);
+      });
 }
 
 // Another tensor in the place of one that was recorded would be left as it is by every replay.

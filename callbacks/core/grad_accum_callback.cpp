@@ -7,6 +7,7 @@
 #include "callbacks/core/loop.h"
 #include "callbacks/core/virtual_ranks.h"
 #include "core/error.h"
+#include "core/ignored_label.h"
 #include "models/loss_parts.h"
 #include "models/losses/criterion.h"
 #include "trainer/micro_batch_size.h"
@@ -17,14 +18,13 @@ namespace rondo {
 namespace {
 
 constexpr const char* kMicroBatch = "micro_batch";
-constexpr int64_t kIgnoredToken = -100;  // see `tokens_of`
 
 /// Why the tokens of a batch are not what its loss is the mean of; "" when they are.
 std::string problem_with_tokens(const Criterion& loss) {
-  if (loss.ignore_index().value_or(kIgnoredToken) != kIgnoredToken) {
+  if (loss.ignore_index().value_or(kIgnoredLabel) != kIgnoredLabel) {
     return fmt::format("leaves out label {}: mark such labels with {} in the data",
                        *loss.ignore_index(),
-                       kIgnoredToken);
+                       kIgnoredLabel);
   }
   return loss.is_mean_of_labels()
              ? ""
@@ -38,7 +38,7 @@ void require_tokens(const Trainer& trainer) {
     throw UsageError(fmt::format(
         "loop.accumulate_on_tokens weights batches by their labels other than {}, but the model's "
         "loss {}, or set loop.accumulate_on_tokens = false",
-        kIgnoredToken,
+        kIgnoredLabel,
         problem));
   }
 }

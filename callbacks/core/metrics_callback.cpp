@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <utility>
 
 #include "callbacks/core/evaluator.h"
@@ -12,6 +13,7 @@
 #include "core/error.h"
 #include "metrics/mean.h"
 #include "models/forward_error.h"
+#include "models/losses/criterion.h"
 #include "models/model.h"
 #include "trainer/trainer.h"
 
@@ -33,6 +35,14 @@ std::string needs_of(const Metric& metric) {
   return fmt::format("{}", fmt::join(needs, ", "));
 }
 
+void prepare(MetricSet& metrics, const Trainer& trainer) {
+  metrics.to(trainer.state().backend->device());
+  const Criterion* const loss = trainer.state().model->criterion();
+  if (const auto label = loss != nullptr ? loss->ignore_index() : std::nullopt) {
+    metrics.ignore(*label);
+  }
+}
+
 }  // namespace
 
 void MetricsCallback::setup(Trainer& trainer) {
@@ -47,12 +57,11 @@ void MetricsCallback::setup(Trainer& trainer) {
     training_.add(metric);
   }
   add_evaluators(trainer);
-  const c10::Device device = trainer.state().backend->device();
-  validation_.to(device);
+  prepare(training_, trainer);
+  prepare(validation_, trainer);
   for (auto& own : own_) {
-    own.second.to(device);
+    prepare(own.second, trainer);
   }
-  training_.to(device);
 }
 
 void MetricsCallback::add_evaluators(Trainer& trainer) {

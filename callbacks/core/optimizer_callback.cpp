@@ -54,8 +54,7 @@ std::vector<NamedOptimizer> named_optimizers(const TrainerOptions& options) {
 NamedTensors picked(const NamedOptimizer& optimizer, const NamedTensors& parameters) {
   NamedTensors found;
   for (const NamedTensor& parameter : parameters) {
-    const auto takes = [&](const std::string& glob) { return glob_match(glob, parameter.first); };
-    if (std::any_of(optimizer.params.begin(), optimizer.params.end(), takes)) {
+    if (matches_any(optimizer.params, parameter.first)) {
       found.push_back(parameter);
     }
   }

@@ -39,9 +39,7 @@ const Optimizer* owner_of(const State& state, const at::Tensor& weight) {
 /// What `freeze` names keeps its values.
 NamedTensors without_frozen(NamedTensors parameters, const std::vector<std::string>& globs) {
   const auto is_frozen = [&](const NamedTensor& parameter) {
-    return std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-      return glob_match(glob, parameter.first);
-    });
+    return matches_any(globs, parameter.first);
   };
   parameters.erase(std::remove_if(parameters.begin(), parameters.end(), is_frozen),
                    parameters.end());

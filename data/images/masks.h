@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ignored_label.h"
 #include "core/state_dict.h"
 #include "data/images/image.h"
 #include "data/images/picture_changes.h"
@@ -39,7 +40,7 @@ class Masks {
  public:
   /// What a pixel has whose class does not count, for losses and metrics. Source: LibTorch's
   /// losses.
-  static constexpr int64_t kIgnored = -100;
+  static constexpr int64_t kIgnored = kIgnoredLabel;
 
   /// \param owner  for messages: "ImageFolder"
   /// \param base   of files that are not absolute

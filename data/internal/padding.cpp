@@ -8,13 +8,12 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/ignored_label.h"
 #include "data/internal/samples.h"
 
 namespace rondo::detail {
 
 namespace {
-
-constexpr int kIgnored = -100;  // what LibTorch's losses leave out
 
 const at::Tensor& tensor_to_pad(const Sample& sample, int64_t number, const std::string& name) {
   const at::Tensor* const tensor = sample.find(name);
@@ -41,7 +40,7 @@ int64_t length_for(const std::vector<Sample>& samples,
 }
 
 /// Without LibTorch's threads, of which a loader's thread would start a pool of its own.
-at::Tensor padded(const at::Tensor& given, int64_t length, int number) {
+at::Tensor padded(const at::Tensor& given, int64_t length, int64_t number) {
   const at::Tensor tensor = given.to(at::kCPU).contiguous();
   std::vector<int64_t> shape = tensor.sizes().vec();
   shape[0] = length;
@@ -58,16 +57,16 @@ at::Tensor padded(const at::Tensor& given, int64_t length, int number) {
 }
 
 /// The number that the tensor is padded with.
-int filling(const at::Tensor& tensor, const std::string& name, const Padding& padding) {
+int64_t filling(const at::Tensor& tensor, const std::string& name, const Padding& padding) {
   const bool is_label =
       std::find(padding.labels.begin(), padding.labels.end(), name) != padding.labels.end();
   if (is_label && (tensor.scalar_type() == at::kByte || tensor.scalar_type() == at::kBool)) {
     throw DataError(fmt::format("\"{}\" is {} and cannot be padded with {}: give it a signed type",
                                 name,
                                 toString(tensor.scalar_type()),
-                                kIgnored));
+                                kIgnoredLabel));
   }
-  return is_label ? kIgnored : 0;
+  return is_label ? kIgnoredLabel : 0;
 }
 
 }  // namespace

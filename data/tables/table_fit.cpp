@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/glob.h"
 #include "data/tables/column_numbers.h"
 #include "data/tables/date_order.h"
 #include "data/tables/table_label.h"
@@ -68,8 +69,8 @@ FittedFeature fit_feature(const Table& table, size_t c, const Rows& rows, const 
   const TableColumn& column = table.columns[c];
   FittedFeature feature;
   feature.name = column.name;
-  const bool is_text = matches_any(column.name, options.text_columns);
-  const bool is_date = matches_any(column.name, options.date_columns);
+  const bool is_text = matches_any(options.text_columns, column.name);
+  const bool is_date = matches_any(options.date_columns, column.name);
   feature.kind = is_text ? Kind::Category : kind_of(table, c, options, is_date);
   if (feature.kind == Kind::Category) {
     feature.words = words_of_rows(column, rows);

@@ -103,7 +103,7 @@ class RoleSearch {
       }
     }
     for (size_t c = 0; c < dialect_.names.size(); ++c) {
-      const bool is_ignored = matches_any(dialect_.names[c], options_.ignore_columns);
+      const bool is_ignored = matches_any(options_.ignore_columns, dialect_.names[c]);
       const bool is_chosen = options_.feature_columns.empty() && !is_ignored;
       if (is_chosen && !has_role(c)) {
         add_feature(c);
@@ -160,11 +160,6 @@ void take_features(const std::string& file,
 }
 
 }  // namespace
-
-bool matches_any(const std::string& name, const std::vector<std::string>& globs) {
-  return std::any_of(
-      globs.begin(), globs.end(), [&](const std::string& glob) { return glob_match(glob, name); });
-}
 
 std::vector<std::string> label_names(const Options& options) {
   if (!options.target_columns.empty()) {
@@ -230,8 +225,8 @@ std::vector<ColumnUse> uses_of(const TableRoles& roles,
   std::vector<ColumnUse> uses(dialect.names.size(), ColumnUse::None);
   const auto use = [&](size_t c) {
     const std::string& name = dialect.names[c];
-    const bool is_text = matches_any(name, options.text_columns) ||
-                         matches_any(name, options.date_columns) ||
+    const bool is_text = matches_any(options.text_columns, name) ||
+                         matches_any(options.date_columns, name) ||
                          std::find(words.begin(), words.end(), name) != words.end();
     uses[c] = is_text ? ColumnUse::Text : ColumnUse::Auto;
   };

@@ -21,9 +21,6 @@ struct TableRoles {
   std::vector<std::string> unused;  ///< names of columns without a role
 };
 
-/// Whether the options mean a column: by its name or by a glob.
-bool matches_any(const std::string& name, const std::vector<std::string>& globs);
-
 /// The columns that are predicted, as the options call them.
 std::vector<std::string> label_names(const CsvTable::Options& options);
 

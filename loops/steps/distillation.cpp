@@ -97,6 +97,10 @@ NamedTensors Distillation::constants() const {
   return tensors;
 }
 
+std::vector<const torch::nn::Module*> Distillation::captured_modules() const {
+  return {&teacher_->module()};
+}
+
 at::Tensor Distillation::taught(const Outputs& student, const Batch& batch) const {
   const double temperature = options_.temperature;
   at::Tensor target;

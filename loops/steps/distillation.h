@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/factory.h"
 #include "core/registry.h"
@@ -38,6 +39,9 @@ class Distillation final : public TrainStep {
 
   /// The teacher's parameters and buffers.
   NamedTensors constants() const override;
+
+  /// The teacher.
+  std::vector<const torch::nn::Module*> captured_modules() const override;
 
  private:
   at::Tensor taught(const Outputs& student, const Batch& batch) const;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/ignored_label.h"
 #include "models/losses/criterion.h"
 
 namespace rondo {
@@ -17,7 +18,7 @@ class CrossEntropyLoss final : public Criterion {
   struct Options {
     double label_smoothing = 0.0;  ///< share of a label spread over all classes, in [0, 1)
     std::vector<double> class_weights = {};  ///< one for each class, >= 0; none: all count alike
-    int64_t ignore_index = -100;             ///< a label that is left out
+    int64_t ignore_index = kIgnoredLabel;    ///< a label that is left out
   };
 
   /// \throws UsageError  for options out of range
@@ -54,9 +55,9 @@ class CrossEntropyLoss final : public Criterion {
 class FocalLoss final : public Criterion {
  public:
   struct Options {
-    double gamma = 2.0;              ///< 0, which is cross entropy, or >= 1
-    std::vector<double> alpha = {};  ///< one for each class, >= 0; none: all are 1
-    int64_t ignore_index = -100;     ///< a label that is left out
+    double gamma = 2.0;                    ///< 0, which is cross entropy, or >= 1
+    std::vector<double> alpha = {};        ///< one for each class, >= 0; none: all are 1
+    int64_t ignore_index = kIgnoredLabel;  ///< a label that is left out
   };
 
   /// \throws UsageError  for options out of range
@@ -84,9 +85,9 @@ class FocalLoss final : public Criterion {
 class DiceLoss final : public Criterion {
  public:
   struct Options {
-    double smooth = 1.0;          ///< added to numerator and denominator, > 0
-    bool background = true;       ///< whether class 0 counts too
-    int64_t ignore_index = -100;  ///< a label that is left out
+    double smooth = 1.0;                   ///< added to numerator and denominator, > 0
+    bool background = true;                ///< whether class 0 counts too
+    int64_t ignore_index = kIgnoredLabel;  ///< a label that is left out
   };
 
   /// \throws UsageError  for options out of range

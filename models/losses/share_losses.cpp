@@ -8,17 +8,12 @@
 
 #include <algorithm>
 
+#include "core/ignored_label.h"
 #include "core/require.h"
 #include "models/internal/list_tensor.h"
 #include "models/losses/register.h"
 
 namespace rondo {
-
-namespace {
-
-constexpr int64_t kIgnored = -100;  // as LibTorch's losses of classes have it
-
-}  // namespace
 
 void BinaryCrossEntropyLoss::check(const Options& options) {
   const std::vector<double>& weights = options.pos_weight;
@@ -40,11 +35,11 @@ at::Tensor BinaryCrossEntropyLoss::losses(const at::Tensor& output,
   }
   const at::Tensor all = at::binary_cross_entropy_with_logits(
       output, target.to(output.scalar_type()), {}, pos_weight, at::Reduction::None);
-  return target.is_floating_point() ? all : all.masked_fill(target.eq(kIgnored), 0);
+  return target.is_floating_point() ? all : all.masked_fill(target.eq(kIgnoredLabel), 0);
 }
 
 at::Tensor BinaryCrossEntropyLoss::counts(const at::Tensor& target) const {
-  return target.is_floating_point() ? at::Tensor() : target.ne(kIgnored);
+  return target.is_floating_point() ? at::Tensor() : target.ne(kIgnoredLabel);
 }
 
 at::Tensor KlLoss::losses(const at::Tensor& output, const at::Tensor& target) const {

@@ -6,6 +6,12 @@ using rondo::glob_match;
 
 TEST_SUITE_BEGIN("core/glob");
 
+TEST_CASE("one of several patterns is enough, and none never matches") {
+  CHECK(matches_any({"*.weight", "*.bias"}, "layers.0.bias"));
+  CHECK_FALSE(matches_any({"*.weight"}, "layers.0.bias"));
+  CHECK_FALSE(matches_any({}, ""));
+}
+
 TEST_CASE("a star matches any run, a question mark one character, the rest itself") {
   CHECK(glob_match("*.bias", "layers.0.bias"));
   CHECK(glob_match("model/layer*", "model/layer1/weight"));

@@ -2,6 +2,7 @@
 
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/functional.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/dropout.h>
@@ -44,6 +45,20 @@ Factory<Model> conv_net() {
                               nn::Flatten(),
                               nn::Dropout(0.2),
                               nn::Linear(64, 3));
+      },
+      "x",
+      cross_entropy("label"));
+}
+
+/// What it computes depends on the data, so that ranks replay different variants of a step.
+Factory<Model> branching() {
+  return from_module(
+      [] {
+        return nn::Sequential(nn::Functional([](const at::Tensor& x) {
+                                return x.max().gt(2.4).item<bool>() ? x * 0.5 : x;
+                              }),
+                              nn::Flatten(),
+                              nn::Linear(36, 3));
       },
       "x",
       cross_entropy("label"));
@@ -162,6 +177,7 @@ std::vector<RankedRun> ranked_runs() {
   runs.push_back({"fewer samples than virtual ranks", mlp(0.3), adamw(), "traced", 1, {}, {}, 34});
   runs.push_back({"bf16", mlp(0.3), adamw(), "traced", 1, {}, 0.05, 48, "bf16_pure"});
   runs.push_back({"train metrics", mlp(0.3), adamw(), "traced", 1, {}, {}, 34, "fp32", true});
+  runs.push_back({"branch on the data", branching(), adamw()});
   RankedRun sparse{"SET", mlp(0.3), adamw()};
   sparse.sparsity = changing_masks(use<SparseEvolutionaryTraining>());
   runs.push_back(sparse);

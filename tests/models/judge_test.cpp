@@ -66,16 +66,18 @@ TEST_CASE("labels that are no integers, too few, or out of range are errors that
   CHECK_THROWS_AS(CrossEntropyLoss().mean(logits, torch::zeros({4}), "kind"), ShapeError);
 }
 
-TEST_CASE("what the loss ignores does not count for the metrics either") {
+TEST_CASE("metrics that are told what the loss ignores do not count it either") {
   CrossEntropyLoss::Options options;
   options.ignore_index = 1;
   const rondo::detail::Judge judge(use<CrossEntropyLoss>(options), "label");
   const at::Tensor label = torch::tensor({0, 1, 2, 1}, torch::kLong);
   const at::Tensor logits = torch::one_hot(torch::tensor({0, 0, 2, 0}), 3).to(torch::kFloat);
   const auto metric = judge.metrics().at(0).make();
+  metric->ignore(*judge.loss().ignore_index());
   metric->update({{"logits", logits}}, {{"label", label}});
   CHECK(metric->compute() == 1.0);
   const auto perplexity = judge.token_metrics().at(0).make();
+  perplexity->ignore(*judge.loss().ignore_index());
   perplexity->update(judge(logits, {{"label", label}}), {{"label", label}});
   CHECK(perplexity->compute() == doctest::Approx(1.0 + 2.0 * std::exp(-1.0)));
 }

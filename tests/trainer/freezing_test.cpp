@@ -87,6 +87,31 @@ struct TwoPaths final : ModuleModel {
   at::Tensor bias = register_parameter("bias", torch::ones({3}));
 };
 
+/// Scales the inputs with a batch norm of its own.
+struct ScalesInputs final : Callback {
+  struct Options {
+    ScalesInputs** self;  // is told where it is
+  };
+
+  explicit ScalesInputs(const Options& options) { *options.self = this; }
+
+  void on_before_forward(Trainer&, Model&, const Batch&, Batch& input) override {
+    input.set("x", norm(input["x"]).detach());
+  }
+
+  std::vector<const nn::Module*> captured_modules() const override { return {norm.ptr().get()}; }
+
+  NamedTensors captured_state() override {
+    return {{"mean", norm->running_mean},
+            {"variance", norm->running_var},
+            {"batches", norm->num_batches_tracked},
+            {"weight", norm->weight.detach()},
+            {"bias", norm->bias.detach()}};
+  }
+
+  nn::BatchNorm1d norm{4};
+};
+
 /// The first module of this type in a model.
 template <class Impl>
 Impl& part(Trainer& trainer) {
@@ -235,6 +260,29 @@ TEST_CASE("a module that is replaced between two steps is the one that is used")
     return bits_of(trainer);
   };
   CHECK(first_difference(run_with_swap("eager"), run_with_swap("traced")) == "");
+}
+
+TEST_CASE("a module that a callback holds is used in the mode that it is in") {
+  const auto run_with_module = [](const std::string& mode, bool changes) {
+    const TempDir dir;
+    TrainerOptions options = options_of(dir, mode, 1);
+    options.loop.max_steps = 20;
+    ScalesInputs* scales = nullptr;
+    ProbeCallback::Options probe;
+    probe.train_batch_end = [&](Trainer& trainer) {
+      if (changes && trainer.state().global_step() == 10) {
+        scales->norm->eval();
+      }
+    };
+    options.callbacks = {use<ScalesInputs>({&scales}), use<ProbeCallback>(probe)};
+    Trainer trainer(options, quiet_log());
+    trainer.fit(data());
+    CHECK((scales->norm->num_batches_tracked.item<int64_t>() == 10) == changes);
+    return bits_of(trainer);
+  };
+  const StateDict traced = run_with_module("traced", true);
+  CHECK(first_difference(run_with_module("eager", true), traced) == "");
+  CHECK(first_difference(run_with_module("traced", false), traced) != "");
 }
 
 TEST_CASE("a step under another number of threads is recorded under it") {

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "data/tensor_dataset.h"
 #include "metrics/metrics.h"
 #include "metrics/register.h"
+#include "models/losses/class_losses.h"
 #include "models/mlp.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -101,6 +103,48 @@ TEST_CASE("accuracy leaves out what the loss ignores, traced as eager") {
     CHECK(accuracies.back() == right / 11.0);
   }
   CHECK(accuracies[0] == accuracies[1]);
+}
+
+TEST_CASE("metrics of a config leave out what the loss ignores, or what their own options name") {
+  CrossEntropyLoss::Options loss;
+  loss.ignore_index = 2;
+  Mlp::Options mlp;
+  mlp.sizes = {4, 3};
+  mlp.input = "x";
+  mlp.loss = use<CrossEntropyLoss>(loss);
+  ConfusionMatrix::Options confusion;
+  confusion.classes = 3;
+  Perplexity::Options perplexity;
+  perplexity.targets = "label";
+  ConfusionMatrix::Options own = confusion;
+  own.ignore_index = 0;
+  const TempDir dir;
+  TrainerOptions options = options_of(dir, "traced");
+  options.model = use<Mlp>(mlp);
+  options.metrics = {use<ConfusionMatrix>(confusion),
+                     use<ConfusionMatrix>(own).labelled("own"),
+                     use<Perplexity>(perplexity)};
+  Trainer trainer(options, quiet_log());
+  const at::Tensor x = at::arange(64, at::kFloat).sin().reshape({16, 4});
+  LoaderOptions one_batch;
+  one_batch.batch_size = 16;
+  const Metrics metrics = trainer.validate(DataLoader(
+      "val", from_tensors({{"x", x}, {"label", at::arange(16).remainder(3)}}), one_batch));
+  const auto labels = [&](const std::string& name, int label) {
+    double sum = 0;
+    for (int guess = 0; guess < 3; ++guess) {
+      sum += *metrics.number("val/" + name + "/" + std::to_string(label) + "/" +
+                             std::to_string(guess));
+    }
+    return sum;
+  };
+  CHECK(labels("confusion", 0) == 6);
+  CHECK(labels("confusion", 1) == 5);
+  CHECK(labels("confusion", 2) == 0);
+  CHECK(labels("own", 0) == 0);
+  CHECK(labels("own", 2) == 5);
+  CHECK(*metrics.number("val/perplexity") ==
+        doctest::Approx(std::exp(*metrics.number("val/loss"))));
 }
 
 TEST_CASE("a validation measures what a config adds, traced as eager, with a short last batch") {
