@@ -15,9 +15,9 @@
 #include <string>
 
 #include "core/error.h"
-#include "data/csv_table.h"
 #include "data/data_loader.h"
 #include "data/images/image_folder.h"
+#include "data/tables/csv_table.h"
 
 namespace {
 

@@ -23,8 +23,8 @@
 
 #include "checkpoint/checkpoint_file.h"
 #include "core/file_system.h"
-#include "data/glyphs.h"
-#include "models/mlp.h"
+#include "data/generated/glyphs.h"
+#include "models/builtin/mlp.h"
 #include "optim/adam.h"
 #include "rondo.h"
 

@@ -20,7 +20,7 @@
 #include "core/writable_path.h"
 #include "data/data_check.h"
 #include "data/data_summary.h"
-#include "data/picture_grid.h"
+#include "data/images/picture_grid.h"
 #include "loggers/media_bytes.h"
 
 namespace rondo {

@@ -8,7 +8,7 @@
 
 #include "core/dataset_facts.h"
 #include "core/state_dict.h"
-#include "data/tables/table_split.h"
+#include "data/splits/table_split.h"
 
 namespace rondo {
 

@@ -20,7 +20,7 @@
 #include "configs/toml_file.h"
 #include "core/error.h"
 #include "core/quiet_metrics.h"
-#include "data/sample_ring.h"
+#include "data/streams/sample_ring.h"
 #include "loops/fit_run.h"
 #include "models/model.h"
 #include "trainer/auto_options.h"

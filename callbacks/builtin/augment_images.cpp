@@ -4,7 +4,7 @@
 
 #include "core/registry.h"
 #include "core/require.h"
-#include "data/image_operations.h"
+#include "data/images/image_operations.h"
 #include "models/model.h"
 
 namespace rondo {

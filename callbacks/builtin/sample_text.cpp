@@ -11,7 +11,7 @@
 #include "core/require.h"
 #include "core/standard_error.h"
 #include "data/text/vocabulary.h"
-#include "models/gpt.h"
+#include "models/builtin/gpt.h"
 #include "trainer/trainer.h"
 
 namespace rondo {

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/registry.h"
-#include "models/script_model.h"
+#include "models/builtin/script_model.h"
 #include "trainer/trainer.h"
 
 namespace rondo {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/internal/image_codecs.h"
+#include "data/images/image_codecs.h"
 
 namespace rondo {
 

@@ -13,9 +13,9 @@
 #include "core/home_path.h"
 #include "core/require.h"
 #include "data/images/decode.h"
+#include "data/images/turn.h"
 #include "data/internal/learnt.h"
 #include "data/internal/read_file.h"
-#include "data/internal/turn.h"
 
 namespace rondo {
 

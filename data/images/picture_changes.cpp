@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/require.h"
-#include "data/internal/turn.h"
+#include "data/images/turn.h"
 
 namespace rondo {
 

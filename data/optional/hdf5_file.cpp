@@ -1,6 +1,6 @@
 #define H5_USE_110_API  // what 1.10 and 1.14 both have
 
-#include "data/hdf5_file.h"
+#include "data/arrays/hdf5_file.h"
 
 #include <ATen/ops/any.h>
 #include <ATen/ops/cat.h>

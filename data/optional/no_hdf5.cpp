@@ -1,6 +1,6 @@
 #include <ATen/core/Tensor.h>
 
-#include "data/hdf5_file.h"
+#include "data/arrays/hdf5_file.h"
 #include "data/optional_reader.h"
 
 namespace rondo {

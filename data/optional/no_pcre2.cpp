@@ -1,6 +1,6 @@
 #include "core/error.h"
-#include "data/internal/word_split.h"
 #include "data/optional_reader.h"
+#include "data/text/word_split.h"
 
 namespace rondo::detail {
 

@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "data/internal/image_codecs.h"
+#include "data/images/image_codecs.h"
 #include "data/optional_reader.h"
 
 namespace rondo::detail {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "data/internal/image_codecs.h"
+#include "data/images/image_codecs.h"
 
 namespace rondo::detail {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/error.h"
-#include "data/internal/word_split.h"
+#include "data/text/word_split.h"
 
 namespace rondo::detail {
 

@@ -14,8 +14,8 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/version.h"
+#include "data/arrays/npy_file.h"
 #include "data/internal/learnt.h"
-#include "data/npy_file.h"
 #include "data/tables/table_fit.h"
 
 namespace rondo {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/csv_table.h"
+#include "data/tables/csv_table.h"
 #include "data/tables/table.h"
 #include "data/tables/table_fit.h"
 #include "data/tables/table_roles.h"

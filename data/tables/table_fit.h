@@ -9,8 +9,8 @@
 
 #include "core/dataset_facts.h"
 #include "core/state_dict.h"
-#include "data/csv_table.h"
-#include "data/tables/drawn_split.h"
+#include "data/splits/drawn_split.h"
+#include "data/tables/csv_table.h"
 #include "data/tables/table.h"
 #include "data/tables/table_roles.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/csv_table.h"
+#include "data/tables/csv_table.h"
 #include "data/tables/table.h"
 
 namespace rondo {

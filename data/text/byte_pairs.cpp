@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/json_reader.h"
 #include "data/internal/read_file.h"
-#include "data/internal/word_split.h"
+#include "data/text/word_split.h"
 
 namespace rondo {
 

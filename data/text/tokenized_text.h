@@ -8,7 +8,7 @@
 
 #include "data/dataset.h"
 #include "data/text/byte_pairs.h"
-#include "data/token_windows.h"
+#include "data/text/token_windows.h"
 
 namespace rondo {
 

@@ -1,4 +1,4 @@
-#include "data/array_files.h"
+#include "data/arrays/array_files.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

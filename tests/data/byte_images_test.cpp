@@ -1,4 +1,4 @@
-#include "data/byte_images.h"
+#include "data/images/byte_images.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "data/byte_vocabulary.h"
+#include "data/text/byte_vocabulary.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "data/cifar_binary.h"
+#include "data/images/cifar_binary.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "data/combined.h"
+#include "data/derived/combined.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/csv_table.h"
 #include "data/data_files.h"
+#include "data/tables/csv_table.h"
 #include "support/campaign.h"
 #include "support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-#include "data/csv_table.h"
+#include "data/tables/csv_table.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/csv_table.h"
 #include "data/data_files.h"
 #include "data/dataset.h"
 #include "data/image_files.h"
 #include "data/images/image_folder.h"
+#include "data/tables/csv_table.h"
 #include "data/tensor_dataset.h"
 #include "support/temp_dir.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/csv_table.h"
 #include "data/data_files.h"
+#include "data/tables/csv_table.h"
 #include "data/tensor_dataset.h"
 #include "support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-#include "data/glyphs.h"
+#include "data/generated/glyphs.h"
 
 #include <doctest/doctest.h>
 #include <torch/nn/functional/loss.h>

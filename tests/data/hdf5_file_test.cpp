@@ -1,4 +1,4 @@
-#include "data/hdf5_file.h"
+#include "data/arrays/hdf5_file.h"
 
 #include <doctest/doctest.h>
 #include <hdf5.h>
@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "core/state_dict.h"
-#include "data/array_files.h"
+#include "data/arrays/array_files.h"
 #include "data/data_files.h"
 #include "support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-#include "data/idx_images.h"
+#include "data/images/idx_images.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "data/image_operations.h"
+#include "data/images/image_operations.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/state_dict.h"
-#include "data/csv_table.h"
 #include "data/data_files.h"
+#include "data/tables/csv_table.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;

@@ -1,4 +1,4 @@
-#include "data/lmdb_records.h"
+#include "data/records/lmdb_records.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

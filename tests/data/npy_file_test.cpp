@@ -1,4 +1,4 @@
-#include "data/npy_file.h"
+#include "data/arrays/npy_file.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

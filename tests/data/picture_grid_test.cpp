@@ -1,4 +1,4 @@
-#include "data/picture_grid.h"
+#include "data/images/picture_grid.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

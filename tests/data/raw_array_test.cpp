@@ -1,4 +1,4 @@
-#include "data/raw_array.h"
+#include "data/arrays/raw_array.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>
@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/state_dict.h"
-#include "data/array_files.h"
+#include "data/arrays/array_files.h"
 #include "data/data_files.h"
 #include "support/temp_dir.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "data/data_loader.h"
-#include "data/glyphs.h"
+#include "data/generated/glyphs.h"
 
 using namespace rondo;
 

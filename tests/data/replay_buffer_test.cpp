@@ -1,4 +1,4 @@
-#include "data/replay_buffer.h"
+#include "data/streams/replay_buffer.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/pendulum.h"
+#include "data/streams/pendulum.h"
 
 using namespace rondo;
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/csv_table.h"
 #include "data/data_files.h"
+#include "data/tables/csv_table.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;

@@ -1,4 +1,4 @@
-#include "data/sample_ring.h"
+#include "data/streams/sample_ring.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

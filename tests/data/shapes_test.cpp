@@ -1,4 +1,4 @@
-#include "data/shapes.h"
+#include "data/generated/shapes.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "data/socket_stream.h"
+#include "data/streams/socket_stream.h"
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>

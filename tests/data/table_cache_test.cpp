@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/state_dict.h"
-#include "data/csv_table.h"
 #include "data/data_files.h"
+#include "data/tables/csv_table.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;

@@ -1,4 +1,4 @@
-#include "data/tables/table_split.h"
+#include "data/splits/table_split.h"
 
 #include <doctest/doctest.h>
 

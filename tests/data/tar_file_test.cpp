@@ -1,4 +1,4 @@
-#include "data/tar_file.h"
+#include "data/records/tar_file.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "data/tar_shards.h"
+#include "data/records/tar_shards.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "data/text_tokens.h"
+#include "data/text/text_tokens.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "data/token_bin.h"
+#include "data/text/token_bin.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

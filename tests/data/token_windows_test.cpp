@@ -1,4 +1,4 @@
-#include "data/token_windows.h"
+#include "data/text/token_windows.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

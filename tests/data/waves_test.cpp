@@ -1,4 +1,4 @@
-#include "data/waves.h"
+#include "data/generated/waves.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -1,4 +1,4 @@
-#include "data/windows.h"
+#include "data/derived/windows.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>
@@ -7,9 +7,9 @@
 
 #include "core/error.h"
 #include "core/state_dict.h"
-#include "data/combined.h"
-#include "data/csv_table.h"
 #include "data/data_files.h"
+#include "data/derived/combined.h"
+#include "data/tables/csv_table.h"
 #include "data/tensor_dataset.h"
 #include "support/temp_dir.h"
 

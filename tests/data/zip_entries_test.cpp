@@ -1,4 +1,4 @@
-#include "data/internal/zip_entries.h"
+#include "data/arrays/zip_entries.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>
@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/state_dict.h"
+#include "data/arrays/npy_file.h"
 #include "data/data_files.h"
-#include "data/npy_file.h"
 #include "support/temp_dir.h"
 
 using namespace rondo;

@@ -9,7 +9,7 @@
 #include "callbacks/algorithm.h"
 #include "data/tensor_dataset.h"
 #include "docs/pages.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "support/builtins.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -12,7 +12,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "loops/message_of_setup.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "optim/adam.h"
 #include "support/contains.h"
 #include "support/scarce_memory.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "models/script_model.h"
+#include "models/builtin/script_model.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"

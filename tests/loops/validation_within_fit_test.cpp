@@ -11,7 +11,7 @@
 #include "callbacks/cleanup.h"
 #include "core/error.h"
 #include "loops/fit_run.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -1,4 +1,4 @@
-#include "models/internal/attention.h"
+#include "models/blocks/attention.h"
 
 #include <doctest/doctest.h>
 #include <torch/types.h>

@@ -4,14 +4,14 @@
 
 #include "core/dataset_facts.h"
 #include "core/error.h"
-#include "models/cnn.h"
-#include "models/deep_resnet.h"
-#include "models/gpt.h"
-#include "models/lstm.h"
-#include "models/mobile_net.h"
-#include "models/resnet.h"
-#include "models/u_net.h"
-#include "models/vit.h"
+#include "models/builtin/cnn.h"
+#include "models/builtin/deep_resnet.h"
+#include "models/builtin/gpt.h"
+#include "models/builtin/lstm.h"
+#include "models/builtin/mobile_net.h"
+#include "models/builtin/resnet.h"
+#include "models/builtin/u_net.h"
+#include "models/builtin/vit.h"
 #include "support/contains.h"
 
 using namespace rondo;

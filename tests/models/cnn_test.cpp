@@ -1,4 +1,4 @@
-#include "models/cnn.h"
+#include "models/builtin/cnn.h"
 
 #include <doctest/doctest.h>
 #include <torch/nn/module.h>

@@ -1,4 +1,4 @@
-#include "models/gpt.h"
+#include "models/builtin/gpt.h"
 
 #include <doctest/doctest.h>
 #include <torch/nn/modules/activation.h>

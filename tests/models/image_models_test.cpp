@@ -9,13 +9,13 @@
 
 #include "core/error.h"
 #include "metrics/metric.h"
-#include "models/deep_resnet.h"
-#include "models/diffusion.h"
+#include "models/builtin/deep_resnet.h"
+#include "models/builtin/diffusion.h"
+#include "models/builtin/mobile_net.h"
+#include "models/builtin/u_net.h"
+#include "models/builtin/vit.h"
 #include "models/losses/losses.h"
-#include "models/mobile_net.h"
 #include "models/model_checks.h"
-#include "models/u_net.h"
-#include "models/vit.h"
 
 // The networks of images that are larger than those of Cnn and ResNet.
 

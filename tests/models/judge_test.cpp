@@ -1,4 +1,4 @@
-#include "models/internal/judge.h"
+#include "models/blocks/judge.h"
 
 #include <torch/nn/functional/loss.h>
 #include <torch/types.h>

@@ -12,11 +12,11 @@
 
 #include "core/error.h"
 #include "metrics/metric.h"
+#include "models/builtin/mlp.h"
 #include "models/forward_error.h"
 #include "models/from_module.h"
 #include "models/losses/loss_option.h"
 #include "models/losses/register.h"
-#include "models/mlp.h"
 #include "models/register.h"
 
 using namespace rondo;

@@ -1,4 +1,4 @@
-#include "models/lstm.h"
+#include "models/builtin/lstm.h"
 
 #include <doctest/doctest.h>
 #include <torch/nn/modules/rnn.h>

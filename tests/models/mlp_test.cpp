@@ -1,4 +1,4 @@
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 
 #include <doctest/doctest.h>
 #include <torch/nn/functional/loss.h>

@@ -1,4 +1,4 @@
-#include "models/internal/next_token.h"
+#include "models/blocks/next_token.h"
 
 #include <torch/types.h>
 

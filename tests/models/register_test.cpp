@@ -5,7 +5,7 @@
 #include <torch/nn/module.h>
 #include <torch/types.h>
 
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 
 using namespace rondo;
 

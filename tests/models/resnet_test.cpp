@@ -1,4 +1,4 @@
-#include "models/resnet.h"
+#include "models/builtin/resnet.h"
 
 #include <doctest/doctest.h>
 #include <torch/nn/module.h>

@@ -1,4 +1,4 @@
-#include "models/script_model.h"
+#include "models/builtin/script_model.h"
 
 #include <doctest/doctest.h>
 #include <torch/csrc/jit/api/module.h>

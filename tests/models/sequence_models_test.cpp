@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "metrics/metric.h"
-#include "models/autoencoder.h"
-#include "models/forecaster.h"
+#include "models/builtin/autoencoder.h"
+#include "models/builtin/forecaster.h"
 #include "models/losses/losses.h"
 #include "models/model_checks.h"
 

@@ -1,4 +1,4 @@
-#include "models/table_mlp.h"
+#include "models/builtin/table_mlp.h"
 
 #include <doctest/doctest.h>
 #include <torch/nn/functional/loss.h>

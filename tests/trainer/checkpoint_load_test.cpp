@@ -15,7 +15,7 @@
 #include "callbacks/callback_states.h"
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "optim/adam.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

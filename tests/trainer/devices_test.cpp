@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "optim/adam.h"
 #include "optim/lion.h"
 #include "optim/schedulers.h"

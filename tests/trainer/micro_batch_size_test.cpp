@@ -9,7 +9,7 @@
 #include "callbacks/core/grad_accum_callback.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "support/builtins.h"
 #include "support/contains.h"
 #include "support/temp_dir.h"

@@ -7,7 +7,7 @@
 #include "core/random.h"
 #include "core/state_dict.h"
 #include "data/data_loader.h"
-#include "models/gpt.h"
+#include "models/builtin/gpt.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"

@@ -11,7 +11,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "core/error.h"
 #include "loops/fit_run.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "optim/adam.h"
 #include "optim/lion.h"
 #include "optim/schedulers.h"

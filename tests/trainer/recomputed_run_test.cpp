@@ -12,9 +12,9 @@
 
 #include "backends/step_report.h"
 #include "data/tensor_dataset.h"
-#include "models/deep_resnet.h"
-#include "models/gpt.h"
-#include "models/vit.h"
+#include "models/builtin/deep_resnet.h"
+#include "models/builtin/gpt.h"
+#include "models/builtin/vit.h"
 #include "optim/adam.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

@@ -11,7 +11,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "core/random.h"
 #include "loops/fit_run.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "optim/schedulers.h"
 #include "sparsity/algorithms.h"
 #include "support/campaign.h"

@@ -12,7 +12,7 @@
 #include "checkpoint/checkpoint_file.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "optim/adam.h"
 #include "sparsity/algorithms.h"
 #include "support/probe_callback.h"

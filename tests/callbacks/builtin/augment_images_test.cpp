@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "data/tensor_dataset.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "support/probe_callback.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"

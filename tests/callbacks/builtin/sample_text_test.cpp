@@ -13,8 +13,8 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
-#include "data/text_tokens.h"
-#include "models/gpt.h"
+#include "data/text/text_tokens.h"
+#include "models/builtin/gpt.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/error.h"
+#include "models/builtin/script_model.h"
 #include "models/model_state.h"
-#include "models/script_model.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"

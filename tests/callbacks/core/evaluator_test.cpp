@@ -10,7 +10,7 @@
 #include "callbacks/core/metrics_callback.h"
 #include "core/error.h"
 #include "metrics/accuracy.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
 #include "trainer/trainer.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "models/mlp.h"
+#include "models/builtin/mlp.h"
 #include "models/model_state.h"
 #include "sparsity/algorithms.h"
 #include "support/temp_dir.h"
