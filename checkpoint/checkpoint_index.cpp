@@ -8,6 +8,7 @@
 #include "checkpoint/internal/file_lock.h"
 #include "checkpoint/internal/malformed.h"
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace rondo {
 
@@ -20,7 +21,7 @@ constexpr const char kAnnounced[] = "announced";
 
 /// A basic string of TOML.
 std::string toml_string(const std::string& text) {
-  if (!detail::is_utf8(text)) {
+  if (!is_utf8(text)) {
     throw CheckpointError(
         fmt::format("the path {} is not UTF-8, which an index requires", detail::in_quotes(text)));
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/utf8.h"
 
 namespace rondo::detail {
 
@@ -19,17 +18,6 @@ std::string in_quotes(std::string_view text) {
     shown += c < ' ' || c > '~' ? '?' : c;
   }
   return shown + (text.size() > kLongest ? "…\"" : "\"");
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = utf8_length(text);
-    if (length == 0) {
-      return false;
-    }
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 }  // namespace rondo::detail

@@ -27,6 +27,4 @@ struct FilePlace {
 /// unprintable bytes replaced.
 std::string in_quotes(std::string_view text);
 
-bool is_utf8(std::string_view text);
-
 }  // namespace rondo::detail

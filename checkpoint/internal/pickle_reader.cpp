@@ -8,6 +8,7 @@
 
 #include "checkpoint/internal/bytes.h"
 #include "checkpoint/internal/pickle_format.h"
+#include "core/utf8.h"
 
 namespace rondo::detail {
 

@@ -10,6 +10,7 @@
 #include "checkpoint/internal/malformed.h"
 #include "core/json.h"
 #include "core/json_reader.h"
+#include "core/utf8.h"
 
 namespace rondo::detail {
 

@@ -11,6 +11,7 @@
 #include "checkpoint/internal/pickle_writer.h"
 #include "checkpoint/internal/storage_plan.h"
 #include "checkpoint/internal/storage_types.h"
+#include "core/utf8.h"
 
 namespace rondo::detail {
 

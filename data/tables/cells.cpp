@@ -260,28 +260,6 @@ bool MissingWords::is_listed(std::string_view cell) const {
   return std::find(words_.begin(), words_.end(), cell) != words_.end();
 }
 
-bool is_utf8(std::string_view text) {
-  size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const size_t length = lead >= 0xf0 ? 4 : (lead >= 0xe0 ? 3 : 2);
-    if (lead < 0xc2 || lead > 0xf4 || i + length > text.size()) {
-      return false;
-    }
-    for (size_t k = 1; k < length; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) {
-        return false;
-      }
-    }
-    i += length;
-  }
-  return true;
-}
-
 std::string latin1_to_utf8(std::string_view text) {
   std::string utf8;
   utf8.reserve(text.size());

@@ -51,9 +51,6 @@ class MissingWords {
   std::array<bool, 256> begins_{};  // whether a word begins with this byte
 };
 
-/// Whether bytes are UTF-8.
-bool is_utf8(std::string_view text);
-
 /// Latin-1 as UTF-8.
 std::string latin1_to_utf8(std::string_view text);
 

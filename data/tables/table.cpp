@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "data/tables/date_order.h"
 #include "data/tables/table_text.h"
 

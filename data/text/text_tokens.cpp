@@ -21,7 +21,7 @@ namespace rondo {
 namespace {
 
 void check(const TextTokens::Options& options) {
-  detail::require(options.context >= 1, "TextTokens: context", ">= 1", options.context);
+  check_windows("TextTokens", options.context, options.stride);
   detail::require(options.split == "train" || options.split == "val",
                   "TextTokens: split",
                   "\"train\" or \"val\"",
@@ -30,8 +30,6 @@ void check(const TextTokens::Options& options) {
                   "TextTokens: val_fraction",
                   "in [0, 1]",
                   options.val_fraction);
-  detail::require(
-      options.stride.value_or(1) >= 1, "TextTokens: stride", ">= 1", options.stride.value_or(1));
 }
 
 std::vector<uint8_t> split_tokens(const TextTokens::Options& options,
@@ -81,9 +79,7 @@ TextTokens::TextTokens(const Options& options, const Text& text)
     : path_(text.path),
       vocabulary_(text.content),
       tokens_(split_tokens(options, vocabulary_, text.content)),
-      windows_(static_cast<int64_t>(tokens_.size()),
-               options.context,
-               options.stride.value_or(options.context)) {
+      windows_(static_cast<int64_t>(tokens_.size()), options.context, options.stride) {
   if (windows_.size() == 0) {
     throw DataError(
         fmt::format("{}: the split \"{}\" has {} characters; one window and its target need {}",

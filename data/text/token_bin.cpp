@@ -19,13 +19,11 @@ int64_t token_bytes(const TokenBin::Options& options) {
 
 std::filesystem::path checked_path(const TokenBin::Options& options) {
   detail::require(!options.file.empty(), "TokenBin: file", "given", "\"\"");
-  detail::require(options.context >= 1, "TokenBin: context", ">= 1", options.context);
+  check_windows("TokenBin", options.context, options.stride);
   detail::require(options.dtype == "uint16" || options.dtype == "uint32",
                   "TokenBin: dtype",
                   "\"uint16\" or \"uint32\"",
                   options.dtype);
-  detail::require(
-      options.stride.value_or(1) >= 1, "TokenBin: stride", ">= 1", options.stride.value_or(1));
   return find_data_file(options.data_dir, {"TokenBin", {options.file}, options.folder, ""});
 }
 
@@ -38,7 +36,7 @@ TokenBin::TokenBin(const Options& options, const std::filesystem::path& path)
       is_wide_(options.dtype == "uint32"),
       windows_(static_cast<int64_t>(file_.size()) / token_bytes(options),
                options.context,
-               options.stride.value_or(options.context)) {
+               options.stride) {
   const auto bytes = static_cast<int64_t>(file_.size());
   const int64_t rest = bytes % token_bytes(options);
   if (rest != 0) {

@@ -2,15 +2,21 @@
 
 #include <algorithm>
 
+#include "core/require.h"
 #include "data/batch_memory.h"
 #include "data/internal/rows.h"
 
 namespace rondo {
 
-TokenWindows::TokenWindows(int64_t tokens, int64_t context, int64_t stride)
+void check_windows(const std::string& component, int64_t context, std::optional<int64_t> stride) {
+  detail::require(context >= 1, component + ": context", ">= 1", context);
+  detail::require(stride.value_or(1) >= 1, component + ": stride", ">= 1", stride.value_or(1));
+}
+
+TokenWindows::TokenWindows(int64_t tokens, int64_t context, std::optional<int64_t> stride)
     : context_(context),
-      stride_(stride),
-      size_(tokens > context ? (tokens - context - 1) / stride + 1 : 0) {}
+      stride_(stride.value_or(context)),
+      size_(tokens > context ? (tokens - context - 1) / stride_ + 1 : 0) {}
 
 template <class Token>
 Batch TokenWindows::gather_windows(const Token* sequence,

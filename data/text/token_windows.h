@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/tensor_map.h"
 
 namespace rondo {
+
+/// \param component  for messages
+/// \throws UsageError  when one of them is below 1
+void check_windows(const std::string& component, int64_t context, std::optional<int64_t> stride);
 
 /// Windows over a sequence of tokens, each with the tokens that follow its own: what a language
 /// model learns from. Window i begins at token i * stride.
@@ -13,8 +19,8 @@ class TokenWindows {
  public:
   /// \param tokens   of the sequence
   /// \param context  tokens of a window, >= 1
-  /// \param stride   from one window to the next, >= 1
-  TokenWindows(int64_t tokens, int64_t context, int64_t stride);
+  /// \param stride   from one window to the next, >= 1; none: `context`
+  TokenWindows(int64_t tokens, int64_t context, std::optional<int64_t> stride);
 
   /// Whole windows, each with a token behind it; 0 when the sequence is too short for one.
   int64_t size() const { return size_; }

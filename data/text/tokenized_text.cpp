@@ -25,9 +25,7 @@ void check(const TokenizedText::Options& options) {
   require_reader("PCRE2", "TokenizedText");
   detail::require(!options.file.empty(), "TokenizedText: file", "given", "\"\"");
   detail::require(!options.vocabulary.empty(), "TokenizedText: vocabulary", "given", "\"\"");
-  detail::require(options.context >= 1, "TokenizedText: context", ">= 1", options.context);
-  detail::require(
-      options.stride.value_or(1) >= 1, "TokenizedText: stride", ">= 1", options.stride.value_or(1));
+  check_windows("TokenizedText", options.context, options.stride);
   detail::require(options.split == "train" || options.split == "val",
                   "TokenizedText: split",
                   "\"train\" or \"val\"",
@@ -121,9 +119,7 @@ TokenizedText::TokenizedText(const Options& options)
     : options_(options),
       vocabulary_(folder_of_vocabulary(options)),
       tokens_(split_tokens(options, vocabulary_)),
-      windows_(static_cast<int64_t>(tokens_.size()),
-               options.context,
-               options.stride.value_or(options.context)) {
+      windows_(static_cast<int64_t>(tokens_.size()), options.context, options.stride) {
   if (windows_.size() == 0) {
     throw DataError(
         fmt::format("TokenizedText: {}: the split \"{}\" has {} tokens; one window and its target "

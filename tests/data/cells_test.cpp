@@ -1,4 +1,5 @@
 #include "data/tables/cells.h"
+#include "core/utf8.h"
 
 #include <doctest/doctest.h>
 
@@ -116,6 +117,8 @@ TEST_CASE("Latin-1 and UTF-8 are told apart and converted") {
   CHECK(is_utf8("gr\xc3\xbc\xc3\x9f"));
   CHECK(!is_utf8("gr\xfc\xdf"));
   CHECK(!is_utf8("\xc3"));
+  CHECK(!is_utf8("\xed\xa0\x80"));  // half of a pair of UTF-16
+  CHECK(!is_utf8("\xe0\x80\xaf"));  // three bytes for what one says
   CHECK(latin1_to_utf8("gr\xfc\xdf") == "gr\xc3\xbc\xc3\x9f");
 }
 
