@@ -53,6 +53,9 @@ std::optional<int64_t> size_named(std::string_view option, const DatasetFacts& f
   if (option == "image_size" && image.size() == 3 && image[1] == image[2]) {
     return image[1];
   }
+  if (option == "classes" && facts.classes == 0) {  // values
+    return std::nullopt;
+  }
   return option == "features"     ? facts.features
          : option == "classes"    ? facts.classes
          : option == "vocabulary" ? facts.vocabulary

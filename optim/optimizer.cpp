@@ -223,7 +223,8 @@ std::vector<size_t> Optimizer::groups_of(const NamedTensors& parameters) const {
   for (size_t i = 0; i < group_options_.size(); ++i) {
     if (!is_used[i + 1] && !own_number(group_options_[i], kMostDimensions)) {
       throw UsageError(fmt::format(
-          "params[{}]: [\"{}\"] picks no parameter that an earlier entry left; there are: {}",
+          "params[{}]: [\"{}\"] picks no parameter that is trained and that an earlier entry left; "
+          "there are: {}",
           i,
           fmt::join(group_options_[i].params, "\", \""),
           fmt::join(names_of(parameters), ", ")));

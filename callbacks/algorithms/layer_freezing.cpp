@@ -28,6 +28,19 @@ std::vector<torch::nn::Module*> layers_of(torch::nn::Module& module) {
   return layers;
 }
 
+/// The number of the last layer that trains.
+int64_t last_trained(const std::vector<torch::nn::Module*>& layers) {
+  for (size_t i = layers.size(); i > 0; --i) {
+    const std::vector<at::Tensor> own = layers[i - 1]->parameters();
+    if (std::any_of(own.begin(), own.end(), [](const at::Tensor& parameter) {
+          return parameter.requires_grad();
+        })) {
+      return static_cast<int64_t>(i) - 1;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 LayerFreezing::LayerFreezing(const Options& options) : options_(options) {
@@ -69,7 +82,9 @@ void LayerFreezing::apply(Event event, Trainer& trainer) {
   const std::vector<torch::nn::Module*> layers = layers_of(state.model->module());
   if (event == Event::EpochEnd && state.plan != nullptr) {
     const double done = state.plan->elapsed_share(state.timestamp);
-    frozen_ = std::max(frozen_, depth(static_cast<int64_t>(layers.size()), done));
+    // The last one that `freeze` leaves goes on training.
+    const int64_t most = depth(static_cast<int64_t>(layers.size()), done);
+    frozen_ = std::max(frozen_, std::min(most, last_trained(layers)));
   }
   for (size_t i = 0; i < layers.size() && static_cast<int64_t>(i) < frozen_; ++i) {
     for (at::Tensor& parameter : layers[i]->parameters()) {

@@ -54,19 +54,23 @@ std::vector<NamedOptimizer> named_optimizers(const TrainerOptions& options) {
 NamedTensors picked(const NamedOptimizer& optimizer, const NamedTensors& parameters) {
   NamedTensors found;
   for (const NamedTensor& parameter : parameters) {
-    if (matches_any(optimizer.params, parameter.first)) {
+    if (parameter.second.requires_grad() && matches_any(optimizer.params, parameter.first)) {
       found.push_back(parameter);
     }
   }
   if (found.empty()) {
     std::vector<std::string> names;
     for (const NamedTensor& parameter : parameters) {
-      names.push_back(parameter.first);
+      if (parameter.second.requires_grad()) {
+        names.push_back(parameter.first);
+      }
     }
-    throw UsageError(fmt::format("optimizers.{}.params: [\"{}\"] picks no parameter; there are: {}",
-                                 optimizer.name,
-                                 fmt::join(optimizer.params, "\", \""),
-                                 fmt::join(names, ", ")));
+    throw UsageError(
+        fmt::format("optimizers.{}.params: [\"{}\"] picks no parameter that is trained; "
+                    "there are: {}",
+                    optimizer.name,
+                    fmt::join(optimizer.params, "\", \""),
+                    fmt::join(names, ", ")));
   }
   return found;
 }

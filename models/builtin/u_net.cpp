@@ -31,6 +31,10 @@ detail::UNetBody::Options u_net_body(const UNet::Options& options) {
           /*time_width=*/0};
 }
 
+bool is_of_shares(const Factory<Criterion>& loss) {
+  return loss && loss.make()->targets() == Criterion::Targets::Shares;
+}
+
 class UNetNetwork final : public ModuleModel {
  public:
   explicit UNetNetwork(const UNet::Options& options)
@@ -87,7 +91,11 @@ UNet::UNet(const Options& options)
 }
 
 void UNet::resolve(Options& options, const DatasetFacts& facts) {
+  const bool is_open = options.classes.is_auto();
   detail::resolve_sizes("UNet", kSizesOfUNet, options, facts);
+  if (is_open && *options.classes == 2 && is_of_shares(options.loss)) {
+    options.classes = 1;  // one logit says which of the two it is
+  }
 }
 
 void register_u_net(Registry<Model>& registry, const Registry<Criterion>& losses) {

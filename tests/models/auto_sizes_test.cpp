@@ -12,6 +12,7 @@
 #include "models/builtin/resnet.h"
 #include "models/builtin/u_net.h"
 #include "models/builtin/vit.h"
+#include "models/losses/share_losses.h"
 #include "support/contains.h"
 
 using namespace rondo;
@@ -95,6 +96,26 @@ TEST_CASE("what is given stays, whatever the data says") {
   resnet.channels = {};
   ResNet::resolve(resnet, facts_of_pictures());
   CHECK(*resnet.channels == 2);
+}
+
+TEST_CASE("masks of two classes take one logit where the loss is binary") {
+  DatasetFacts facts = facts_of_pictures();
+  facts.classes = 2;
+  auto options = of_pictures<UNet::Options>();
+  UNet::resolve(options, facts);
+  CHECK(*options.classes == 2);
+  options.classes = {};
+  options.loss = use<BinaryCrossEntropyLoss>();
+  UNet::resolve(options, facts);
+  CHECK(*options.classes == 1);
+}
+
+TEST_CASE("data of values has no classes") {
+  DatasetFacts facts = facts_of_pictures();
+  facts.classes = 0;
+  auto options = of_pictures<Cnn::Options>();
+  CHECK(contains(error_of([&] { Cnn::resolve(options, facts); }),
+                 "the data does not know its classes"));
 }
 
 TEST_CASE("pictures that are no squares have no size") {

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "callbacks/algorithms/layer_freezing.h"
 #include "core/error.h"
 #include "models/builtin/mlp.h"
 #include "models/model_state.h"
+#include "optim/sgd.h"
 #include "sparsity/algorithms.h"
 #include "support/temp_dir.h"
 #include "support/tiny_run.h"
@@ -70,6 +72,34 @@ TEST_CASE("sparsity leaves frozen parameters alone") {
   const StateDict after = model_state(module);
   CHECK(at::equal(after.at("layer0.weight").as_tensor(), before.at("layer0.weight").as_tensor()));
   CHECK(after.at("layer1.weight").as_tensor().eq(0).sum().item<int64_t>() > 0);
+}
+
+TEST_CASE("layers that are frozen one by one leave the last that trains") {
+  const TempDir dir;
+  TrainerOptions options = options_with(dir, "traced", {"layer1.*", "layer2.*"});
+  Mlp::Options mlp;
+  mlp.sizes = {4, 5, 5, 3};
+  mlp.input = "x";
+  options.model = use<Mlp>(mlp);
+  options.loop.max_steps = 8;
+  options.algorithms = {use<LayerFreezing>({0.0, 1.0})};
+  Trainer trainer(options, quiet_log());
+  trainer.fit(tiny_loader("train", 4));
+  for (const NamedTensor& parameter : named_parameters(trainer.state().model->module())) {
+    CHECK(parameter.second.requires_grad() == (parameter.first.rfind("layer0.", 0) == 0));
+  }
+}
+
+TEST_CASE("an optimizer that frozen parameters leave nothing names those that are trained") {
+  const TempDir dir;
+  TrainerOptions options = options_with(dir, "eager", {"layer0.*"});
+  options.optimizer = {};
+  options.optimizers = {{"first", {"layer0.*"}, use<Sgd>({0.1})},
+                        {"second", {"layer1.*"}, use<Sgd>({0.1})}};
+  CHECK_THROWS_WITH_AS(Trainer(options, quiet_log()),
+                       doctest::Contains("picks no parameter that is trained; there are: "
+                                         "layer1.weight, layer1.bias"),
+                       UsageError);
 }
 
 TEST_CASE("a glob that freezes nothing is an error with a suggestion") {
