@@ -1,3 +1,4 @@
+#include <ATen/core/Tensor.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,12 +10,14 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "callbacks/core/sparsity_callback.h"
 #include "configs/toml_file.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "loops/fit_run.h"
 #include "models/builtin/deep_resnet.h"
 #include "models/builtin/gpt.h"
+#include "models/model_state.h"
 #include "support/builtins.h"
 #include "support/campaign.h"
 #include "support/covering_array.h"
@@ -272,6 +275,20 @@ void check_captures(Trainer& trainer) {
   }
 }
 
+/// What masks prune is zero, whatever else updates the weights.
+void check_pruned(Trainer& trainer) {
+  const SparsityMasks* const masks = trainer.slot<SparsityCallback>().masks();
+  for (const NamedTensor& parameter : named_parameters(trainer.state().model->module())) {
+    const Mask* const mask = masks != nullptr ? masks->mask_of(parameter.second) : nullptr;
+    if (mask != nullptr) {
+      CAPTURE(parameter.first);
+      const at::Tensor pruned = mask->kept().logical_not();
+      CHECK(pruned.any().item<bool>());
+      CHECK(parameter.second.detach().masked_select(pruned).eq(0).all().item<bool>());
+    }
+  }
+}
+
 /// How a run ended: with these bits, or with this error. Some rows learn so fast that their loss is
 /// not finite in the end; then it is not finite in all modes.
 struct Ending {
@@ -303,6 +320,9 @@ Ending trained(Run run, const std::string& mode) {
   });
   if (mode == "traced") {
     check_captures(trainer);
+  }
+  if (ending.error.empty()) {
+    check_pruned(trainer);
   }
   return ending;
 }
