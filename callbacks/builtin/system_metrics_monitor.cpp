@@ -53,8 +53,19 @@ SystemMetricsMonitor::Times SystemMetricsMonitor::times_now() {
   return times;
 }
 
-void SystemMetricsMonitor::on_fit_start(Trainer&, const DataLoader&, const Loaders&, Loop&) {
+void SystemMetricsMonitor::on_fit_start(Trainer& trainer,
+                                        const DataLoader&,
+                                        const Loaders&,
+                                        Loop&) {
   before_ = times_now();
+  const c10::Device device = trainer.state().backend->device();
+  if (!device.is_cuda() || gpu_) {
+    return;
+  }
+  gpu_.emplace(device.has_index() ? device.index() : 0);
+  if (!gpu_->problem().empty()) {
+    trainer.log().warning("SystemMetricsMonitor logs nothing of the GPU: " + gpu_->problem());
+  }
 }
 
 void SystemMetricsMonitor::on_train_batch_end(
@@ -89,12 +100,17 @@ void SystemMetricsMonitor::on_train_batch_end(
   if (::getloadavg(&load, 1) == 1) {
     values.set("system/load", load);
   }
+  if (gpu_) {
+    for (const Metrics::Item& item : gpu_->read().items()) {
+      values.set("system/" + item.first, item.second);
+    }
+  }
   trainer.log_metrics(values);
 }
 
 void register_system_metrics_monitor(Registry<Callback>& registry) {
   registry.add<SystemMetricsMonitor>("SystemMetricsMonitor",
-                                     "Logs how busy processor, memory and disk are.");
+                                     "Logs how busy processor, memory, disk and GPU are.");
 }
 
 }  // namespace rondo

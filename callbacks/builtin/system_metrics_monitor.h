@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "callbacks/builtin/gpu_meter.h"
 #include "callbacks/callback.h"
 #include "callbacks/not_in_dry_runs.h"
 
@@ -9,7 +11,8 @@ namespace rondo {
 
 /// Logs on log steps how busy the machine is: `system/cpu_percent` of all cores and
 /// `system/process_cpu_percent` of one core since the last log step, `system/memory_percent` and
-/// `system/memory_used_gb`, `system/disk_free_gb` where the run writes, and `system/load`.
+/// `system/memory_used_gb`, `system/disk_free_gb` where the run writes, and `system/load`; of a run
+/// on an NVIDIA GPU also what a `GpuMeter` reads, as `system/gpu_percent` and so on.
 /// Source: Composer's SystemMetricsMonitor.
 class SystemMetricsMonitor final : public Callback, public NotInDryRuns {
  public:
@@ -29,6 +32,7 @@ class SystemMetricsMonitor final : public Callback, public NotInDryRuns {
   static Times times_now();
 
   Times before_;
+  std::optional<GpuMeter> gpu_;  // of a run on one, where it can be read
 };
 
 }  // namespace rondo
