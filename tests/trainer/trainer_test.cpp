@@ -118,6 +118,21 @@ TEST_CASE(
             "Plain_2",     "Plain_3",      "MemoryLogger",    "run_schedule", "checkpoint"});
 }
 
+TEST_CASE("T4: without options updates are logged one by one, the end is saved and continued") {
+  const TempDir dir;
+  std::vector<MemoryLogger::Entry> logged;
+  TrainerOptions options = tiny_options(dir / "run");
+  options.loggers = {use<MemoryLogger>({&logged})};
+  for (int i = 0; i < 2; ++i) {  // the second one finds that all is done
+    Trainer trainer(options, quiet_log());
+    trainer.fit(tiny_loader("train", 10, 2));
+    CHECK(trainer.state().global_step() == 5);
+    CHECK(values_of(logged, "loss").size() == 5);
+  }
+  CHECK(std::filesystem::exists(dir / "run" / "checkpoint_5.pt"));
+  CHECK_FALSE(std::filesystem::exists(dir / "run" / "checkpoint_4.pt"));
+}
+
 TEST_CASE("T5: hooks reach core slots, users, loggers, schedule, checkpoint and globals in turn") {
   const TempDir dir;
   std::vector<std::string> order;
