@@ -111,6 +111,22 @@ std::variant<CommandLine, Exit> launch_line(const CLI::App& root, CommandLine li
   return line;
 }
 
+/// `predict --jobs=4 run.toml` as `launch -n 4 predict run.toml`: ranks share a prediction.
+CommandLine launch_of_jobs(const CommandLine& line, int argc, const char* const* argv) {
+  CommandLine launch;
+  launch.command = Command::Launch;
+  launch.ranks = line.jobs;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--jobs") {
+      ++i;
+    } else if (word.rfind("--jobs=", 0) != 0) {
+      launch.files.push_back(word);
+    }
+  }
+  return launch;
+}
+
 }  // namespace
 
 bool is_command(std::string_view name) {
@@ -149,6 +165,9 @@ std::variant<CommandLine, Exit> parse_command_line(int argc, const char* const* 
   line.command = named->command;
   if (line.command == Command::Launch) {
     return launch_line(root, std::move(line));
+  }
+  if (line.command == Command::Predict && line.jobs > 1 && !line.dry_run) {
+    return launch_of_jobs(line, argc, argv);
   }
   switch (line.command) {
     case Command::Completion:

@@ -55,7 +55,7 @@ struct CommandLine {
   int64_t multiple_of = 1;             ///< validate_all: only updates that are multiples of this
   bool force = false;                  ///< validate_all: also what was evaluated before
   int64_t hang_timeout = 0;            ///< launch: seconds without a batch; 0: as long as it takes
-  int64_t jobs = 1;                    ///< validate_all: processes that evaluate, >= 1
+  int64_t jobs = 1;                    ///< validate_all, predict: processes that evaluate, >= 1
   bool watch = false;                  ///< validate_all: go on with checkpoints that appear
   int64_t steps = 50;                  ///< verify-resume: updates of the run, >= 1
   int64_t every = 5;                   ///< verify-resume: updates between two saves, >= 1

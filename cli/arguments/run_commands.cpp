@@ -64,6 +64,12 @@ void add_validate_all(CLI::App& root, CommandLine& line) {
       .excludes(watch);
 }
 
+void add_predict(CLI::App& root, CommandLine& line) {
+  CLI::App& app =
+      add_evaluation(root, "predict", "Write the model's outputs for a data set to a file", line);
+  add_count(app, "--jobs", line.jobs, "Processes that share the batches, a power of two");
+}
+
 void add_plan(CLI::App& root, CommandLine& line) {
   CLI::App& app = *root.add_subcommand("plan", "Show how much memory training takes, and for what");
   add_run_file(app, line);
@@ -173,7 +179,7 @@ void add_run_commands(CLI::App& root, CommandLine& line) {
   add_fit(root, line);
   add_evaluation(root, "validate", "Validate one checkpoint", line);
   add_validate_all(root, line);
-  add_evaluation(root, "predict", "Write the model's outputs for a data set to a file", line);
+  add_predict(root, line);
   add_plan(root, line);
   add_plot_schedule(root, line);
   add_verify_resume(root, line);

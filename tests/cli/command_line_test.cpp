@@ -69,6 +69,20 @@ TEST_CASE("each command is known by its name") {
   CHECK(read({"version"}).command == Command::Version);
 }
 
+TEST_CASE("several jobs of a prediction are ranks that share it") {
+  for (const Arguments& jobs : {Arguments{"--jobs", "4"}, Arguments{"--jobs=4"}}) {
+    Arguments words = {"predict", "a.toml"};
+    words.insert(words.end(), jobs.begin(), jobs.end());
+    words.insert(words.end(), {"-o", "b"});
+    const CommandLine line = read(words);
+    CHECK(line.command == Command::Launch);
+    CHECK(line.ranks == 4);
+    CHECK(line.files == Arguments{"predict", "a.toml", "-o", "b"});
+  }
+  CHECK(read({"predict", "a.toml", "--jobs=1"}).command == Command::Predict);
+  CHECK(read({"predict", "a.toml", "--jobs=4", "--dry-run"}).command == Command::Predict);
+}
+
 TEST_CASE("options of a run stand anywhere after the command") {
   const Arguments orders[] = {{"fit",
                                "a.toml",

@@ -27,6 +27,9 @@ lr = 1e-3
 [trainer.fit]
 train_dataloader = {{ label = "train", dataset = "Glyphs", size = 100, batch_size = 8, shuffle = true }}
 val_dataloader   = [{{ label = "val", dataset = "Glyphs", size = 39, split = "val", batch_size = 20 }}]
+
+[trainer.predict]
+dataloader = "val"
 )",
                                                  dir.path().string());
   return dir / "run.toml";

@@ -67,6 +67,18 @@ TEST_CASE("two processes give the bytes of one with two virtual ranks, and rank 
   CHECK(content(dir / "ranks").find("update") != std::string::npos);
   CHECK(content(dir / "rank1.log").find("saved") == std::string::npos);
 
+  // They share a prediction, too.
+  std::vector<std::string> predictions;
+  for (const char* jobs : {"1", "2"}) {
+    Process predict({RONDO_LAUNCHER, "predict", run.string(), "-o", two.string(), "--jobs", jobs},
+                    dir / "predict");
+    const int code = predict.wait();
+    INFO(content(dir / "predict"));
+    REQUIRE(code == 0);
+    predictions.push_back(content(two / "logs" / "latest" / "predictions.pt"));
+  }
+  CHECK(predictions[0] == predictions[1]);
+
   // The same ranks, one of which dies, started again.
   const fs::path broken = dir / "broken";
   const std::string script =
