@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/factory.h"
+#include "core/media.h"
 #include "core/tensor_map.h"
 
 namespace rondo {
@@ -65,6 +66,10 @@ class Metric {
   /// The values to log, each as `<name>/<key>`, or as `<name>` if the key is empty. For a metric of
   /// several numbers, such as one per class.  \capture host only
   virtual std::vector<Value> values() const { return {{"", compute()}}; }
+
+  /// What is logged besides numbers at the end of a validation, such as a curve; each as
+  /// `<name>/<its name>`.  \capture host only
+  virtual std::vector<Media> media() const { return {}; }
 
   /// The tensors of the state, by name, the same ones for the life of the metric.
   virtual std::vector<NamedTensor> state() = 0;

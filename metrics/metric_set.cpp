@@ -103,6 +103,20 @@ Metrics MetricSet::values() const {
   return values;
 }
 
+std::vector<Media> MetricSet::media() const {
+  std::vector<Media> all;
+  for (const Entry& entry : entries_) {
+    if (!entry.is_used) {
+      continue;
+    }
+    for (Media& media : entry.metric->media()) {
+      media.name = entry.name + "/" + media.name;
+      all.push_back(std::move(media));
+    }
+  }
+  return all;
+}
+
 bool MetricSet::are_sums() const {
   return std::all_of(entries_.begin(), entries_.end(), [](const Entry& entry) {
     return dynamic_cast<const SumsMetric*>(entry.metric.get()) != nullptr;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/media.h"
 #include "core/metric_values.h"
 #include "core/state_dict.h"
 #include "metrics/metric.h"
@@ -44,6 +45,9 @@ class MetricSet {
 
   /// What is logged, of those that were used.  \capture host only
   Metrics values() const;
+
+  /// What is logged besides numbers, likewise.  \capture host only
+  std::vector<Media> media() const;
 
   /// Whether all of them are sums, which processes can add.
   bool are_sums() const;

@@ -3,7 +3,10 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -17,6 +20,8 @@ namespace rondo {
 namespace {
 
 enum RankingSums { OfClass, Others };
+
+constexpr size_t kMostPoints = 100;  // of a curve
 
 /// Of two classes, class 1 alone.
 int64_t ranked_classes(const Ranking::Options& options) {
@@ -41,6 +46,18 @@ std::vector<double> falling(const at::Tensor& bins) {
 
 double total(const std::vector<double>& bins) {
   return std::accumulate(bins.begin(), bins.end(), 0.0);
+}
+
+/// Of many points some, evenly, with the first and the last one.
+TextTable table_of(const std::pair<const char*, const char*>& axes,
+                   const std::vector<std::pair<double, double>>& points) {
+  TextTable table{{axes.first, axes.second}, {}};
+  const size_t rows = std::min(points.size(), kMostPoints);
+  for (size_t i = 0; i < rows; ++i) {
+    const auto& [x, y] = points[rows == 1 ? 0 : i * (points.size() - 1) / (rows - 1)];
+    table.rows.push_back({fmt::format("{:.5g}", x), fmt::format("{:.5g}", y)});
+  }
+  return table;
 }
 
 template <class T>
@@ -108,6 +125,42 @@ double Ranking::compute() const {
   return ranked > 0 ? areas / ranked : std::numeric_limits<double>::quiet_NaN();
 }
 
+std::vector<Media> Ranking::media() const {
+  std::vector<Media> curves;
+  for (int64_t i = 0; i < ranked_classes(options_); ++i) {
+    const std::vector<double> of_class = falling(sum(OfClass)[i]);
+    const std::vector<double> others = falling(sum(Others)[i]);
+    Counts counts;
+    counts.all_of_class = total(of_class);
+    counts.all_others = total(others);
+    if (counts.all_of_class == 0 || counts.all_others == 0) {
+      continue;
+    }
+    std::vector<std::pair<double, double>> points;
+    if (const auto first = point(counts); std::isfinite(first.second)) {
+      points.push_back(first);
+    }
+    for (size_t bin = 0; bin < of_class.size(); ++bin) {
+      counts.of_class += of_class[bin];
+      counts.others += others[bin];
+      if (of_class[bin] + others[bin] > 0) {
+        points.push_back(point(counts));
+      }
+    }
+    const std::string name = ranked_classes(options_) == 1 ? "curve" : fmt::format("curve/{}", i);
+    curves.push_back({name, table_of(axes(), points)});
+  }
+  return curves;
+}
+
+std::pair<const char*, const char*> Auroc::axes() const {
+  return {"false_positive_rate", "true_positive_rate"};
+}
+
+std::pair<double, double> Auroc::point(const Counts& counts) const {
+  return {counts.others / counts.all_others, counts.of_class / counts.all_of_class};
+}
+
 double Auroc::area(const std::vector<double>& of_class, const std::vector<double>& others) const {
   double above = 0.0;  // of the class, in higher bins
   double pairs = 0.0;  // in which the one of the class is ranked higher; a tie is half of one
@@ -116,6 +169,15 @@ double Auroc::area(const std::vector<double>& of_class, const std::vector<double
     above += of_class[bin];
   }
   return pairs / (total(of_class) * total(others));
+}
+
+std::pair<const char*, const char*> AveragePrecision::axes() const {
+  return {"recall", "precision"};
+}
+
+std::pair<double, double> AveragePrecision::point(const Counts& counts) const {
+  return {counts.of_class / counts.all_of_class,
+          counts.of_class / (counts.of_class + counts.others)};
 }
 
 double AveragePrecision::area(const std::vector<double>& of_class,

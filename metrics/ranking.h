@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "metrics/sums_metric.h"
@@ -15,6 +16,7 @@ namespace rondo {
 /// counted in `bins` of equal width, so that the state has one size whatever the data, as
 /// torchmetrics does with `thresholds`: what lies in one bin counts as a tie. Two classes: the
 /// ranking by class 1. More: each class against all others, and the mean over those that occur.
+/// The curve, of each class where there are more than two, is logged as a table.
 class Ranking : public SumsMetric {
  public:
   struct Options {
@@ -40,8 +42,25 @@ class Ranking : public SumsMetric {
 
   double compute() const final;
 
+  /// "curve", or "curve/<class>": at most 100 points.
+  std::vector<Media> media() const final;
+
  protected:
   explicit Ranking(const Options& options);
+
+  /// How many of a class, and of the others, are in the bins from the highest one down to one of
+  /// them; and how many there are of each.
+  struct Counts {
+    double of_class = 0.0;
+    double others = 0.0;
+    double all_of_class = 0.0;
+    double all_others = 0.0;
+  };
+
+  /// The names of a point's coordinates, of which the first is the horizontal one.
+  virtual std::pair<const char*, const char*> axes() const = 0;
+
+  virtual std::pair<double, double> point(const Counts& counts) const = 0;
 
   /// Of one class, from the highest bin to the lowest: how many of a bin are of the class, and how
   /// many are not. Both occur.
@@ -61,6 +80,8 @@ class Auroc final : public Ranking {
   std::string name() const override { return "auroc"; }
 
  private:
+  std::pair<const char*, const char*> axes() const override;
+  std::pair<double, double> point(const Counts& counts) const override;
   double area(const std::vector<double>& of_class,
               const std::vector<double>& others) const override;
 };
@@ -74,6 +95,8 @@ class AveragePrecision final : public Ranking {
   std::string name() const override { return "average_precision"; }
 
  private:
+  std::pair<const char*, const char*> axes() const override;
+  std::pair<double, double> point(const Counts& counts) const override;
   double area(const std::vector<double>& of_class,
               const std::vector<double>& others) const override;
 };

@@ -191,6 +191,9 @@ void MetricsCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
   if (const Metrics values = current_->values(); !values.empty()) {
     trainer.log_metrics(values);
   }
+  for (const Media& media : current_->media()) {
+    trainer.log_media(media);
+  }
 }
 
 void MetricsCallback::warn_of_unused(Trainer& trainer, const Pass& pass) {

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "core/error.h"
@@ -86,6 +88,48 @@ TEST_CASE("ignored labels have no rank") {
   const auto label = torch::tensor({0, 0, -100, 1, -100, 1});
   const auto logit = torch::tensor({-1.0, 0.5, 9.0, 0.2, -9.0, 2.0});
   CHECK(value_of<Auroc>(logit, label, {}) == doctest::Approx(0.75));
+}
+
+TEST_CASE("the curves of two classes go from no guess to all of them") {
+  using Rows = std::vector<std::vector<std::string>>;
+  const at::Tensor logit = torch::tensor({3.0, 2.0, 1.0, 0.0, -1.0});
+  const at::Tensor label = torch::tensor({1, 0, 1, 0, 0});
+  Auroc auroc({});
+  AveragePrecision precision({});
+  for (Metric* metric : std::vector<Metric*>{&auroc, &precision}) {
+    CHECK(metric->media().empty());
+    metric->update({{"logits", logit}}, {{"label", label}});
+    REQUIRE(metric->media().size() == 1);
+    CHECK(metric->media()[0].name == "curve");
+  }
+  const auto roc = std::get<TextTable>(auroc.media()[0].value);
+  CHECK(roc.columns == std::vector<std::string>{"false_positive_rate", "true_positive_rate"});
+  CHECK(roc.rows == Rows{{"0", "0"},
+                         {"0", "0.5"},
+                         {"0.33333", "0.5"},
+                         {"0.33333", "1"},
+                         {"0.66667", "1"},
+                         {"1", "1"}});
+  const auto pr = std::get<TextTable>(precision.media()[0].value);
+  CHECK(pr.columns == std::vector<std::string>{"recall", "precision"});
+  CHECK(pr.rows ==
+        Rows{{"0.5", "1"}, {"0.5", "0.5"}, {"1", "0.66667"}, {"1", "0.5"}, {"1", "0.4"}});
+}
+
+TEST_CASE("each of several classes has a curve, of a hundred points at most") {
+  torch::manual_seed(4);
+  Auroc::Options options;
+  options.classes = 3;
+  Auroc auroc(options);
+  const auto label = torch::randint(2, {2000}, torch::kLong);  // class 2 does not occur
+  auroc.update({{"logits", torch::randn({2000, 3})}}, {{"label", label}});
+  const std::vector<Media> curves = auroc.media();
+  REQUIRE(curves.size() == 2);
+  CHECK(curves[1].name == "curve/1");
+  const auto table = std::get<TextTable>(curves[1].value);
+  CHECK(table.rows.size() == 100);
+  CHECK(table.rows.front() == std::vector<std::string>{"0", "0"});
+  CHECK(table.rows.back() == std::vector<std::string>{"1", "1"});
 }
 
 TEST_SUITE_END();

@@ -147,6 +147,34 @@ TEST_CASE("metrics of a config leave out what the loss ignores, or what their ow
         doctest::Approx(std::exp(*metrics.number("val/loss"))));
 }
 
+TEST_CASE("a validation logs the curves of its metrics") {
+  struct Tables final : Logger {
+    struct Options {
+      std::vector<std::string>* names = nullptr;
+    };
+
+    explicit Tables(const Options& options) : options_(options) {}
+
+    void log(const Metrics&, int64_t) override {}
+
+    void log_media(const Media& media, int64_t) override { options_.names->push_back(media.name); }
+
+    Options options_;
+  };
+
+  const TempDir dir;
+  std::vector<std::string> names;
+  TrainerOptions options = options_of(dir, "traced");
+  Auroc::Options auroc;
+  auroc.classes = 3;
+  options.metrics = {use<Auroc>(auroc)};
+  options.loggers = {use<Tables>({&names})};
+  Trainer trainer(options, quiet_log());
+  trainer.validate(tiny_loader("val", 30));
+  CHECK(names ==
+        std::vector<std::string>{"val/auroc/curve/0", "val/auroc/curve/1", "val/auroc/curve/2"});
+}
+
 TEST_CASE("a validation measures what a config adds, traced as eager, with a short last batch") {
   std::vector<std::vector<std::pair<std::string, double>>> results;
   for (const char* mode : {"eager", "traced"}) {
