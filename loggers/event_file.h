@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/media.h"
+#include "loggers/program_graph.h"
 
 namespace rondo {
 
@@ -32,6 +34,18 @@ class EventFile {
 
   /// One event with a tensor of numbers.
   void add_tensor(int64_t step, const std::string& tag, const at::Tensor& tensor);
+
+  /// What a run was started with, for TensorBoard's page of hyper-parameters: numbers, "true" and
+  /// "false", and texts, by name.
+  void add_hyperparameters(int64_t step,
+                           const std::string& run,
+                           const std::map<std::string, std::string>& values);
+
+  /// The run came to its end.
+  void add_end(int64_t step);
+
+  /// The graph of a step.
+  void add_graph(int64_t step, const std::vector<GraphNode>& nodes);
 
   /// Starts a session at `step`: readers drop what stands before it, in this file and in older ones
   /// of the directory, from that step on. Values of `step` itself are written again.

@@ -1,5 +1,9 @@
 #include "loggers/tensorboard_logger.h"
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -7,12 +11,26 @@
 #include "core/writable_path.h"
 #include "loggers/event_file.h"
 #include "loggers/held_bytes.h"
+#include "loggers/program_graph.h"
 #include "loggers/register.h"
+#include "record/config_keys.h"
 #include "trainer/trainer.h"
 
 namespace rondo {
 
 namespace {
+
+/// Where the keys of a config begin that shape the training.
+constexpr std::string_view kShaping[] = {"init.model",
+                                         "init.optimizer",
+                                         "init.schedulers",
+                                         "init.loop",
+                                         "init.precision",
+                                         "init.sparsity",
+                                         "init.step",
+                                         "init.algorithms",
+                                         "init.seed",
+                                         "fit.train_dataloader"};
 
 void add_values(EventFile& file, const Metrics& values, int64_t update) {
   std::vector<std::pair<std::string, float>> scalars;
@@ -28,6 +46,24 @@ void add_values(EventFile& file, const Metrics& values, int64_t update) {
   if (!scalars.empty()) {
     file.add_scalars(update, scalars);
   }
+}
+
+/// The values of a config that shape the training, by key below `[trainer]`.
+std::map<std::string, std::string> hyperparameters_in(const std::string& config) {
+  constexpr std::string_view kTrainer = "trainer.";
+  std::map<std::string, std::string> values;
+  for (const auto& [key, value] : config_keys(config)) {
+    const std::string_view below =
+        std::string_view(key).substr(std::min(kTrainer.size(), key.size()));
+    const bool shapes =
+        std::any_of(std::begin(kShaping), std::end(kShaping), [&](std::string_view begin) {
+          return below.substr(0, begin.size()) == begin;
+        });
+    if (shapes) {
+      values.emplace(below, value);
+    }
+  }
+  return values;
 }
 
 }  // namespace
@@ -56,6 +92,27 @@ void TensorBoardLogger::on_fit_start(Trainer& trainer, const DataLoader&, const 
   const std::string& config = trainer.options().config_text;
   if (!config.empty() && filter().takes("config")) {
     log_media({"config", "```toml\n" + config + "```\n"}, trainer.state().global_step());
+  }
+  const std::map<std::string, std::string> values = hyperparameters_in(config);
+  if (!values.empty() && filter().takes("hparams")) {
+    write(config.size(),
+          [values, run = trainer.state().run_name, update = trainer.state().global_step()](
+              EventFile& file) { file.add_hyperparameters(update, run, values); });
+  }
+}
+
+void TensorBoardLogger::on_fit_end(Trainer& trainer, Loop&) {
+  const int64_t update = trainer.state().global_step();
+  if (!trainer.options().config_text.empty() && filter().takes("hparams")) {
+    write(0, [update](EventFile& file) { file.add_end(update); });
+  }
+  for (const StepReport& step : trainer.state().backend->reports()) {
+    if (!has_graph_ && is_of_training(step) && !is_eager(step) && filter().takes("graph")) {
+      has_graph_ = true;
+      write(step.program.size(), [program = step.program, update](EventFile& file) {
+        file.add_graph(update, graph_of(program));
+      });
+    }
   }
 }
 

@@ -14,8 +14,10 @@ namespace rondo {
 class EventFile;
 
 /// Writes TensorBoard events: numbers as scalars, tensors, texts, tables, histograms and pictures.
-/// A run of a config begins with its config, a text. A fit starts a session where it begins, after
-/// which readers drop what earlier ones logged beyond. A thread encodes and writes.
+/// A run of a config begins with its config, a text, and what of it shapes the training, as
+/// hyper-parameters; a fit ends with the graph of its recorded step. A fit starts a session where
+/// it begins, after which readers drop what earlier ones logged beyond. A thread encodes and
+/// writes.
 class TensorBoardLogger final : public FilteredLogger, public WritesOnThread {
  public:
   struct Options {
@@ -31,6 +33,7 @@ class TensorBoardLogger final : public FilteredLogger, public WritesOnThread {
   /// \throws IoError  when no file can be made in the directory
   void pre_setup(Trainer& trainer) override;
   void on_fit_start(Trainer& trainer, const DataLoader&, const Loaders&, Loop&) override;
+  void on_fit_end(Trainer& trainer, Loop&) override;
   void log(const Metrics& values, int64_t update) override;
   void log_media(const Media& media, int64_t update) override;
   void go_back(const LogPosition& position) override;
@@ -49,6 +52,7 @@ class TensorBoardLogger final : public FilteredLogger, public WritesOnThread {
   // that logs nothing leaves none.
   std::unique_ptr<EventFile> file_;
 
+  bool has_graph_ = false;
   bool has_written_ = false;  // since the last flush
   WriterThread writer_;       // last: it ends before the rest goes
 };

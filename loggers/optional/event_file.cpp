@@ -119,6 +119,36 @@ void set_text(tensorboard::Summary::Value& value, const std::string& text) {
   value.mutable_tensor()->add_string_val(text);
 }
 
+void set(tensorboard::HParamsPluginData::Value& to, const std::string& text) {
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) {
+    to.set_number_value(number);
+  } else if (text == "true" || text == "false") {
+    to.set_bool_value(text == "true");
+  } else {
+    to.set_string_value(text);
+  }
+}
+
+/// As the plugin "hparams" takes it: what it holds stands in the metadata.
+tensorboard::Event event_of_plugin(int64_t step,
+                                   const char* tag,
+                                   tensorboard::HParamsPluginData& data) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time());
+  event.set_step(step);
+  tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
+  value.set_tag(tag);
+  tensorboard::SummaryMetadata::PluginData& plugin =
+      *value.mutable_metadata()->mutable_plugin_data();
+  plugin.set_plugin_name("hparams");
+  plugin.set_content(data.SerializeAsString());
+  value.mutable_tensor()->set_dtype(tensorboard::DT_FLOAT);
+  value.mutable_tensor()->mutable_tensor_shape()->add_dim()->set_size(0);
+  return event;
+}
+
 std::string markdown_row(const std::vector<std::string>& cells) {
   std::string row = "|";
   for (std::string cell : cells) {
@@ -229,6 +259,43 @@ void EventFile::add_tensor(int64_t step, const std::string& tag, const at::Tenso
   const at::Tensor numbers = tensor.detach().to(at::kCPU).to(at::kFloat).contiguous();
   const float* const first = numbers.data_ptr<float>();
   to.mutable_float_val()->Add(first, first + numbers.numel());
+  write_record(event.SerializeAsString());
+}
+
+void EventFile::add_hyperparameters(int64_t step,
+                                    const std::string& run,
+                                    const std::map<std::string, std::string>& values) {
+  tensorboard::HParamsPluginData data;
+  tensorboard::HParamsPluginData::SessionStartInfo& start = *data.mutable_session_start_info();
+  start.set_group_name(run);
+  start.set_start_time_secs(wall_time());
+  for (const auto& [name, text] : values) {
+    set((*start.mutable_hparams())[name], text);
+  }
+  write_record(event_of_plugin(step, "_hparams_/session_start_info", data).SerializeAsString());
+}
+
+void EventFile::add_end(int64_t step) {
+  tensorboard::HParamsPluginData data;
+  data.mutable_session_end_info()->set_status(tensorboard::HParamsPluginData::STATUS_SUCCESS);
+  data.mutable_session_end_info()->set_end_time_secs(wall_time());
+  write_record(event_of_plugin(step, "_hparams_/session_end_info", data).SerializeAsString());
+}
+
+void EventFile::add_graph(int64_t step, const std::vector<GraphNode>& nodes) {
+  tensorboard::GraphDef graph;
+  for (const GraphNode& node : nodes) {
+    tensorboard::GraphDef::NodeDef& to = *graph.add_node();
+    to.set_name(node.name);
+    to.set_op(node.op);
+    for (const std::string& input : node.inputs) {
+      to.add_input(input);
+    }
+  }
+  tensorboard::Event event;
+  event.set_wall_time(wall_time());
+  event.set_step(step);
+  event.set_graph_def(graph.SerializeAsString());
   write_record(event.SerializeAsString());
 }
 

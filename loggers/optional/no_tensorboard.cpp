@@ -33,6 +33,20 @@ void EventFile::add_tensor(int64_t, const std::string&, const at::Tensor&) {
   refuse();
 }
 
+void EventFile::add_hyperparameters(int64_t,
+                                    const std::string&,
+                                    const std::map<std::string, std::string>&) {
+  refuse();
+}
+
+void EventFile::add_end(int64_t) {
+  refuse();
+}
+
+void EventFile::add_graph(int64_t, const std::vector<GraphNode>&) {
+  refuse();
+}
+
 void EventFile::start_session(int64_t, const std::function<bool(const std::string&, bool)>&) {
   refuse();
 }

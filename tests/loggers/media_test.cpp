@@ -160,6 +160,12 @@ TEST_CASE("T127: TensorBoard gets scalars, tensors, texts, histograms, pictures 
   CHECK(value_of(values, "table").tensor().string_val(0) ==
         "| a | b |\n|---|---|\n| 1 | x\\|y |\n");
   CHECK(value_of(values, "config").tensor().string_val(0).find("seed = 7") != std::string::npos);
+  const auto plugin = value_of(values, "_hparams_/session_start_info").metadata().plugin_data();
+  CHECK(plugin.plugin_name() == "hparams");
+  tensorboard::HParamsPluginData data;
+  REQUIRE(data.ParseFromString(plugin.content()));
+  CHECK(data.session_start_info().hparams().at("init.seed").number_value() == 7.0);
+  CHECK(value_of(values, "_hparams_/session_end_info").metadata().has_plugin_data());
 }
 
 TEST_CASE("C81: the in-memory logger keeps values and drops what a resumed fit logs again") {
