@@ -30,8 +30,9 @@ Parts parts_of(std::string_view metric) {
   const std::string_view name = metric.substr(0, label);
   const bool ends_so =
       name.size() >= kName.size() && name.substr(name.size() - kName.size()) == kName;
-  const bool is_whole = name.size() == kName.size() || name[name.size() - kName.size() - 1] == '/';
-  if (!ends_so || !is_whole) {
+  const bool is_whole =
+      ends_so && (name.size() == kName.size() || name[name.size() - kName.size() - 1] == '/');
+  if (!is_whole) {
     return {};
   }
   return {name, metric.substr(label + 1, guess - label - 1), metric.substr(guess + 1)};
