@@ -17,9 +17,7 @@ namespace rondo {
 
 namespace {
 
-using Options = LmdbRecords::Options;
-
-RecordForm form_of(const Options& options) {
+RecordForm form_of(const LmdbRecords::Options& options) {
   return {options.tensors, options.height, options.width, options.channels};
 }
 
@@ -97,6 +95,7 @@ std::string LmdbRecords::sample_name(int64_t index) const {
 }
 
 void register_lmdb_records(Registry<DataSource>& registry) {
+  using Options = LmdbRecords::Options;
   registry
       .add<LmdbRecords>("LmdbRecords",
                         "Samples in an LMDB database, whose keys are names of small files.")

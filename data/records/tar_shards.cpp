@@ -16,16 +16,17 @@ namespace rondo {
 
 namespace {
 
-using Options = TarShards::Options;
-
 constexpr int64_t kMostFiles = 64;  // of a sample
 
-RecordForm form_of(const Options& options) {
+RecordForm form_of(const TarShards::Options& options) {
   return {options.tensors, options.height, options.width, options.channels};
 }
 
 /// The number of the archive that comes at `position` in an epoch.
-int64_t shard_at(const Options& options, int64_t shards, int64_t epoch, int64_t position) {
+int64_t shard_at(const TarShards::Options& options,
+                 int64_t shards,
+                 int64_t epoch,
+                 int64_t position) {
   return options.shuffle_buffer == 1
              ? position
              : permutation(shards, options.seed, epoch)[static_cast<size_t>(position)];
@@ -206,6 +207,7 @@ void TarShards::load_state(const StateDict& state) {
 }
 
 void register_tar_shards(Registry<DataSource>& registry) {
+  using Options = TarShards::Options;
   registry
       .add<TarShards>("TarShards",
                       "Samples in tar archives, as WebDataset has them, streamed and shuffled in a "
