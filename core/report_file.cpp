@@ -11,7 +11,7 @@ void write_report(const TextLog& log, const std::filesystem::path& path, std::st
     files.create_directories(path.parent_path());
     write_atomically(files, path, text);
   } catch (const IoError& error) {
-    log.warning(std::string(error.what()) + "; the run goes on without this file");
+    log.warning(std::string(error.what()) + "; the run continues without this file");
   }
 }
 

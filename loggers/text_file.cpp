@@ -129,7 +129,7 @@ void TextFile::flush() {
   constexpr std::chrono::seconds kLongest(60);
   hand_over();
   if (!writer_.wait_at_most(kLongest)) {
-    throw IoError(fmt::format("{} has taken nothing for {} s: the run goes on without it",
+    throw IoError(fmt::format("{} has taken nothing for {} s: the run continues without it",
                               path_.string(),
                               kLongest.count()),
                   ETIMEDOUT);

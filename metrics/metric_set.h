@@ -21,7 +21,7 @@ class MetricSet {
     bool is_used = false;     ///< a batch since the last reset had what it needs
   };
 
-  /// Adds a metric under its factory's label, or else its own name; in place of a default one of
+  /// Adds a metric under its factory's label, or else its own name; replaces a default one of
   /// this name.
   /// \throws UsageError  when the name is taken
   void add(const Factory<Metric>& metric);

@@ -7,7 +7,7 @@
 
 namespace rondo {
 
-/// Adam with the largest gradient, decayed, in place of the root of the mean of squares. Weight
+/// Adam with the largest gradient, decayed, instead of the root of the mean of squares. Weight
 /// decay is added to the gradient. Source: torch.optim.Adamax (Python); Kingma and Ba 2015,
 /// arXiv:1412.6980, Algorithm 2.
 class Adamax final : public RuleOptimizer {

@@ -58,7 +58,7 @@ class SparsityMasks {
   /// \throws CheckpointError  when `load` would
   void check(const StateDict& state) const;
 
-  /// Takes the masks of a checkpoint in place of those chosen here, and sets the weights that they
+  /// Takes the masks of a checkpoint instead of those chosen here, and sets the weights that they
   /// prune to zero.
   /// \throws CheckpointError  when parameters or shapes differ; nothing is changed then
   void load(const StateDict& state);

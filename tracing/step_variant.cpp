@@ -302,7 +302,7 @@ void StepVariant::look_at_state() {
     return;
   }
   if (const Slot* const moved = moved_state()) {
-    start_anew('"' + moved->name + "\" lies in other memory",
+    start_anew('"' + moved->name + "\" is in other memory than before",
                "Copy into state in place (copy_) instead of replacing it");
   } else if (const OutsideNumber* const changed = changed_number()) {
     start_anew("a number that it took from outside is no longer " + changed->to_string(),

@@ -46,7 +46,7 @@ struct RunConfig {
   std::optional<Validate> validate;
   std::optional<ValidateAll> validate_all;
   std::optional<Predict> predict;
-  /// The file itself, behind comments that say what a command line changed of it; "" where it was
+  /// The file itself, after comments that say what a command line changed; "" where it was
   /// read from elsewhere.
   std::string as_written;
 };

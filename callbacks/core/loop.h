@@ -59,7 +59,7 @@ struct ValidationLoopOptions {
   std::string hook = "validate";   ///< family of its hooks: `on_<hook>_start` and so on
 };
 
-/// The loop of one validation. With a hook family of its own, `on_<hook>_start`, `_end`,
+/// The loop of one validation. With its own hook family, `on_<hook>_start`, `_end`,
 /// `_batch_start`, `_batch_end`, `_step_start` and `_step_end` fire through `Callback::on_custom`
 /// instead of the `on_validate_…` hooks. The core callbacks implement only the latter. A callback
 /// must therefore set eval mode and gather loss and metrics in the family's hooks

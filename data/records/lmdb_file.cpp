@@ -131,7 +131,7 @@ class LmdbFile::Walk {
     const uint64_t key = number_at<uint16_t>(at + 6);
     const bool is_big = (flags & kBigData) != 0;
     if ((flags & kOtherData) != 0) {
-      fail(number, "a value is a database of its own, which is not supported");
+      fail(number, "a value is itself a database, which is not supported");
     }
     const uint64_t here = is_big ? sizeof(uint64_t) : bytes;
     if (node + kNode + key > size() || here > size() - (node + kNode + key)) {

@@ -40,7 +40,7 @@ class SampleRing {
 
   enum class Push {
     Stored,
-    Overwrote,  ///< stored, in place of the oldest one
+    Overwrote,  ///< stored, and the oldest one was given up
     Dropped,
     Mismatch,  ///< another name, shape or dtype than the samples before it; nothing changed
     Closed,    ///< nobody draws any more

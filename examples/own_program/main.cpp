@@ -17,7 +17,7 @@ struct SaveEvery final : rondo::Callback {
                           const rondo::Outputs&,
                           const rondo::Batch&,
                           int64_t /*batch_idx*/) override {
-    // batch_idx begins anew after each validation and each resume; the timestamp does not.
+    // batch_idx begins again after each validation and each resume; the timestamp does not.
     if (trainer.state().timestamp.batch % options_.batches == 0) {
       trainer.request_save();
     }

@@ -346,6 +346,7 @@ TEST_CASE("C38: the active loader, its label and the batch are in the state, and
       if (event == Event::AfterDataloader || event == Event::BatchEnd) {
         CHECK(state.batch->size() == 2);
         CHECK(state.loader_label == "train");
+        CHECK(state.loader->size() == kEpochUpdates);
       } else if (event == Event::BeforeLoss) {
         CHECK(state.outputs->find("logits") != nullptr);
         CHECK(state.outputs->find("loss") == nullptr);
@@ -354,6 +355,7 @@ TEST_CASE("C38: the active loader, its label and the batch are in the state, and
         CHECK(state.outputs->find("loss") != nullptr);
       } else if (event == Event::EvalBatchEnd) {
         CHECK(state.loader_label == "val");
+        CHECK(state.loader->size() == 1);
         CHECK(state.pass.sample == 2);
       } else if (event == Event::FitEnd) {
         CHECK(state.batch == nullptr);

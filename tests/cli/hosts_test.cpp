@@ -129,7 +129,7 @@ TEST_CASE("a cable that is cut ends the ranks of both hosts, which say so") {
   const TempDir dir;
   const std::vector<std::string> command = after(fit(ranks_config(dir), (dir / "run").string()),
                                                  {"trainer.init.distributed.transport=gloo",
-                                                  "trainer.init.distributed.timeout=3s",
+                                                  "trainer.init.distributed.timeout=10s",
                                                   "trainer.init.checkpoint.steps=200",
                                                   "trainer.init.loop.max_steps=100000000"});
   Process first(hosts.launch(1, command), dir / "first");

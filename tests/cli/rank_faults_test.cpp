@@ -63,7 +63,7 @@ TEST_CASE("whatever happens to a rank, all of them end, and the others name it a
         << "\n[[trainer.init.callbacks]]\nFailingRank = { where = \"" << fault.where
         << "\", how = \"" << fault.how << "\" }\n";
     const std::vector<std::string> options = {
-        "--plugin", RONDO_FAILING_RANK, "trainer.init.distributed.timeout=5s"};
+        "--plugin", RONDO_FAILING_RANK, "trainer.init.distributed.timeout=20s"};
     Process ranks(after({RONDO_LAUNCHER, "launch", "--log-dir", dir.path().string(), "-n", "2"},
                         after(fit(config, (dir / "run").string()), options)),
                   dir / "first");

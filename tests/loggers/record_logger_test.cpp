@@ -188,7 +188,7 @@ TEST_CASE("a run that died and went on reads as one that was not interrupted") {
   CHECK(run.saves.size() == 2);
 }
 
-TEST_CASE("a fit that begins anew in the same directory replaces the record of the one before") {
+TEST_CASE("a fit that begins again in the same directory replaces the record of the one before") {
   const TempDir dir;
   fit(recorded_options(dir / "run"));
   TrainerOptions shorter = recorded_options(dir / "run");

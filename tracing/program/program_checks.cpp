@@ -114,7 +114,7 @@ void require_room(const StepProgram& program) {
     if (slot.kind == SlotKind::Input) {
       require({"tensor", i},
               !room.is_input && room.outside == nullptr,
-              "it lies in the memory of another input");
+              "it shares the memory of another input");
       room = {nullptr, true, slot.offset * item, extent_of(slot)};
     } else if (slot.value.defined()) {
       require({"tensor", i},

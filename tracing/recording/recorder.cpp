@@ -236,7 +236,7 @@ Argument Recorder::read_argument(RecordedCall& call, size_t index, const c10::IV
   if (value.isGenerator()) {
     const at::Generator generator = value.toGenerator();
     if (generator != at::globalContext().defaultGenerator(generator.device())) {
-      throw Objection{"drew random numbers from a generator of its own (" + call.name + ")",
+      throw Objection{"drew random numbers from its own generator (" + call.name + ")",
                       "its state is not part of the step: use the default generator"};
     }
     return Argument::constant_of(c10::IValue());  // the default is found again at each replay

@@ -112,7 +112,7 @@ TEST_CASE("C77: a run that was ended ends at once when it is resumed, unless pat
   CHECK(fit(dir, scores, use<EarlyStopper>(options)).steps == 40);
 }
 
-TEST_CASE("patience that is given in another unit for the resume begins anew") {
+TEST_CASE("patience that is given in another unit for the resume begins again") {
   const TempDir dir;
   EarlyStopper::Options options = on_score();
   options.patience = "1ep";
