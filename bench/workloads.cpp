@@ -309,7 +309,8 @@ const std::vector<Workload>& workloads() {
                                    make_lstm(),
                                    make_accum(),
                                    make_attention("attention", /*asks=*/true),
-                                   make_attention("unasked", /*asks=*/false)};
+                                   make_attention("unasked", /*asks=*/false),
+                                   unasked_seq2seq()};
     const std::vector<Workload> others = zoo();
     tuned.insert(tuned.end(), others.begin(), others.end());
     return tuned;

@@ -23,8 +23,8 @@ namespace rondo {
 /// For a name that ends with ".gz" or ".zst" it compresses the file with gzip or zstd; Python reads
 /// it after `gunzip` or `unzstd`. Endings of other archive formats are an error.
 /// \throws CheckpointError  naming the path, with the IoError nested, or the entry that cannot be
-///                          saved (undefined, sparse, quantised, deeper than 100 levels); no file is
-///                          left then
+///                          saved (undefined, sparse, quantised, deeper than 100 levels); no file
+///                          is left then
 void write_checkpoint(FileSystem& files, const std::filesystem::path& path, const StateDict& state);
 
 /// The same for a new file that never replaces one, even if another process saves into the

@@ -107,6 +107,9 @@ std::variant<CommandLine, Exit> launch_line(const CLI::App& root, CommandLine li
     if (const Exit* const exit = std::get_if<Exit>(&parsed)) {
       return *exit;
     }
+    if (std::get<CommandLine>(parsed).command == Command::Launch) {
+      return usage_error("rondo launch", "the command starts processes itself: give -n or --jobs");
+    }
   }
   return line;
 }

@@ -149,9 +149,10 @@ int fit_once(const RunConfig& run, const LaunchEnvironment& rank) {
 
 void require_done(const ChildEnd& end) {
   if (!end.is_done()) {
-    throw CheckpointError(end.signal != 0
-                              ? fmt::format("the run died of signal {}, which verify-resume did not send", end.signal)
-                              : fmt::format("the run failed with code {}, see above", end.code));
+    throw CheckpointError(
+        end.signal != 0
+            ? fmt::format("the run died of signal {}, which verify-resume did not send", end.signal)
+            : fmt::format("the run failed with code {}, see above", end.code));
   }
 }
 

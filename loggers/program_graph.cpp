@@ -51,6 +51,9 @@ class GraphReader {
       return;
     }
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.empty()) {
+      return;
+    }
     if (section_ == "instructions") {
       read_instruction(line);
     } else if (section_ == "inputs" || section_ == "captured" || section_ == "constants") {

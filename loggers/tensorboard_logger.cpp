@@ -20,9 +20,10 @@ namespace rondo {
 
 namespace {
 
-/// Where the keys of a config begin that shape the training.
+/// The tables and keys of a config that shape the training.
 constexpr std::string_view kShaping[] = {"init.model",
                                          "init.optimizer",
+                                         "init.optimizers",
                                          "init.schedulers",
                                          "init.loop",
                                          "init.precision",
@@ -31,6 +32,12 @@ constexpr std::string_view kShaping[] = {"init.model",
                                          "init.algorithms",
                                          "init.seed",
                                          "fit.train_dataloader"};
+
+/// "init.model.name" lies in "init.model", "init.model_dir" does not.
+bool lies_in(std::string_view key, std::string_view table) {
+  return key.substr(0, table.size()) == table &&
+         (key.size() == table.size() || key[table.size()] == '.');
+}
 
 void add_values(EventFile& file, const Metrics& values, int64_t update) {
   std::vector<std::pair<std::string, float>> scalars;
@@ -55,10 +62,9 @@ std::map<std::string, std::string> hyperparameters_in(const std::string& config)
   for (const auto& [key, value] : config_keys(config)) {
     const std::string_view below =
         std::string_view(key).substr(std::min(kTrainer.size(), key.size()));
-    const bool shapes =
-        std::any_of(std::begin(kShaping), std::end(kShaping), [&](std::string_view begin) {
-          return below.substr(0, begin.size()) == begin;
-        });
+    const bool shapes = std::any_of(std::begin(kShaping),
+                                    std::end(kShaping),
+                                    [&](std::string_view table) { return lies_in(below, table); });
     if (shapes) {
       values.emplace(below, value);
     }
@@ -94,7 +100,8 @@ void TensorBoardLogger::on_fit_start(Trainer& trainer, const DataLoader&, const 
     log_media({"config", "```toml\n" + config + "```\n"}, trainer.state().global_step());
   }
   const std::map<std::string, std::string> values = hyperparameters_in(config);
-  if (!values.empty() && filter().takes("hparams")) {
+  has_hyperparameters_ = !values.empty() && filter().takes("hparams");
+  if (has_hyperparameters_) {
     write(config.size(),
           [values, run = trainer.state().run_name, update = trainer.state().global_step()](
               EventFile& file) { file.add_hyperparameters(update, run, values); });
@@ -103,7 +110,7 @@ void TensorBoardLogger::on_fit_start(Trainer& trainer, const DataLoader&, const 
 
 void TensorBoardLogger::on_fit_end(Trainer& trainer, Loop&) {
   const int64_t update = trainer.state().global_step();
-  if (!trainer.options().config_text.empty() && filter().takes("hparams")) {
+  if (has_hyperparameters_) {
     write(0, [update](EventFile& file) { file.add_end(update); });
   }
   for (const StepReport& step : trainer.state().backend->reports()) {

@@ -53,6 +53,7 @@ class TensorBoardLogger final : public FilteredLogger, public WritesOnThread {
   std::unique_ptr<EventFile> file_;
 
   bool has_graph_ = false;
+  bool has_hyperparameters_ = false;
   bool has_written_ = false;  // since the last flush
   WriterThread writer_;       // last: it ends before the rest goes
 };

@@ -22,6 +22,7 @@ namespace {
 enum RankingSums { OfClass, Others };
 
 constexpr size_t kMostPoints = 100;  // of a curve
+constexpr int64_t kMostCurves = 20;  // of classes
 
 /// Of two classes, class 1 alone.
 int64_t ranked_classes(const Ranking::Options& options) {
@@ -127,6 +128,9 @@ double Ranking::compute() const {
 
 std::vector<Media> Ranking::media() const {
   std::vector<Media> curves;
+  if (ranked_classes(options_) > kMostCurves) {
+    return curves;
+  }
   for (int64_t i = 0; i < ranked_classes(options_); ++i) {
     const std::vector<double> of_class = falling(sum(OfClass)[i]);
     const std::vector<double> others = falling(sum(Others)[i]);

@@ -42,7 +42,7 @@ class Ranking : public SumsMetric {
 
   double compute() const final;
 
-  /// "curve", or "curve/<class>": at most 100 points.
+  /// "curve", or "curve/<class>": at most 100 points. None of more than 20 classes.
   std::vector<Media> media() const final;
 
  protected:

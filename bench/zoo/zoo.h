@@ -15,6 +15,9 @@ std::vector<Workload> zoo_of_sequences();
 std::vector<Workload> zoo_of_tables();
 std::vector<Workload> zoo_of_agents();
 
+/// Its `nn::Transformer` without what the module asks on the host.
+Workload unasked_seq2seq();
+
 /// A workload of the zoo: AdamW with a rate of 1e-3, one batch an update.
 template <class Net>
 Workload in_zoo(const char* name, rondo::Batch (*make_batch)()) {

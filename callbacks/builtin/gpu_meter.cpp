@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -118,7 +119,9 @@ std::string detail::name_of_gpu(int index, const char* visible) {
   for (int i = 0; !names.empty(); ++i) {
     const size_t comma = names.find(',');
     if (i == index) {
-      return std::string(names.substr(0, comma));
+      std::string name(names.substr(0, comma));
+      name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
+      return name;
     }
     names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
   }

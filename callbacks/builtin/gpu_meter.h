@@ -8,7 +8,8 @@
 namespace rondo {
 
 /// Reads how busy an NVIDIA GPU is from its driver, through NVML, a library that comes with the
-/// driver. Source: NVIDIA Management Library, nvml.h.
+/// driver. Numbers of GPUs are those of their slots, which are CUDA's too where they are alike, or
+/// with CUDA_DEVICE_ORDER=PCI_BUS_ID. Source: NVIDIA Management Library, nvml.h.
 class GpuMeter {
  public:
   static constexpr const char* kLibrary = "libnvidia-ml.so.1";

@@ -191,8 +191,10 @@ void MetricsCallback::on_validate_end(Trainer& trainer, Model&, Loop&) {
   if (const Metrics values = current_->values(); !values.empty()) {
     trainer.log_metrics(values);
   }
-  for (const Media& media : current_->media()) {
-    trainer.log_media(media);
+  if (trainer.is_log_step()) {  // a stop may have left batches out: that is no result
+    for (const Media& media : current_->media()) {
+      trainer.log_media(media);
+    }
   }
 }
 

@@ -79,6 +79,7 @@ TEST_CASE("several jobs of a prediction are ranks that share it") {
     CHECK(line.ranks == 4);
     CHECK(line.files == Arguments{"predict", "a.toml", "-o", "b"});
   }
+  CHECK(answer({"launch", "-n", "2", "predict", "a.toml", "--jobs=2"}).code == 2);
   CHECK(read({"predict", "a.toml", "--jobs=1"}).command == Command::Predict);
   CHECK(read({"predict", "a.toml", "--jobs=4", "--dry-run"}).command == Command::Predict);
 }

@@ -19,14 +19,14 @@ using namespace rondo::test;
 
 namespace {
 
-struct Fault {
+struct RankFault {
   std::string where;
   std::string how;
 };
 
 /// A part of them; the long campaign has all. A rank that is frozen takes half a minute to be
 /// ended.
-std::vector<Fault> faults() {
+std::vector<RankFault> faults() {
   if (campaign_scale() == 1) {
     return {{"start", "throw"},
             {"capture", "kill"},
@@ -34,7 +34,7 @@ std::vector<Fault> faults() {
             {"save", "kill"},
             {"validation", "throw"}};
   }
-  std::vector<Fault> all;
+  std::vector<RankFault> all;
   for (const char* where : {"start", "capture", "replay", "save", "validation"}) {
     for (const char* how : {"throw", "kill", "freeze"}) {
       all.push_back({where, how});
@@ -45,7 +45,7 @@ std::vector<Fault> faults() {
 
 /// What `rondo launch` returns. A rank that is frozen does not end, so that the other one does
 /// first.
-int code_of(const Fault& fault) {
+int code_of(const RankFault& fault) {
   return fault.how == "kill" ? 128 + SIGKILL : 1;
 }
 
@@ -54,7 +54,7 @@ int code_of(const Fault& fault) {
 TEST_SUITE_BEGIN("cli/rank_faults");
 
 TEST_CASE("whatever happens to a rank, all of them end, and the others name it and its cause") {
-  for (const Fault& fault : faults()) {
+  for (const RankFault& fault : faults()) {
     CAPTURE(fault.where);
     CAPTURE(fault.how);
     const TempDir dir;

@@ -72,9 +72,9 @@ TEST_CASE("two processes give the bytes of one with two virtual ranks, and rank 
   for (const char* jobs : {"1", "2"}) {
     Process predict({RONDO_LAUNCHER, "predict", run.string(), "-o", two.string(), "--jobs", jobs},
                     dir / "predict");
-    const int code = predict.wait();
+    const int predicted = predict.wait();
     INFO(content(dir / "predict"));
-    REQUIRE(code == 0);
+    REQUIRE(predicted == 0);
     predictions.push_back(content(two / "logs" / "latest" / "predictions.pt"));
   }
   CHECK(predictions[0] == predictions[1]);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using rondo::glob_match;
+using rondo::matches_any;
 
 TEST_SUITE_BEGIN("core/glob");
 

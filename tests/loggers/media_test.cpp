@@ -48,7 +48,7 @@ void run_with(const std::filesystem::path& run,
   options.loop.max_steps = 6;
   options.callbacks = {use<ProbeCallback>(probe)};
   options.loggers = loggers;
-  options.config_text = "[trainer.init]\nseed = 7\n";
+  options.config_text = "[trainer.init]\nmodel_dir = \"run\"\nseed = 7\n";
   Trainer(options, quiet_log()).fit(tiny_loader("train"));
 }
 
@@ -164,6 +164,7 @@ TEST_CASE("T127: TensorBoard gets scalars, tensors, texts, histograms, pictures 
   CHECK(plugin.plugin_name() == "hparams");
   tensorboard::HParamsPluginData data;
   REQUIRE(data.ParseFromString(plugin.content()));
+  CHECK(data.session_start_info().hparams().size() == 1);
   CHECK(data.session_start_info().hparams().at("init.seed").number_value() == 7.0);
   CHECK(value_of(values, "_hparams_/session_end_info").metadata().has_plugin_data());
 }

@@ -87,7 +87,8 @@ struct Refusal {
 
 constexpr std::array<Refusal, 2> kRefusals = {{
     {"aten::set_", "it gives a tensor other memory; copy_ into the tensor instead"},
-    {"aten::_cudnn_rnn", "it writes its weight buffer, which its schema does not say; use a cell in a loop"},
+    {"aten::_cudnn_rnn",
+     "it writes its weight buffer, which its schema does not say; use a cell in a loop"},
 }};
 
 template <class List>

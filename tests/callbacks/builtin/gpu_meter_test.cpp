@@ -70,6 +70,7 @@ TEST_CASE("what cannot be read says why, and reads nothing") {
 TEST_CASE("the devices of a process are those that CUDA_VISIBLE_DEVICES lists") {
   CHECK(rondo::detail::name_of_gpu(1, nullptr) == "1");
   CHECK(rondo::detail::name_of_gpu(0, "3,GPU-abc") == "3");
+  CHECK(rondo::detail::name_of_gpu(1, "3, 2") == "2");
   CHECK(rondo::detail::name_of_gpu(1, "3,GPU-abc") == "GPU-abc");
   CHECK(rondo::detail::name_of_gpu(2, "3,GPU-abc") == "2");
 }

@@ -96,10 +96,14 @@ TEST_CASE("an optimizer that frozen parameters leave nothing names those that ar
   options.optimizer = {};
   options.optimizers = {{"first", {"layer0.*"}, use<Sgd>({0.1})},
                         {"second", {"layer1.*"}, use<Sgd>({0.1})}};
-  CHECK_THROWS_WITH_AS(Trainer(options, quiet_log()),
-                       doctest::Contains("picks no parameter that is trained; there are: "
-                                         "layer1.weight, layer1.bias"),
-                       UsageError);
+  std::string said;
+  try {
+    const Trainer trainer(options, quiet_log());
+  } catch (const Error&) {
+    said = describe(std::current_exception());
+  }
+  CHECK(said.find("picks no parameter that is trained; there are: layer1.weight, layer1.bias") !=
+        std::string::npos);
 }
 
 TEST_CASE("a glob that freezes nothing is an error with a suggestion") {
