@@ -70,7 +70,7 @@ NamedTensors picked(const NamedOptimizer& optimizer, const NamedTensors& paramet
                     "there are: {}",
                     optimizer.name,
                     fmt::join(optimizer.params, "\", \""),
-                    fmt::join(names, ", ")));
+                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
   }
   return found;
 }
