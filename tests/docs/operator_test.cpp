@@ -27,7 +27,7 @@ StepProbe with_threshold() {
   probe.body = [weight, body = probe.body](Backend& backend, const Batch& batch) mutable {
     Outputs outputs = body(backend, batch);
     const torch::NoGradGuard no_grad;
-    soft_threshold_(weight, 0.02);
+    soft_threshold_(weight, 0.2);
     at::Tensor copy = weight.clone();
     soft_threshold_(copy, 0.5);
     return outputs;
