@@ -158,7 +158,7 @@ class Seq2Seq : public Network {
   }
 
   at::Tensor encode(at::Tensor x) {
-    auto& encoder = transformer_->encoder.get<nn::TransformerEncoder>();
+    auto encoder = transformer_->encoder.get<nn::TransformerEncoder>();
     for (const auto& part : encoder->layers->children()) {
       auto& layer = *part->as<nn::TransformerEncoderLayer>();
       x = layer.norm1(x + attend(layer.self_attn, x, x, {}));
@@ -168,7 +168,7 @@ class Seq2Seq : public Network {
   }
 
   at::Tensor decode(at::Tensor x, const at::Tensor& memory) {
-    auto& decoder = transformer_->decoder.get<nn::TransformerDecoder>();
+    auto decoder = transformer_->decoder.get<nn::TransformerDecoder>();
     for (const auto& part : decoder->layers->children()) {
       auto& layer = *part->as<nn::TransformerDecoderLayer>();
       x = layer.norm1(x + attend(layer.self_attn, x, x, mask_));
