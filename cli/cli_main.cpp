@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/rank_launcher.h"
+#include "cli/rank_output.h"
 #include "cli/record_commands.h"
 #include "cli/signal_handlers.h"
 #include "core/error.h"
@@ -73,6 +74,20 @@ int failed(const std::exception_ptr& error) {
   return exit_code_of(error);
 }
 
+/// Runs the command. \return its exit code, also where it throws
+int run_told(const CommandLine& line, const std::function<void(Registries&)>& register_components) {
+  try {
+    Registries registries;
+    register_builtins(registries);
+    if (register_components) {
+      register_components(registries);
+    }
+    return run(line, registries);
+  } catch (...) {
+    return failed(std::current_exception());
+  }
+}
+
 }  // namespace
 
 int cli_main(int argc, char** argv, const std::function<void(Registries&)>& register_components) {
@@ -89,12 +104,10 @@ int cli_main(int argc, char** argv, const std::function<void(Registries&)>& regi
     if (line.ui && !line.dry_run) {
       return fit_with_dashboard(line, "/proc/self/exe", argv);
     }
-    Registries registries;
-    register_builtins(registries);
-    if (register_components) {
-      register_components(registries);
-    }
-    return run(line, registries);
+    RankOutput output;
+    const int code = run_told(line, register_components);
+    output.end(code);
+    return code;
   } catch (...) {
     return failed(std::current_exception());
   }

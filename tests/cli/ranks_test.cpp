@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/free_port.h"
 #include "distributed/heartbeat.h"
 #include "launched_ranks.h"
 #include "support/file_content.h"
@@ -129,6 +130,41 @@ TEST_CASE(
           std::string::npos);
   }
   CHECK_FALSE(fs::exists(dir / "run" / "checkpoint_5.pt"));
+}
+
+TEST_CASE("ranks of another launcher leave the terminal to rank 0, and a log when they fail") {
+  const TempDir dir;
+  const auto rank = [&](int number, int port, const std::vector<std::string>& command) {
+    return after({"/usr/bin/env",
+                  fmt::format("RANK={}", number),
+                  "WORLD_SIZE=2",
+                  fmt::format("LOCAL_RANK={}", number),
+                  "LOCAL_WORLD_SIZE=2",
+                  "MASTER_ADDR=127.0.0.1",
+                  fmt::format("MASTER_PORT={}", port),
+                  "TMPDIR=" + dir.path().string(),
+                  RONDO_LAUNCHER},
+                 command);
+  };
+  const std::vector<std::string> command =
+      after(fit(ranks_config(dir), (dir / "run").string()),
+            {"trainer.init.loop.max_steps=4", "trainer.init.distributed.virtual_ranks=2"});
+  const int port = rondo::free_port();
+  Process first(rank(0, port, command), dir / "first");
+  Process second(rank(1, port, command), dir / "second");
+  CHECK(first.wait() == 0);
+  CHECK(second.wait() == 0);
+  CHECK(content(dir / "first").find("done: 4 updates") != std::string::npos);
+  CHECK(content(dir / "second").empty());
+
+  Process failing(rank(1, port, {"fit", (dir / "none.toml").string()}), dir / "failing");
+  CHECK(failing.wait() == 2);
+  const std::string said = content(dir / "failing");
+  const size_t place = said.find("rank 1 ended with code 2: see ");
+  REQUIRE(place == 0);
+  const std::string log =
+      said.substr(said.find(" see ") + 5, said.find('\n') - said.find(" see ") - 5);
+  CHECK(content(log).find("none.toml") != std::string::npos);
 }
 
 TEST_CASE("a rank that hangs" * doctest::skip()) {
