@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <iostream>
@@ -72,6 +74,15 @@ std::string time_text(double seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(seconds)));
 }
 
+/// Whether a statement may read a table of which a summary has not all, or none.
+bool names_values(std::string sql) {
+  std::transform(sql.begin(), sql.end(), sql.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  const auto names = [&](const char* table) { return sql.find(table) != std::string::npos; };
+  return names("metrics") || names("checkpoints") || names("validations") || names("media");
+}
+
 }  // namespace
 
 int query(const CommandLine& line) {
@@ -91,7 +102,8 @@ int query(const CommandLine& line) {
     }
     paths = {"."};
   }
-  const std::vector<RunRecord> runs = runs_at(paths);
+  const bool needs_all = !line.output.empty() || names_values(sql);
+  const std::vector<RunRecord> runs = needs_all ? runs_at(paths) : summaries_at(paths);
   if (!line.output.empty()) {
     save_runs(runs, line.output);
     std::cerr << line.output << ": written\n";
@@ -106,7 +118,7 @@ int query(const CommandLine& line) {
 int alerts(const CommandLine& line) {
   std::vector<std::vector<std::string>> rows = {{"run", "update", "time", "level", "alert"}};
   for (const RunRecord& run :
-       runs_at(line.files.empty() ? std::vector<std::string>{"."} : line.files)) {
+       summaries_at(line.files.empty() ? std::vector<std::string>{"."} : line.files)) {
     for (const RecordAlert& alert : run.alerts) {
       rows.push_back(
           {run.name, std::to_string(alert.step), time_text(alert.time), alert.level, alert.text});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <utility>
 
 #include "core/error.h"
 #include "core/terminal.h"
@@ -24,6 +25,28 @@ std::vector<RunRecord> read_all(const std::vector<fs::path>& directories, const 
       warn_of(runs.back());
     } catch (const DataError& error) {
       std::cerr << error.what() << "\n";  // the others are shown
+    }
+  }
+  return runs;
+}
+
+/// \param read  gives the records of directories
+template <class Read>
+std::vector<RunRecord> all_at(const std::vector<std::string>& paths, const Read& read) {
+  std::vector<RunRecord> runs;
+  for (const std::string& path : paths) {
+    const std::vector<fs::path> found = find_runs(path);
+    if (found.empty()) {
+      throw UsageError(
+          fmt::format("{}: there is no run here or below; a fit writes {} into its model_dir",
+                      path,
+                      kRecordFile));
+    }
+    for (RunRecord& run : read(found)) {
+      if (found.size() > 1) {
+        run.name = name_below(run.directory, path);
+      }
+      runs.push_back(std::move(run));
     }
   }
   return runs;
@@ -67,23 +90,11 @@ std::string name_below(const fs::path& directory, const fs::path& root) {
 }
 
 std::vector<RunRecord> runs_at(const std::vector<std::string>& paths) {
-  std::vector<RunRecord> runs;
-  for (const std::string& path : paths) {
-    const std::vector<fs::path> found = find_runs(path);
-    if (found.empty()) {
-      throw UsageError(
-          fmt::format("{}: there is no run here or below; a fit writes {} into its model_dir",
-                      path,
-                      kRecordFile));
-    }
-    for (RunRecord& run : read_runs(found)) {
-      if (found.size() > 1) {
-        run.name = name_below(run.directory, path);
-      }
-      runs.push_back(std::move(run));
-    }
-  }
-  return runs;
+  return all_at(paths, &read_runs);
+}
+
+std::vector<RunRecord> summaries_at(const std::vector<std::string>& paths) {
+  return all_at(paths, &read_summaries);
 }
 
 }  // namespace rondo

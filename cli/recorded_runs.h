@@ -23,6 +23,9 @@ std::vector<RunRecord> read_summaries(const std::vector<std::filesystem::path>& 
 /// \throws UsageError  when there is none at a path
 std::vector<RunRecord> runs_at(const std::vector<std::string>& paths);
 
+/// The same from the index of summaries.
+std::vector<RunRecord> summaries_at(const std::vector<std::string>& paths);
+
 /// A directory's path from `root`, or its name where they are the same.
 std::string name_below(const std::filesystem::path& directory, const std::filesystem::path& root);
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Begins each text: another form is not read.
-constexpr int64_t kForm = 2;
+constexpr int64_t kForm = 3;
 
 constexpr RunStatus kStatuses[] = {
     RunStatus::Running, RunStatus::Done, RunStatus::Stopped, RunStatus::Failed, RunStatus::Crashed};
@@ -101,6 +101,35 @@ std::vector<RecordPoint> read_points(JsonReader& json) {
   return points;
 }
 
+std::string alerts_text(const RunRecord& run) {
+  std::string text;
+  for (const RecordAlert& alert : run.alerts) {
+    text += fmt::format("{}[{},{},{},{}]",
+                        text.empty() ? "" : ",",
+                        alert.step,
+                        exact(alert.time),
+                        json_string(alert.level),
+                        json_string(alert.text));
+  }
+  return text;
+}
+
+RecordAlert read_alert(JsonReader& json) {
+  RecordAlert alert;
+  int place = 0;
+  json.array([&] {
+    const int at = place++;
+    if (at == 0) {
+      alert.step = json.integer();
+    } else if (at == 1) {
+      alert.time = read_exact(json);
+    } else {
+      (at == 2 ? alert.level : alert.text) = json.string();
+    }
+  });
+  return alert;
+}
+
 void read_member(JsonReader& json, const std::string& key, RunRecord& run) {
   if (key == "name") {
     run.name = json.string();
@@ -135,6 +164,8 @@ void read_member(JsonReader& json, const std::string& key, RunRecord& run) {
     json.object([&](const std::string& name) { run.config[name] = json.string(); });
   } else if (key == "higher") {
     json.object([&](const std::string& name) { run.higher_is_better[name] = json.integer() == 1; });
+  } else if (key == "alerts") {
+    json.array([&] { run.alerts.push_back(read_alert(json)); });
   } else if (key == "metrics") {
     json.object([&](const std::string& name) { run.metrics[name] = read_points(json); });
   } else {
@@ -169,7 +200,7 @@ std::string to_summary(const RunRecord& run) {
       "{{\"form\":{},\"name\":{},\"version\":{},\"reason\":{},\"host\":{},\"status\":{},\"begin\":{"
       "},\"end\":{},\"format\":{},\"step\":{}{},\"sessions\":{},\"process\":{},\"damaged_lines\":{}"
       ",\"damaged_"
-      "line\":{},\"config\":{{{}}},\"higher\":{{{}}},\"metrics\":{{{}}}}}",
+      "line\":{},\"config\":{{{}}},\"higher\":{{{}}},\"alerts\":[{}],\"metrics\":{{{}}}}}",
       kForm,
       json_string(run.name),
       json_string(run.version),
@@ -187,6 +218,7 @@ std::string to_summary(const RunRecord& run) {
       run.damaged_line,
       config,
       higher,
+      alerts_text(run),
       metrics_text(run));
 }
 

@@ -32,6 +32,8 @@ constexpr const char* kRecord =
     "\n"
     R"({"kind":"numbers","step":20,"time":120,"values":{"loss":"nan","val/accuracy":0.7}})"
     "\n"
+    R"({"kind":"alert","step":20,"time":120.5,"level":"warn","text":"val/loss is \"3\" > 2"})"
+    "\n"
     R"({"kind":"save","step":20,"time":121,"text":"checkpoint_20.pt"})"
     "\n"
     R"({"kind":"end","step":20,"time":122,"status":"stopped","text":"a stop"})"
@@ -62,6 +64,12 @@ void check_same(const RunRecord& a, const RunRecord& b) {
   CHECK(a.damaged_lines == b.damaged_lines);
   CHECK(a.damaged_line == b.damaged_line);
   CHECK(a.higher_is_better == b.higher_is_better);
+  REQUIRE(a.alerts.size() == 1);
+  REQUIRE(b.alerts.size() == 1);
+  CHECK(a.alerts[0].step == b.alerts[0].step);
+  CHECK(a.alerts[0].time == b.alerts[0].time);
+  CHECK(a.alerts[0].level == b.alerts[0].level);
+  CHECK(a.alerts[0].text == b.alerts[0].text);
   REQUIRE(a.metrics.size() == b.metrics.size());
   for (const auto& [name, points] : a.metrics) {
     const RecordPoint& last = points.back();
@@ -88,7 +96,7 @@ TEST_CASE("a summary has what a table of runs shows") {
   run.metrics["loss"].back().value = -std::numeric_limits<double>::infinity();
   CHECK(from_summary(to_summary(run)).metrics.at("loss").back().value ==
         -std::numeric_limits<double>::infinity());
-  for (const char* text : {"", "{}", "{\"form\":3}", "[]", "{\"form\":2,\"metrics\":{\"a\":[]}}"}) {
+  for (const char* text : {"", "{}", "{\"form\":4}", "[]", "{\"form\":3,\"metrics\":{\"a\":[]}}"}) {
     CHECK_THROWS_AS(from_summary(text), DataError);
   }
 }
