@@ -44,10 +44,14 @@ size_t bytes_in_large_pages(size_t bytes) {
   return (bytes + kLargePage / 2) / kLargePage * kLargePage;
 }
 
+/// Of a block, before the end of its last page: some kernels read a little beyond a matrix, such as
+/// OpenBLAS's ssymv for processors that it does not know.
+constexpr size_t kReadBeyond = 64;
+
 /// Null where there are none.
 c10::DataPtr map_large_pages(size_t bytes) {
   auto mapping = std::make_unique<Mapping>();
-  mapping->bytes = rounded_up(bytes);
+  mapping->bytes = rounded_up(bytes + kReadBeyond);
   const size_t room = mapping->bytes + kLargePage;  // to begin where a large page may
   void* const begin =
       ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

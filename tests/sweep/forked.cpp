@@ -1,9 +1,12 @@
 #include "sweep/forked.h"
 
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
@@ -38,11 +41,37 @@ std::string read_all(int file) {
   }
 }
 
+constexpr int kReadsCode = 3;
+
+#ifdef __x86_64__
+void end_by_fault(int signal, siginfo_t* /*fault*/, void* context) {
+  constexpr greg_t kIsWrite = 2;  // of the page fault's error code
+  const bool is_write =
+      (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kIsWrite) != 0;
+  if (!is_write) {
+    ::_exit(kReadsCode);
+  }
+  ::signal(signal, SIG_DFL);  // the write is done again, and ends the process
+}
+
+void tell_reads_from_writes() {
+  struct sigaction action = {};
+  action.sa_sigaction = end_by_fault;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGSEGV, &action, nullptr);
+}
+#else
+void tell_reads_from_writes() {}
+#endif
+
 std::string ending_of(int status) {
   if (WIFSIGNALED(status)) {
     return ::strsignal(WTERMSIG(status));
   }
   const int code = WEXITSTATUS(status);
+  if (code == kReadsCode) {
+    return kForbiddenRead;
+  }
   return code == EXIT_SUCCESS ? "" : "exit code " + std::to_string(code);
 }
 
@@ -61,6 +90,7 @@ ForkedRun run_forked(
   if (child == 0) {
     ::close(pipe_ends[0]);
     ::alarm(kMostSeconds);
+    tell_reads_from_writes();
     run([&](const std::string& text) { write_all(pipe_ends[1], text); });
     ::_exit(EXIT_SUCCESS);
   }

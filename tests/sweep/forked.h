@@ -5,6 +5,10 @@
 
 namespace rondo::test {
 
+/// The ending of a process that read memory which it may not, without writing there. Known on
+/// x86-64.
+constexpr const char* kForbiddenRead = "a read of memory that is not its own";
+
 /// What a function in a process of its own left.
 struct ForkedRun {
   std::string said;    ///< what it wrote, as far as it got

@@ -77,11 +77,12 @@ const std::vector<std::string> kSample = {
 struct Row {
   std::string name;
   int used = 0;      ///< samples whose trial the out variant stood
+  int reads = 0;     ///< trials in which LibTorch, or its BLAS, read beyond the memory of a tensor
   int not_used = 0;  ///< samples after which a plan calls the operator itself
   std::string why_not;
   std::string wrong;
 
-  bool is_covered() const { return used + not_used > 0; }
+  bool is_covered() const { return used + not_used + reads > 0; }
 };
 
 using Say = std::function<void(const std::string&)>;
@@ -154,7 +155,9 @@ Row sweep(const c10::OperatorHandle& op) {
       row.wrong = "its arguments cannot be made: " + run.ending;
       return row;
     }
-    if (last == kTries) {
+    if (last == kTries && run.ending == kForbiddenRead) {
+      ++row.reads;
+    } else if (last == kTries) {
       row.wrong = fmt::format("sample {}: ended by: {}", sample, run.ending);
     } else {
       row.why_not = "ends the process when it is called: " + run.ending;
@@ -178,10 +181,15 @@ std::vector<c10::OperatorHandle> operators_with_out_variant() {
 }
 
 void print(const Row& row) {
-  const std::string what = !row.wrong.empty() ? "WRONG, " + row.wrong
-                           : row.is_covered()
-                               ? fmt::format("used {}, not used {}", row.used, row.not_used)
-                               : "not covered: " + row.why_not;
+  const std::string what =
+      !row.wrong.empty() ? "WRONG, " + row.wrong
+      : row.is_covered()
+          ? fmt::format(
+                "used {}, not used {}{}",
+                row.used,
+                row.not_used,
+                row.reads == 0 ? "" : fmt::format(", reads beyond its memory {}", row.reads))
+          : "not covered: " + row.why_not;
   fmt::print("{:<48} {}\n", row.name, what);
 }
 
