@@ -45,8 +45,7 @@ std::string blas_advice(const BlasFacts& facts, int threads) {
   }
   if (facts.has_own_threads && threads > 1) {
     return "OpenBLAS has its own threads next to those of LibTorch, and both wait for the same "
-           "cores: "
-           "install libopenblas0-openmp, or set backend.threads = 1";
+           "cores: install libopenblas0-openmp, or set backend.threads = 1";
   }
   return "";
 }

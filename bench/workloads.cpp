@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "models/module_model.h"
+#include "unasked_attention.h"
 #include "zoo/zoo.h"
 
 namespace bench {
@@ -188,32 +189,14 @@ class Attention final : public Classifier {
 
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor q = query(x);
-    return head(asks_ ? std::get<0>(attention->forward(q, x, x)) : attend(q, x));
+    return head(asks_ ? std::get<0>(attention->forward(q, x, x))
+                      : attend_unasked(*attention, q, x));
   }
 
   static constexpr int64_t kWidth = 128;
   static constexpr int64_t kHeads = 4;
 
  private:
-  // What torch::nn::functional::multi_head_attention_forward does once it has asked.
-  at::Tensor attend(const at::Tensor& from, const at::Tensor& to) {
-    const at::Tensor& weight = attention->in_proj_weight;
-    const at::Tensor& bias = attention->in_proj_bias;
-    const at::Tensor q = at::linear(from, weight.slice(0, 0, kWidth), bias.slice(0, 0, kWidth));
-    const auto kv = at::linear(to, weight.slice(0, kWidth), bias.slice(0, kWidth)).chunk(2, -1);
-    const int64_t columns = from.size(1) * kHeads;
-    const auto by_head = [&](const at::Tensor& x) {
-      return x.contiguous().view({-1, columns, kWidth / kHeads}).transpose(0, 1);
-    };
-    const at::Tensor scaled = q * (1 / std::sqrt(kWidth / kHeads));
-    const at::Tensor weights = at::bmm(by_head(scaled), by_head(kv[0]).transpose(1, 2)).softmax(-1);
-    const at::Tensor result = at::bmm(weights, by_head(kv[1]))
-                                  .transpose(0, 1)
-                                  .contiguous()
-                                  .view({from.size(0), from.size(1), kWidth});
-    return attention->out_proj->forward(result);
-  }
-
   bool asks_;
   nn::Linear query = nullptr;
   nn::MultiheadAttention attention = nullptr;

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <variant>
 
 #include "cli/command_line.h"
@@ -74,6 +75,19 @@ int failed(const std::exception_ptr& error) {
   return exit_code_of(error);
 }
 
+/// Whether processes that a launcher starts do it together.
+bool joins_ranks(const CommandLine& line) {
+  switch (line.command) {
+    case Command::Fit:
+    case Command::Validate:
+    case Command::ValidateAll:
+    case Command::Predict:
+      return !line.dry_run;
+    default:
+      return false;
+  }
+}
+
 /// Runs the command. \return its exit code, also where it throws
 int run_told(const CommandLine& line, const std::function<void(Registries&)>& register_components) {
   try {
@@ -104,9 +118,14 @@ int cli_main(int argc, char** argv, const std::function<void(Registries&)>& regi
     if (line.ui && !line.dry_run) {
       return fit_with_dashboard(line, "/proc/self/exe", argv);
     }
-    RankOutput output;
+    std::optional<RankOutput> output;
+    if (joins_ranks(line)) {
+      output.emplace();
+    }
     const int code = run_told(line, register_components);
-    output.end(code);
+    if (output) {
+      output->end(code);
+    }
     return code;
   } catch (...) {
     return failed(std::current_exception());

@@ -24,7 +24,7 @@ std::string plain(std::string_view text) {
   return name;
 }
 
-/// The tensors that a text names, "%4" or, with `mark`, "!%4".
+/// The tensors that a text names as "%4" or, of those that are written, as "!%4".
 std::vector<std::string> tensors_in(std::string_view text, bool are_written) {
   std::vector<std::string> found;
   for (size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/registry.h"
 #include "core/writable_path.h"
@@ -113,13 +114,15 @@ void TensorBoardLogger::on_fit_end(Trainer& trainer, Loop&) {
   if (has_hyperparameters_) {
     write(0, [update](EventFile& file) { file.add_end(update); });
   }
-  for (const StepReport& step : trainer.state().backend->reports()) {
-    if (!has_graph_ && is_of_training(step) && !is_eager(step) && filter().takes("graph")) {
-      has_graph_ = true;
-      write(step.program.size(), [program = step.program, update](EventFile& file) {
-        file.add_graph(update, graph_of(program));
-      });
-    }
+  const std::vector<StepReport> steps = trainer.state().backend->reports();
+  const auto step = std::find_if(steps.begin(), steps.end(), [](const StepReport& report) {
+    return is_of_training(report) && !is_eager(report);
+  });
+  if (step != steps.end() && !has_graph_ && filter().takes("graph")) {
+    has_graph_ = true;
+    write(step->program.size(), [program = step->program, update](EventFile& file) {
+      file.add_graph(update, graph_of(program));
+    });
   }
 }
 

@@ -1,5 +1,6 @@
 #include <torch/torch.h>
 
+#include "unasked_attention.h"
 #include "zoo.h"
 
 namespace bench {
@@ -115,7 +116,7 @@ class Seq2Seq : public Network {
     transformer_ = register_module(
         "transformer",
         nn::Transformer(
-            nn::TransformerOptions(kWidth, kHeads, 2, 2).dim_feedforward(4 * kWidth).dropout(0.0)));
+            nn::TransformerOptions(kWidth, 4, 2, 2).dim_feedforward(4 * kWidth).dropout(0.0)));
     head_ = register_module("head", nn::Linear(kWidth, kVocabulary));
     mask_ = register_buffer("mask", nn::TransformerImpl::generate_square_subsequent_mask(kLength));
   }
@@ -123,45 +124,13 @@ class Seq2Seq : public Network {
  private:
   static constexpr int64_t kVocabulary = 100;
   static constexpr int64_t kWidth = 64;
-  static constexpr int64_t kHeads = 4;
   static constexpr int64_t kLength = 20;
-
-  // What torch::nn::functional::multi_head_attention_forward does once it has asked.
-  static at::Tensor attend(nn::MultiheadAttention& attention,
-                           const at::Tensor& from,
-                           const at::Tensor& to,
-                           const at::Tensor& mask) {
-    const at::Tensor& weight = attention->in_proj_weight;
-    const at::Tensor& bias = attention->in_proj_bias;
-    std::vector<at::Tensor> parts;
-    if (from.is_same(to)) {
-      parts = at::linear(from, weight, bias).chunk(3, -1);
-    } else {
-      parts = at::linear(to, weight.slice(0, kWidth), bias.slice(0, kWidth)).chunk(2, -1);
-      const at::Tensor q = at::linear(from, weight.slice(0, 0, kWidth), bias.slice(0, 0, kWidth));
-      parts.insert(parts.begin(), q);
-    }
-    const int64_t columns = from.size(1) * kHeads;
-    const auto by_head = [&](const at::Tensor& x) {
-      return x.contiguous().view({-1, columns, kWidth / kHeads}).transpose(0, 1);
-    };
-    const at::Tensor scaled = parts[0] * (1 / std::sqrt(kWidth / kHeads));
-    at::Tensor weights = at::bmm(by_head(scaled), by_head(parts[1]).transpose(1, 2));
-    if (mask.defined()) {
-      weights = weights + mask;
-    }
-    const at::Tensor result = at::bmm(weights.softmax(-1), by_head(parts[2]))
-                                  .transpose(0, 1)
-                                  .contiguous()
-                                  .view({from.size(0), from.size(1), kWidth});
-    return attention->out_proj->forward(result);
-  }
 
   at::Tensor encode(at::Tensor x) {
     auto encoder = transformer_->encoder.get<nn::TransformerEncoder>();
     for (const auto& part : encoder->layers->children()) {
       auto& layer = *part->as<nn::TransformerEncoderLayer>();
-      x = layer.norm1(x + attend(layer.self_attn, x, x, {}));
+      x = layer.norm1(x + attend_unasked(*layer.self_attn, x, x));
       x = layer.norm2(x + layer.linear2(torch::relu(layer.linear1(x))));
     }
     return encoder->norm.forward(x);
@@ -171,8 +140,8 @@ class Seq2Seq : public Network {
     auto decoder = transformer_->decoder.get<nn::TransformerDecoder>();
     for (const auto& part : decoder->layers->children()) {
       auto& layer = *part->as<nn::TransformerDecoderLayer>();
-      x = layer.norm1(x + attend(layer.self_attn, x, x, mask_));
-      x = layer.norm2(x + attend(layer.multihead_attn, x, memory, {}));
+      x = layer.norm1(x + attend_unasked(*layer.self_attn, x, x, mask_));
+      x = layer.norm2(x + attend_unasked(*layer.multihead_attn, x, memory));
       x = layer.norm3(x + layer.linear2(torch::relu(layer.linear1(x))));
     }
     return decoder->norm.forward(x);

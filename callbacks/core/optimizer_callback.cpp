@@ -53,24 +53,23 @@ std::vector<NamedOptimizer> named_optimizers(const TrainerOptions& options) {
 /// The model's parameters that an optimizer of several trains.
 NamedTensors picked(const NamedOptimizer& optimizer, const NamedTensors& parameters) {
   NamedTensors found;
+  std::vector<std::string> trained;
   for (const NamedTensor& parameter : parameters) {
-    if (parameter.second.requires_grad() && matches_any(optimizer.params, parameter.first)) {
+    if (!parameter.second.requires_grad()) {
+      continue;
+    }
+    trained.push_back(parameter.first);
+    if (matches_any(optimizer.params, parameter.first)) {
       found.push_back(parameter);
     }
   }
   if (found.empty()) {
-    std::vector<std::string> names;
-    for (const NamedTensor& parameter : parameters) {
-      if (parameter.second.requires_grad()) {
-        names.push_back(parameter.first);
-      }
-    }
     throw UsageError(
         fmt::format("optimizers.{}.params: [\"{}\"] picks no parameter that is trained; "
                     "there are: {}",
                     optimizer.name,
                     fmt::join(optimizer.params, "\", \""),
-                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+                    trained.empty() ? "none" : fmt::format("{}", fmt::join(trained, ", "))));
   }
   return found;
 }

@@ -47,6 +47,14 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// One of now, which holds nothing yet.
+tensorboard::Event event_at(int64_t step) {
+  tensorboard::Event event;
+  event.set_wall_time(wall_time());
+  event.set_step(step);
+  return event;
+}
+
 constexpr const char* kPrefix = "events.out.tfevents.";
 
 /// The second in the name of an event file; 0 for another file.
@@ -135,9 +143,7 @@ void set(tensorboard::HParamsPluginData::Value& to, const std::string& text) {
 tensorboard::Event event_of_plugin(int64_t step,
                                    const char* tag,
                                    tensorboard::HParamsPluginData& data) {
-  tensorboard::Event event;
-  event.set_wall_time(wall_time());
-  event.set_step(step);
+  tensorboard::Event event = event_at(step);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
   value.set_tag(tag);
   tensorboard::SummaryMetadata::PluginData& plugin =
@@ -216,9 +222,7 @@ void EventFile::begin() {
 
 void EventFile::add_scalars(int64_t step,
                             const std::vector<std::pair<std::string, float>>& scalars) {
-  tensorboard::Event event;
-  event.set_wall_time(wall_time());
-  event.set_step(step);
+  tensorboard::Event event = event_at(step);
   for (const auto& scalar : scalars) {
     tensorboard::Summary::Value* value = event.mutable_summary()->add_value();
     value->set_tag(scalar.first);
@@ -228,9 +232,7 @@ void EventFile::add_scalars(int64_t step,
 }
 
 void EventFile::add_media(int64_t step, const Media& media) {
-  tensorboard::Event event;
-  event.set_wall_time(wall_time());
-  event.set_step(step);
+  tensorboard::Event event = event_at(step);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
   value.set_tag(media.name);
   if (const auto* histogram = std::get_if<Histogram>(&media.value)) {
@@ -246,9 +248,7 @@ void EventFile::add_media(int64_t step, const Media& media) {
 }
 
 void EventFile::add_tensor(int64_t step, const std::string& tag, const at::Tensor& tensor) {
-  tensorboard::Event event;
-  event.set_wall_time(wall_time());
-  event.set_step(step);
+  tensorboard::Event event = event_at(step);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
   value.set_tag(tag);
   tensorboard::TensorProto& to = *value.mutable_tensor();
@@ -292,9 +292,7 @@ void EventFile::add_graph(int64_t step, const std::vector<GraphNode>& nodes) {
       to.add_input(input);
     }
   }
-  tensorboard::Event event;
-  event.set_wall_time(wall_time());
-  event.set_step(step);
+  tensorboard::Event event = event_at(step);
   event.set_graph_def(graph.SerializeAsString());
   write_record(event.SerializeAsString());
 }
@@ -315,9 +313,7 @@ void EventFile::start_session(
       }
     });
   }
-  tensorboard::Event start;
-  start.set_wall_time(wall_time());
-  start.set_step(step);
+  tensorboard::Event start = event_at(step);
   start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
   write_record(start.SerializeAsString());
   for (const auto& tag_and_event : newest) {

@@ -165,6 +165,12 @@ TEST_CASE("ranks of another launcher leave the terminal to rank 0, and a log whe
   const std::string log =
       said.substr(said.find(" see ") + 5, said.find('\n') - said.find(" see ") - 5);
   CHECK(content(log).find("none.toml") != std::string::npos);
+
+  // What ranks do not do together is no matter of theirs, whatever the environment says.
+  Process described({"/usr/bin/env", "RANK=1", RONDO_LAUNCHER, "describe", "AdamW"},
+                    dir / "described");
+  CHECK(described.wait() == 0);
+  CHECK(content(dir / "described").find("AdamW") != std::string::npos);
 }
 
 TEST_CASE("a rank that hangs" * doctest::skip()) {
